@@ -1,0 +1,130 @@
+//! The byte-level automaton that every constraint over text becomes.
+
+use std::fmt;
+
+/// A state of a [`ByteDfa`] or of a [`TokenTable`](crate::TokenTable).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StateId(pub u32);
+
+impl StateId {
+    /// The state that accepts nothing and is never left: in a table it doubles as "no transition".
+    pub const DEAD: Self = Self(0);
+
+    /// The id as an index.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for StateId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A deterministic finite automaton over bytes: total, trimmed and minimal.
+///
+/// State 0 is [`StateId::DEAD`]. Every other state can be reached from the start and can reach an
+/// accepting state; no two states accept the same language. Bytes that no state tells apart share a class;
+/// classes are numbered in order of their first byte. Two automata of the same language are equal (`==`).
+///
+/// ```
+/// use burn_dfa::Constraint;
+/// use burn_dfa::Limits;
+///
+/// let dfa = Constraint::regex("ab*")?.to_byte_dfa(&Limits::default())?.unwrap();
+/// assert!(dfa.matches(b"abb"));
+/// assert!(!dfa.matches(b"ba"));
+/// assert_eq!(dfa.state_count(), 3); // dead, start, after `a`
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct ByteDfa {
+    /// Class of each byte.
+    classes: [u8; 256],
+    class_count: usize,
+    /// `[states, classes]`, row by row.
+    transitions: Vec<u32>,
+    accepting: Vec<bool>,
+    start: StateId,
+}
+
+impl ByteDfa {
+    /// Makes a DFA of parts that hold its invariants already.
+    pub(super) fn from_parts(
+        classes: [u8; 256],
+        class_count: usize,
+        transitions: Vec<u32>,
+        accepting: Vec<bool>,
+        start: StateId,
+    ) -> Self {
+        debug_assert_eq!(transitions.len(), accepting.len() * class_count);
+        Self { classes, class_count, transitions, accepting, start }
+    }
+
+    /// The state before any byte; [`StateId::DEAD`] where the language is empty.
+    pub fn start(&self) -> StateId {
+        self.start
+    }
+
+    /// The state after `byte` in `state`.
+    ///
+    /// # Panics
+    /// Where `state` is not a state of this automaton.
+    pub fn next(&self, state: StateId, byte: u8) -> StateId {
+        self.next_by_class(state, self.classes[byte as usize] as usize)
+    }
+
+    /// The state after any byte of class `class` in `state`.
+    ///
+    /// # Panics
+    /// Where `state` or `class` is not of this automaton.
+    pub fn next_by_class(&self, state: StateId, class: usize) -> StateId {
+        assert!(class < self.class_count);
+        StateId(self.transitions[state.index() * self.class_count + class])
+    }
+
+    /// Whether the bytes read so far are a member of the language.
+    ///
+    /// # Panics
+    /// Where `state` is not a state of this automaton.
+    pub fn is_accepting(&self, state: StateId) -> bool {
+        self.accepting[state.index()]
+    }
+
+    /// Number of states, [`StateId::DEAD`] included.
+    pub fn state_count(&self) -> usize {
+        self.accepting.len()
+    }
+
+    /// Number of byte classes, 1 to 256.
+    pub fn class_count(&self) -> usize {
+        self.class_count
+    }
+
+    /// The class of every byte.
+    pub fn classes(&self) -> &[u8; 256] {
+        &self.classes
+    }
+
+    /// Whether the language has no member.
+    pub fn is_empty(&self) -> bool {
+        self.start == StateId::DEAD
+    }
+
+    /// Whether `bytes`, as a whole, are a member of the language.
+    pub fn matches(&self, bytes: &[u8]) -> bool {
+        let end = bytes.iter().fold(self.start, |state, &byte| self.next(state, byte));
+        self.is_accepting(end)
+    }
+}
+
+impl fmt::Debug for ByteDfa {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ByteDfa")
+            .field("states", &self.state_count())
+            .field("classes", &self.class_count)
+            .field("start", &self.start)
+            .finish_non_exhaustive()
+    }
+}

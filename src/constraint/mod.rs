@@ -1,0 +1,4 @@
+//! What the user asks for.
+
+/// placeholder
+pub enum Constraint {}

@@ -1,0 +1,217 @@
+//! The one error of the crate: opaque, with a place, a reason and predicates.
+
+use std::fmt;
+use std::time::Duration;
+
+/// What a crate function returns.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a constraint, a vocabulary, a table or a generation was refused.
+///
+/// The kind is private; ask the predicates. The message names the place (pattern offset, JSON pointer,
+/// token id) and the way out.
+///
+/// ```
+/// use burn_dfa::Constraint;
+///
+/// let error = Constraint::regex("a(b").unwrap_err();
+/// assert!(error.is_pattern());
+/// assert_eq!(error.offset(), Some(1));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Error {
+    kind: Kind,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Kind {
+    Pattern { offset: usize, reason: String },
+    Schema { pointer: String, reason: String },
+    Request(String),
+    Limit(Limit),
+    Unsatisfiable(String),
+    Vocabulary(String),
+    IncompatibleVocabulary(String),
+    Table(String),
+    Budget { needed: usize, given: usize, row: usize },
+    Input(String),
+}
+
+/// A limit of [`Limits`](crate::Limits) that was breached, with the value it had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Limit {
+    /// States of an automaton.
+    States(usize),
+    /// Bytes of memory of an automaton or a table.
+    Bytes(usize),
+    /// Time to compile.
+    Time(Duration),
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::States(n) => write!(f, "{n} states"),
+            Self::Bytes(n) => write!(f, "{n} bytes"),
+            Self::Time(t) => write!(f, "{t:?} of compile time"),
+        }
+    }
+}
+
+impl Error {
+    pub(crate) fn pattern(offset: usize, reason: impl Into<String>) -> Self {
+        Kind::Pattern { offset, reason: reason.into() }.into()
+    }
+
+    pub(crate) fn schema(pointer: impl Into<String>, reason: impl Into<String>) -> Self {
+        Kind::Schema { pointer: pointer.into(), reason: reason.into() }.into()
+    }
+
+    pub(crate) fn request(reason: impl Into<String>) -> Self {
+        Kind::Request(reason.into()).into()
+    }
+
+    pub(crate) fn limit(limit: Limit) -> Self {
+        Kind::Limit(limit).into()
+    }
+
+    pub(crate) fn unsatisfiable(reason: impl Into<String>) -> Self {
+        Kind::Unsatisfiable(reason.into()).into()
+    }
+
+    pub(crate) fn vocabulary(reason: impl Into<String>) -> Self {
+        Kind::Vocabulary(reason.into()).into()
+    }
+
+    pub(crate) fn incompatible_vocabulary(reason: impl Into<String>) -> Self {
+        Kind::IncompatibleVocabulary(reason.into()).into()
+    }
+
+    pub(crate) fn table(reason: impl Into<String>) -> Self {
+        Kind::Table(reason.into()).into()
+    }
+
+    pub(crate) fn budget(needed: usize, given: usize, row: usize) -> Self {
+        Kind::Budget { needed, given, row }.into()
+    }
+
+    pub(crate) fn input(reason: impl Into<String>) -> Self {
+        Kind::Input(reason.into()).into()
+    }
+
+    /// A regex or a character pattern that cannot be read or honoured; see [`offset`](Self::offset).
+    pub fn is_pattern(&self) -> bool {
+        matches!(self.kind, Kind::Pattern { .. })
+    }
+
+    /// A JSON schema that cannot be read or honoured; see [`pointer`](Self::pointer).
+    pub fn is_schema(&self) -> bool {
+        matches!(self.kind, Kind::Schema { .. })
+    }
+
+    /// A `response_format` or `structured_outputs` object that is malformed or asks for what is not offered.
+    pub fn is_request(&self) -> bool {
+        matches!(self.kind, Kind::Request(_))
+    }
+
+    /// A limit on states, bytes or time was breached; see [`breached`](Self::breached).
+    pub fn is_limit(&self) -> bool {
+        matches!(self.kind, Kind::Limit(_))
+    }
+
+    /// No token sequence of the vocabulary satisfies the constraint.
+    pub fn is_unsatisfiable(&self) -> bool {
+        matches!(self.kind, Kind::Unsatisfiable(_))
+    }
+
+    /// A tokenizer or token list that cannot be read.
+    pub fn is_vocabulary(&self) -> bool {
+        matches!(self.kind, Kind::Vocabulary(_))
+    }
+
+    /// A table meets a vocabulary or a row of logits that it was not compiled for.
+    pub fn is_incompatible_vocabulary(&self) -> bool {
+        matches!(self.kind, Kind::IncompatibleVocabulary(_))
+    }
+
+    /// A table whose contents are not a valid automaton.
+    pub fn is_table(&self) -> bool {
+        matches!(self.kind, Kind::Table(_))
+    }
+
+    /// The output cannot be completed within `max_tokens`; see [`tokens_needed`](Self::tokens_needed).
+    pub fn is_budget(&self) -> bool {
+        matches!(self.kind, Kind::Budget { .. })
+    }
+
+    /// An argument that makes no sense, such as an empty batch.
+    pub fn is_input(&self) -> bool {
+        matches!(self.kind, Kind::Input(_))
+    }
+
+    /// Byte offset into the pattern, where [`is_pattern`](Self::is_pattern).
+    pub fn offset(&self) -> Option<usize> {
+        match self.kind {
+            Kind::Pattern { offset, .. } => Some(offset),
+            _ => None,
+        }
+    }
+
+    /// JSON pointer (RFC 6901) into the schema, where [`is_schema`](Self::is_schema).
+    pub fn pointer(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Schema { pointer, .. } => Some(pointer),
+            _ => None,
+        }
+    }
+
+    /// The breached limit, where [`is_limit`](Self::is_limit).
+    pub fn breached(&self) -> Option<Limit> {
+        match self.kind {
+            Kind::Limit(limit) => Some(limit),
+            _ => None,
+        }
+    }
+
+    /// The least `max_tokens` that suffices, where [`is_budget`](Self::is_budget).
+    pub fn tokens_needed(&self) -> Option<usize> {
+        match self.kind {
+            Kind::Budget { needed, .. } => Some(needed),
+            _ => None,
+        }
+    }
+}
+
+impl From<Kind> for Error {
+    fn from(kind: Kind) -> Self {
+        Self { kind }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            Kind::Pattern { offset, reason } => write!(f, "pattern, at byte {offset}: {reason}"),
+            Kind::Schema { pointer, reason } if pointer.is_empty() => {
+                write!(f, "JSON schema, at its root: {reason}")
+            }
+            Kind::Schema { pointer, reason } => write!(f, "JSON schema, at {pointer}: {reason}"),
+            Kind::Request(reason) => write!(f, "constraint request: {reason}"),
+            Kind::Limit(limit) => {
+                write!(f, "the constraint needs more than {limit}: simplify it, or raise the limit in `Limits`")
+            }
+            Kind::Unsatisfiable(reason) => write!(f, "nothing satisfies the constraint: {reason}"),
+            Kind::Vocabulary(reason) => write!(f, "vocabulary: {reason}"),
+            Kind::IncompatibleVocabulary(reason) => write!(f, "incompatible vocabulary: {reason}"),
+            Kind::Table(reason) => write!(f, "table: {reason}"),
+            Kind::Budget { needed, given, row } => write!(
+                f,
+                "row {row}: the shortest output of the constraint takes {needed} tokens (end of sequence included), max_tokens is {given}: raise it to {needed} at least"
+            ),
+            Kind::Input(reason) => f.write_str(reason),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

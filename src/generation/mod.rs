@@ -1,0 +1,5 @@
+//! Models, the decode loop and streaming.
+
+mod model;
+
+pub use model::CausalLm;

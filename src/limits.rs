@@ -1,0 +1,76 @@
+//! Limits on what a compilation may cost.
+
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Limit, Result};
+
+/// How much a constraint may cost to compile. Breaching one is a typed error
+/// ([`Error::is_limit`]), never a smaller or larger language.
+///
+/// ```
+/// use burn_dfa::{Constraint, Limits, TokenTable, Vocabulary};
+///
+/// let vocabulary = Vocabulary::from_chars("abc".chars())?;
+/// let wide = Constraint::regex("[abc]{5000}")?;
+/// let limits = Limits { states: 1000, ..Limits::default() };
+/// assert!(TokenTable::compile(&wide, &vocabulary, &limits).unwrap_err().is_limit());
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Most states of any automaton on the way. Default: 1,000,000.
+    pub states: usize,
+    /// Most bytes of any one structure on the way (automaton, table). Default: 512 MiB.
+    pub bytes: usize,
+    /// Longest time of one compilation. Default: 30 s.
+    pub time: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { states: 1_000_000, bytes: 512 << 20, time: Duration::from_secs(30) }
+    }
+}
+
+/// Limits with the clock of one compilation running.
+#[derive(Clone, Debug)]
+pub(crate) struct Meter<'a> {
+    limits: &'a Limits,
+    deadline: Option<Instant>,
+}
+
+impl<'a> Meter<'a> {
+    pub(crate) fn start(limits: &'a Limits) -> Self {
+        Self { limits, deadline: Instant::now().checked_add(limits.time) }
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        self.limits
+    }
+
+    /// Refuses more than the allowed states; `states` is a count so far.
+    pub(crate) fn states(&self, states: usize) -> Result<()> {
+        if states > self.limits.states {
+            return Err(Error::limit(Limit::States(self.limits.states)));
+        }
+        Ok(())
+    }
+
+    /// Refuses a structure of more than the allowed bytes.
+    pub(crate) fn bytes(&self, bytes: usize) -> Result<()> {
+        if bytes > self.limits.bytes {
+            return Err(Error::limit(Limit::Bytes(self.limits.bytes)));
+        }
+        Ok(())
+    }
+
+    /// Refuses to go on past the deadline. Call it in every loop that can be long.
+    pub(crate) fn time(&self) -> Result<()> {
+        match self.deadline {
+            Some(deadline) if Instant::now() > deadline => {
+                Err(Error::limit(Limit::Time(self.limits.time)))
+            }
+            _ => Ok(()),
+        }
+    }
+}
