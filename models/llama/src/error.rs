@@ -1,0 +1,110 @@
+//! [`LlamaError`]: what can go wrong between a folder of files and a model.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// Why a configuration, a checkpoint, a tokenizer or a chat template was refused.
+///
+/// Every message names the file, field or tensor at fault and, where there is one, the remedy.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum LlamaError {
+    /// A file could not be read or written.
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system answered.
+        source: std::io::Error,
+    },
+    /// A JSON file is malformed or lacks a field.
+    Json {
+        /// The file, such as `config.json`.
+        file: String,
+        /// What the parser answered.
+        source: serde_json::Error,
+    },
+    /// `model_type` is not `llama`.
+    Architecture {
+        /// The `model_type` that was found.
+        found: String,
+    },
+    /// The rotary embedding is of a kind that this crate does not compute.
+    RopeType {
+        /// The `rope_type` that was found.
+        found: String,
+    },
+    /// A field of the configuration has a value that makes no model, or one this crate lacks.
+    Config {
+        /// The field of `config.json`.
+        field: &'static str,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// A safetensors file or its index is damaged or inconsistent.
+    Checkpoint {
+        /// The file, such as `model.safetensors`.
+        file: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// A tensor of the checkpoint is missing, superfluous, misshaped or of a wrong dtype.
+    Tensor {
+        /// The tensor's name in the Hugging Face layout.
+        name: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// The tokenizer could not be read.
+    Tokenizer {
+        /// What the `tokenizers` crate answered.
+        message: String,
+    },
+    /// The chat template is malformed, or refused the messages.
+    Template {
+        /// What the template engine answered.
+        message: String,
+    },
+}
+
+impl LlamaError {
+    pub(crate) fn config(field: &'static str, message: impl Into<String>) -> Self {
+        Self::Config {
+            field,
+            message: message.into(),
+        }
+    }
+}
+
+impl fmt::Display for LlamaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { path, source } => write!(f, "{}: {source}", path.display()),
+            Self::Json { file, source } => write!(f, "{file} is not valid: {source}"),
+            Self::Architecture { found } => write!(
+                f,
+                "config.json: model_type is {found:?}; only \"llama\" is supported \
+                 (SmolLM2, TinyLlama, Llama 2 and 3)"
+            ),
+            Self::RopeType { found } => write!(
+                f,
+                "config.json: rope type {found:?} is not supported; \
+                 \"default\" and \"llama3\" are"
+            ),
+            Self::Config { field, message } => write!(f, "config.json: {field} {message}"),
+            Self::Checkpoint { file, message } => write!(f, "{file}: {message}"),
+            Self::Tensor { name, message } => write!(f, "tensor {name}: {message}"),
+            Self::Tokenizer { message } => write!(f, "tokenizer.json: {message}"),
+            Self::Template { message } => write!(f, "chat template: {message}"),
+        }
+    }
+}
+
+impl std::error::Error for LlamaError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            Self::Json { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! [`Llama`]: the parameters of a model, and the plain forward pass that a trainer differentiates.
+//!
+//! The path of each parameter is its name in a Hugging Face checkpoint (`model.layers.0.mlp.up_proj.weight`),
+//! which is what loading and saving go by. Decoding with a cache is in the implementation of [`CausalLm`](burn_dfa::generation::CausalLm).
+
+use burn::module::Module;
+use burn::tensor::{Bool, DType, Device, Int, Tensor};
+
+use crate::config::LlamaConfig;
+use crate::layers::{Embedding, Layer, Linear, RmsNorm};
+use crate::rope::RotaryTables;
+
+/// A Llama model for causal language modelling.
+///
+/// Made by [`LlamaConfig::init`] (random weights) or read from files.
+///
+/// # Example
+///
+/// ```
+/// use burn::tensor::{Device, Int, Tensor};
+/// use burn_dfa_llama::LlamaConfig;
+///
+/// let device = Device::flex();
+/// let model = LlamaConfig::new(128, 32, 64, 2, 4).init(&device);
+/// let tokens = Tensor::<2, Int>::from_ints([[3, 1, 4], [1, 5, 9]], &device);
+/// assert_eq!(model.forward(tokens).dims(), [2, 3, 128]);
+/// ```
+#[derive(Module, Debug)]
+pub struct Llama {
+    pub(crate) model: Decoder,
+    pub(crate) lm_head: Option<Linear>,
+    pub(crate) rotary: RotaryTables,
+    #[module(skip)]
+    pub(crate) config: LlamaConfig,
+}
+
+/// Everything but the output layer; `model` in a checkpoint.
+#[derive(Module, Debug)]
+pub(crate) struct Decoder {
+    pub(crate) embed_tokens: Embedding,
+    pub(crate) layers: Vec<Layer>,
+    pub(crate) norm: RmsNorm,
+}
+
+impl LlamaConfig {
+    /// Makes a model with random weights: normal of deviation 0.02, and ones in the norms.
+    ///
+    /// The weights have the device's default float type. On a device with autodiff the model is ready to
+    /// be trained.
+    ///
+    /// # Panics
+    /// If [`validate`](Self::validate) refuses the configuration.
+    pub fn init(&self, device: &Device) -> Llama {
+        if let Err(error) = self.validate() {
+            panic!("{error}");
+        }
+        Llama {
+            model: Decoder {
+                embed_tokens: Embedding::new(self.vocab_size, self.hidden_size, device),
+                layers: (0..self.num_hidden_layers)
+                    .map(|_| Layer::new(self, device))
+                    .collect(),
+                norm: RmsNorm::new(self.hidden_size, self.rms_norm_eps, device),
+            },
+            lm_head: (!self.tie_word_embeddings)
+                .then(|| Linear::new(self.hidden_size, self.vocab_size, device)),
+            rotary: RotaryTables::new(self, device),
+            config: self.clone(),
+        }
+    }
+}
+
+impl Llama {
+    /// The configuration that the model was made from.
+    pub fn config(&self) -> &LlamaConfig {
+        &self.config
+    }
+
+    /// The float type of the weights, which is also that of the logits.
+    pub fn dtype(&self) -> DType {
+        self.model.embed_tokens.weight.val().dtype()
+    }
+
+    /// Logits after every token, each position attending to itself and those before it.
+    ///
+    /// There is neither padding nor a cache: to train on sequences of different lengths, pad on the right
+    /// and leave the padded targets out of the loss.
+    ///
+    /// # Shapes
+    /// - `tokens`: `[batch, length]`
+    /// - returns `[batch, length, vocab_size]`
+    ///
+    /// # Panics
+    /// If `length` exceeds `max_position_embeddings`.
+    pub fn forward(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
+        let [_, length] = tokens.dims();
+        assert!(
+            length <= self.config.max_position_embeddings,
+            "{length} tokens exceed the model's {} positions",
+            self.config.max_position_embeddings
+        );
+        let device = tokens.device();
+        let mut x = self.model.embed_tokens.forward(tokens);
+        let rotation = self.rotary.prefix(length, x.dtype());
+        let later: Tensor<4, Bool> = {
+            let index = Tensor::<1, Int>::arange(0..length as i64, &device);
+            let key = index.clone().reshape([1, 1, 1, length]);
+            let query = index.reshape([1, 1, length, 1]);
+            key.expand([1, 1, length, length])
+                .greater(query.expand([1, 1, length, length]))
+        };
+        for layer in &self.model.layers {
+            x = layer.forward(x, &rotation, later.clone(), |k, v| (k, v));
+        }
+        self.logits(x)
+    }
+
+    /// The final norm and the output layer.
+    pub(crate) fn logits(&self, x: Tensor<3>) -> Tensor<3> {
+        let x = self.model.norm.forward(x);
+        match &self.lm_head {
+            Some(head) => head.forward(x),
+            None => self.model.embed_tokens.project(x),
+        }
+    }
+}
