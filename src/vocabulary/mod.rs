@@ -1,9 +1,52 @@
 //! Token ids and their bytes.
+//!
+//! A [`Vocabulary`] says what each index of a row of logits stands for:
+//!
+//! | [`TokenKind`] | [`bytes`](Vocabulary::bytes) | where it comes from |
+//! |---|---|---|
+//! | `Normal` | its text | an entry of the tokenizer's model |
+//! | `Added` | its text | an added token that is not special |
+//! | `Special` | `None` | an added token that is special, the model's unknown token |
+//! | `Unused` | `None` | a hole between ids, a padded row of the output layer |
+//!
+//! Invariants:
+//! - [`len`](Vocabulary::len) is the highest id plus one, at most [`Vocabulary::MAX_LEN`]; every
+//!   end-of-sequence id is below it.
+//! - A token is *text* where [`bytes`](Vocabulary::bytes) is `Some`. End-of-sequence ids are never text,
+//!   whatever their kind, and neither are tokens of zero length: emitting one would change nothing, so a
+//!   model could do it for ever.
+//! - Several ids may have the same bytes (`a` and `<0x61>`); each of them is text.
+//! - Bytes are those of a continuation: `▁Hello` is ` Hello`, although a tokenizer's own decoder drops a
+//!   space at the very start of a text. A token may hold a part of a UTF-8 character.
+//!
+//! Readers: a list of characters ([`from_chars`](Vocabulary::from_chars)), raw bytes
+//! ([`from_bytes`](Vocabulary::from_bytes), [`from_tokens`](Vocabulary::from_tokens)), and Hugging Face's
+//! `tokenizer.json` ([`from_tokenizer_json`](Vocabulary::from_tokenizer_json)), alone or with the
+//! end-of-sequence ids of the files beside it ([`from_folder`](Vocabulary::from_folder)).
+
+mod byte_level;
+mod decoder;
+mod eos;
+mod fingerprint;
+mod folder;
+mod json;
+mod tokenizer_json;
+
+pub use eos::eos_from_config;
+pub use fingerprint::Fingerprint;
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use crate::error::{Error, Result};
 
 /// The id of a token: an index into a row of logits.
+///
+/// ```
+/// assert_eq!(burn_dfa::TokenId(7).index(), 7);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TokenId(pub u32);
 
@@ -20,9 +63,319 @@ impl fmt::Display for TokenId {
     }
 }
 
-/// Token ids, their bytes and the ids that end a sequence.
-#[derive(Clone, Debug)]
+/// What a token id is for; see the [module](self).
+///
+/// ```
+/// use burn_dfa::{TokenId, Vocabulary, vocabulary::TokenKind};
+///
+/// let vocabulary = Vocabulary::from_chars("ab".chars())?.pad_to(4)?;
+/// assert_eq!(vocabulary.kind(TokenId(1)), TokenKind::Normal);
+/// assert_eq!(vocabulary.kind(TokenId(3)), TokenKind::Unused);
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TokenKind {
+    /// A piece of text.
+    Normal,
+    /// A piece of text that was added to the tokenizer after its training.
+    Added,
+    /// A mark (begin of text, role, padding …), never text.
+    Special,
+    /// No token at all: a hole between ids, or a padded row of the output layer.
+    Unused,
+}
+
+/// Token ids, their bytes and the ids that end a sequence; see the [module](self).
+///
+/// ```
+/// use burn_dfa::{TokenId, Vocabulary};
+///
+/// let vocabulary = Vocabulary::from_bytes([Some("a"), Some("bc"), None])?.with_eos([TokenId(2)])?;
+/// assert_eq!(vocabulary.bytes(TokenId(1)), Some(&b"bc"[..]));
+/// assert_eq!(vocabulary.bytes(TokenId(2)), None);
+/// assert_eq!(vocabulary.decode(&[TokenId(0), TokenId(1), TokenId(2)]), b"abc");
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
+#[derive(Clone, Default)]
 pub struct Vocabulary {
-    tokens: Vec<Option<Vec<u8>>>,
+    /// The contents of all tokens, one after the other.
+    contents: Vec<u8>,
+    /// `[len]`: where each token ends in `contents`.
+    ends: Vec<u32>,
+    /// `[len]`.
+    kinds: Vec<TokenKind>,
     eos: BTreeSet<TokenId>,
+    /// What is derived from the above, when first asked for.
+    sorted: OnceLock<Arc<[TokenId]>>,
+    fingerprint: OnceLock<Fingerprint>,
+}
+
+impl Vocabulary {
+    /// The most ids that a vocabulary may have. The widest in use have about 2^18.
+    pub const MAX_LEN: usize = 1 << 24;
+
+    /// A vocabulary whose id *i* is the *i*-th character. A character may occur several times.
+    ///
+    /// It names no end-of-sequence id, and every id is a character: append an id for the end with
+    /// [`pad_to`](Self::pad_to) and name it with [`with_eos`](Self::with_eos).
+    ///
+    /// ```
+    /// use burn_dfa::{TokenId, Vocabulary};
+    ///
+    /// let vocabulary = Vocabulary::from_chars("aé".chars())?.pad_to(3)?.with_eos([TokenId(2)])?;
+    /// assert_eq!(vocabulary.bytes(TokenId(1)), Some("é".as_bytes()));
+    /// # Ok::<(), burn_dfa::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::is_vocabulary`]: more than [`MAX_LEN`](Self::MAX_LEN) characters.
+    pub fn from_chars(chars: impl IntoIterator<Item = char>) -> Result<Self> {
+        let mut buffer = [0; 4];
+        let mut vocabulary = Self::default();
+        for char in chars {
+            vocabulary.push(TokenKind::Normal, char.encode_utf8(&mut buffer).as_bytes())?;
+        }
+        Ok(vocabulary)
+    }
+
+    /// A vocabulary whose id *i* is the *i*-th byte string; `None` is never text ([`TokenKind::Unused`]).
+    ///
+    /// # Errors
+    /// [`Error::is_vocabulary`]: more than [`MAX_LEN`](Self::MAX_LEN) tokens, or 4 GiB of bytes.
+    pub fn from_bytes<B: AsRef<[u8]>>(tokens: impl IntoIterator<Item = Option<B>>) -> Result<Self> {
+        let mut vocabulary = Self::default();
+        for token in tokens {
+            match token {
+                Some(bytes) => vocabulary.push(TokenKind::Normal, bytes.as_ref())?,
+                None => vocabulary.push(TokenKind::Unused, &[])?,
+            }
+        }
+        Ok(vocabulary)
+    }
+
+    /// A vocabulary whose id *i* is the *i*-th pair of a kind and a content. The content of a special
+    /// token is its name, of an unused id nothing.
+    ///
+    /// ```
+    /// use burn_dfa::{TokenId, Vocabulary, vocabulary::TokenKind};
+    ///
+    /// let tokens = [(TokenKind::Special, "<s>"), (TokenKind::Normal, "a")];
+    /// let vocabulary = Vocabulary::from_tokens(tokens)?;
+    /// assert_eq!(vocabulary.bytes(TokenId(0)), None);
+    /// assert_eq!(vocabulary.content(TokenId(0)), Some(&b"<s>"[..]));
+    /// # Ok::<(), burn_dfa::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::is_vocabulary`]: more than [`MAX_LEN`](Self::MAX_LEN) tokens, or 4 GiB of bytes.
+    pub fn from_tokens<B: AsRef<[u8]>>(
+        tokens: impl IntoIterator<Item = (TokenKind, B)>,
+    ) -> Result<Self> {
+        let mut vocabulary = Self::default();
+        for (kind, content) in tokens {
+            vocabulary.push(kind, content.as_ref())?;
+        }
+        Ok(vocabulary)
+    }
+
+    /// Appends a token.
+    fn push(&mut self, kind: TokenKind, content: &[u8]) -> Result<()> {
+        let content = if kind == TokenKind::Unused {
+            &[]
+        } else {
+            content
+        };
+        if self.kinds.len() == Self::MAX_LEN {
+            return Err(too_wide(Self::MAX_LEN + 1));
+        }
+        let Ok(end) = u32::try_from(self.contents.len() + content.len()) else {
+            return Err(Error::vocabulary("its tokens hold more than 4 GiB"));
+        };
+        self.contents.extend_from_slice(content);
+        self.ends.push(end);
+        self.kinds.push(kind);
+        Ok(())
+    }
+
+    /// The same tokens with `ids` as the ids that end a sequence, instead of those it had.
+    ///
+    /// # Errors
+    /// [`Error::is_vocabulary`]: an id is not below [`len`](Self::len). Where the output layer has more
+    /// rows than the tokenizer has tokens, call [`pad_to`](Self::pad_to) first.
+    pub fn with_eos(mut self, ids: impl IntoIterator<Item = TokenId>) -> Result<Self> {
+        let eos: BTreeSet<_> = ids.into_iter().collect();
+        if let Some(last) = eos.last().filter(|id| id.index() >= self.len()) {
+            return Err(Error::vocabulary(format!(
+                "end-of-sequence id {last} is not one of its {} ids: pad it to the width of the logits first, with `pad_to`",
+                self.len()
+            )));
+        }
+        self.eos = eos;
+        self.forget();
+        Ok(self)
+    }
+
+    /// The same tokens in exactly `len` ids, as wide as the logits: missing ids are
+    /// [`Unused`](TokenKind::Unused), ids from `len` on are dropped, since no such logit exists.
+    ///
+    /// # Errors
+    /// [`Error::is_vocabulary`]: `len` is more than [`MAX_LEN`](Self::MAX_LEN), or all end-of-sequence ids
+    /// would be dropped.
+    pub fn with_len(mut self, len: usize) -> Result<Self> {
+        if len > Self::MAX_LEN {
+            return Err(too_wide(len));
+        }
+        let had_eos = !self.eos.is_empty();
+        self.eos.retain(|id| id.index() < len);
+        if had_eos && self.eos.is_empty() {
+            return Err(Error::vocabulary(format!(
+                "none of its end-of-sequence ids is below {len}"
+            )));
+        }
+        self.kinds.resize(len, TokenKind::Unused);
+        self.ends.resize(len, self.contents.len() as u32);
+        self.contents
+            .truncate(self.ends.last().map_or(0, |&end| end as usize));
+        self.forget();
+        Ok(self)
+    }
+
+    /// The same tokens in `len` ids or more: [`with_len`](Self::with_len), except that nothing is dropped.
+    ///
+    /// # Errors
+    /// [`Error::is_vocabulary`]: `len` is more than [`MAX_LEN`](Self::MAX_LEN).
+    pub fn pad_to(self, len: usize) -> Result<Self> {
+        let len = len.max(self.len());
+        self.with_len(len)
+    }
+
+    /// Forgets what was derived.
+    fn forget(&mut self) {
+        self.sorted = OnceLock::new();
+        self.fingerprint = OnceLock::new();
+    }
+
+    /// Number of ids: the highest one plus one.
+    pub fn len(&self) -> usize {
+        self.kinds.len()
+    }
+
+    /// Whether there are no ids.
+    pub fn is_empty(&self) -> bool {
+        self.kinds.is_empty()
+    }
+
+    /// The ids that end a sequence.
+    pub fn eos(&self) -> &BTreeSet<TokenId> {
+        &self.eos
+    }
+
+    /// What `id` is for; [`Unused`](TokenKind::Unused) for ids past the end. An end-of-sequence id keeps
+    /// the kind that the tokenizer gives it.
+    pub fn kind(&self, id: TokenId) -> TokenKind {
+        self.kinds
+            .get(id.index())
+            .copied()
+            .unwrap_or(TokenKind::Unused)
+    }
+
+    /// The bytes that `id` adds to the text, at least one; `None` where it is never text: special and
+    /// unused ids, end-of-sequence ids, tokens of zero length.
+    pub fn bytes(&self, id: TokenId) -> Option<&[u8]> {
+        let text = matches!(self.kind(id), TokenKind::Normal | TokenKind::Added)
+            && !self.eos.contains(&id);
+        text.then(|| self.stored(id.index()))
+            .filter(|bytes| !bytes.is_empty())
+    }
+
+    /// The bytes that a decoder writes for `id` where it does not skip special tokens: as
+    /// [`bytes`](Self::bytes), and the name of a special token. `None` for unused ids.
+    pub fn content(&self, id: TokenId) -> Option<&[u8]> {
+        (self.kind(id) != TokenKind::Unused).then(|| self.stored(id.index()))
+    }
+
+    fn stored(&self, index: usize) -> &[u8] {
+        let start = index
+            .checked_sub(1)
+            .map_or(0, |before| self.ends[before] as usize);
+        &self.contents[start..self.ends[index] as usize]
+    }
+
+    /// The tokens that are text, with their bytes, in the order of their ids.
+    ///
+    /// ```
+    /// use burn_dfa::{TokenId, Vocabulary};
+    ///
+    /// let vocabulary = Vocabulary::from_bytes([None, Some("a"), Some("")])?;
+    /// assert_eq!(vocabulary.iter().collect::<Vec<_>>(), [(TokenId(1), &b"a"[..])]);
+    /// # Ok::<(), burn_dfa::Error>(())
+    /// ```
+    pub fn iter(&self) -> impl Iterator<Item = (TokenId, &[u8])> {
+        (0..self.len() as u32)
+            .map(TokenId)
+            .filter_map(|id| Some((id, self.bytes(id)?)))
+    }
+
+    /// The tokens that are text in the order of their bytes, then of their ids. Sorted once.
+    pub(crate) fn sorted(&self) -> &[TokenId] {
+        self.sorted.get_or_init(|| {
+            let mut tokens: Vec<_> = self.iter().map(|(id, bytes)| (bytes, id)).collect();
+            tokens.sort_unstable();
+            tokens.into_iter().map(|(_, id)| id).collect()
+        })
+    }
+
+    /// The bytes of the tokens that are text; all others, and ids past the end, are left out.
+    pub fn decode(&self, tokens: &[TokenId]) -> Vec<u8> {
+        tokens
+            .iter()
+            .filter_map(|&id| self.bytes(id))
+            .flatten()
+            .copied()
+            .collect()
+    }
+
+    /// The digest of ids, contents, kinds and end-of-sequence ids. Computed once.
+    pub fn fingerprint(&self) -> Fingerprint {
+        *self.fingerprint.get_or_init(|| Fingerprint::of(self))
+    }
+}
+
+fn too_wide(len: usize) -> Error {
+    Error::vocabulary(format!(
+        "{len} ids are more than the limit of {}",
+        Vocabulary::MAX_LEN
+    ))
+}
+
+/// `error`, said of the file at `path`.
+fn in_file(path: &Path, error: &Error) -> Error {
+    let reason = error.to_string();
+    let reason = reason.strip_prefix("vocabulary: ").unwrap_or(&reason);
+    Error::vocabulary(format!("{}: {reason}", path.display()))
+}
+
+fn cannot_read(path: &Path, error: &std::io::Error) -> Error {
+    Error::vocabulary(format!("cannot read {}: {error}", path.display()))
+}
+
+impl PartialEq for Vocabulary {
+    fn eq(&self, other: &Self) -> bool {
+        self.contents == other.contents
+            && self.ends == other.ends
+            && self.kinds == other.kinds
+            && self.eos == other.eos
+    }
+}
+
+impl Eq for Vocabulary {}
+
+impl fmt::Debug for Vocabulary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Vocabulary")
+            .field("len", &self.len())
+            .field("text", &self.iter().count())
+            .field("eos", &self.eos)
+            .finish_non_exhaustive()
+    }
 }
