@@ -35,6 +35,7 @@ enum Kind {
     Table(String),
     Budget { needed: usize, given: usize, row: usize },
     Input(String),
+    Model(String),
 }
 
 /// A limit of [`Limits`](crate::Limits) that was breached, with the value it had.
@@ -100,6 +101,10 @@ impl Error {
         Kind::Input(reason.into()).into()
     }
 
+    pub(crate) fn model(reason: impl Into<String>) -> Self {
+        Kind::Model(reason.into()).into()
+    }
+
     /// A regex or a character pattern that cannot be read or honoured; see [`offset`](Self::offset).
     pub fn is_pattern(&self) -> bool {
         matches!(self.kind, Kind::Pattern { .. })
@@ -148,6 +153,11 @@ impl Error {
     /// An argument that makes no sense, such as an empty batch.
     pub fn is_input(&self) -> bool {
         matches!(self.kind, Kind::Input(_))
+    }
+
+    /// The model or its device failed: no usable logits, or tokens that could not be read.
+    pub fn is_model(&self) -> bool {
+        matches!(self.kind, Kind::Model(_))
     }
 
     /// Byte offset into the pattern, where [`is_pattern`](Self::is_pattern).
@@ -210,6 +220,7 @@ impl fmt::Display for Error {
                 "row {row}: the shortest output of the constraint takes {needed} tokens (end of sequence included), max_tokens is {given}: raise it to {needed} at least"
             ),
             Kind::Input(reason) => f.write_str(reason),
+            Kind::Model(reason) => write!(f, "model: {reason}"),
         }
     }
 }

@@ -1,5 +1,16 @@
 //! Models, the decode loop and streaming.
+//!
+//! [`generate`] runs a batch of [`Request`]s on a [`CausalLm`]: prefill, then a loop in which everything stays
+//! on the device (process the logits, sample, step the model). The host reads tokens every few steps, to
+//! stream them and to stop.
 
+mod decode;
 mod model;
+mod request;
+mod row;
+mod stream;
 
+pub use decode::generate;
 pub use model::CausalLm;
+pub use request::{Finish, Options, Output, Piece, Request};
+pub use stream::Utf8Stream;

@@ -1,0 +1,81 @@
+//! The host's view of one row while it is generated.
+
+use super::request::{Finish, Output, Request};
+use super::stream::Utf8Stream;
+use crate::automaton::StateId;
+use crate::error::{Error, Result};
+use crate::table::TokenTable;
+use crate::vocabulary::{TokenId, Vocabulary};
+
+/// Collects the tokens of a row and follows its constraint on the host, as a check on the device.
+pub(super) struct Row<'a> {
+    vocabulary: &'a Vocabulary,
+    table: Option<&'a TokenTable>,
+    state: StateId,
+    max_tokens: usize,
+    tokens: Vec<TokenId>,
+    bytes: Vec<u8>,
+    stream: Utf8Stream,
+    finish: Option<Finish>,
+}
+
+impl<'a> Row<'a> {
+    pub(super) fn new(request: &Request<'a>, vocabulary: &'a Vocabulary) -> Self {
+        Self {
+            vocabulary,
+            table: request.table,
+            state: request.table.map_or(StateId::FREE, TokenTable::start),
+            max_tokens: request.max_tokens,
+            tokens: Vec::new(),
+            bytes: Vec::new(),
+            stream: Utf8Stream::default(),
+            finish: None,
+        }
+    }
+
+    pub(super) fn is_finished(&self) -> bool {
+        self.finish.is_some()
+    }
+
+    /// Takes the tokens that the device chose; gives the new text and how many of the tokens were taken.
+    pub(super) fn take(&mut self, tokens: &[TokenId]) -> Result<(String, usize)> {
+        let mut text = String::new();
+        let mut taken = 0;
+        for &token in tokens {
+            if self.is_finished() {
+                break;
+            }
+            if let Some(table) = self.table {
+                self.state = table.next(self.state, token);
+                if self.state == StateId::DEAD {
+                    return Err(Error::model(format!(
+                        "after {} tokens, no token that the constraint allows had a logit above −∞, and token {token} came out: the model's logits are −∞ or NaN",
+                        self.tokens.len()
+                    )));
+                }
+            }
+            taken += 1;
+            self.tokens.push(token);
+            if self.vocabulary.eos().contains(&token) {
+                self.finish = Some(Finish::EndOfSequence);
+            } else {
+                let bytes = self.vocabulary.bytes(token).unwrap_or_default();
+                self.bytes.extend_from_slice(bytes);
+                text.push_str(&self.stream.push(bytes));
+                if self.tokens.len() == self.max_tokens {
+                    self.finish = Some(Finish::MaxTokens);
+                }
+            }
+            if self.is_finished() {
+                text.push_str(&std::mem::take(&mut self.stream).finish());
+            }
+        }
+        Ok((text, taken))
+    }
+
+    /// The output so far; a row that is not finished counts as cancelled.
+    pub(super) fn into_output(self) -> Output {
+        let finish = self.finish.unwrap_or(Finish::Cancelled);
+        Output { tokens: self.tokens, bytes: self.bytes, finish }
+    }
+}

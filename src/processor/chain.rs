@@ -1,0 +1,67 @@
+//! Composition of processors.
+
+use burn::tensor::Tensor;
+
+use super::{InitContext, LogitsProcessor, StepContext};
+
+/// Two processors, one after the other; made by [`LogitsProcessor::then`].
+///
+/// ```
+/// use burn_dfa::processor::{LogitsProcessor, MinP, Temperature};
+///
+/// let chain = Temperature::new(0.7)?.then(Some(MinP::new(0.05)?));
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Chain<A, B> {
+    first: A,
+    second: B,
+}
+
+impl<A, B> Chain<A, B> {
+    pub(super) fn new(first: A, second: B) -> Self {
+        Self { first, second }
+    }
+}
+
+impl<A: LogitsProcessor, B: LogitsProcessor> LogitsProcessor for Chain<A, B> {
+    type State = (A::State, B::State);
+
+    fn init(&self, context: &InitContext) -> Self::State {
+        (self.first.init(context), self.second.init(context))
+    }
+
+    fn process(
+        &self,
+        (first, second): Self::State,
+        logits: Tensor<2>,
+        context: &StepContext,
+    ) -> (Tensor<2>, Self::State) {
+        let (logits, first) = self.first.process(first, logits, context);
+        let (logits, second) = self.second.process(second, logits, context);
+        (logits, (first, second))
+    }
+}
+
+impl<P: LogitsProcessor> LogitsProcessor for Option<P> {
+    type State = Option<P::State>;
+
+    fn init(&self, context: &InitContext) -> Self::State {
+        self.as_ref().map(|processor| processor.init(context))
+    }
+
+    fn process(
+        &self,
+        state: Self::State,
+        logits: Tensor<2>,
+        context: &StepContext,
+    ) -> (Tensor<2>, Self::State) {
+        match (self, state) {
+            (Some(processor), Some(state)) => {
+                let (logits, state) = processor.process(state, logits, context);
+                (logits, Some(state))
+            }
+            _ => (logits, None),
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The constraint as a processor: advance the state by the last token, mask the logits.
+
+use burn::tensor::{Bool, DType, Int, Tensor, TensorData};
+
+use super::{InitContext, LogitsProcessor, StepContext};
+use crate::automaton::StateId;
+use crate::error::{Error, Result};
+use crate::tensor::TensorTable;
+
+/// Keeps the output of every row within its constraint and, where asked, within its budget of tokens.
+///
+/// Each row follows one of the tables of a [`TensorTable`] and carries its own state. An illegal token is −∞,
+/// an allowed one keeps its bits. With [budgets](Self::with_budgets), a token is legal only if the output can
+/// still be completed after it, so that every row ends in time.
+///
+/// Its two halves, [`advance`](Self::advance) and [`mask`](Self::mask), can be called apart.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_dfa::processor::DfaProcessor;
+/// use burn_dfa::{Constraint, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
+///
+/// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
+///     .with_eos([TokenId(2)])?;
+/// let table = TokenTable::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
+/// let device = Device::flex();
+/// let table = TensorTable::new(&[&table], 3, &TensorOptions::default(), &device)?;
+/// let processor = DfaProcessor::new(table, &[0])?;
+///
+/// let state = processor.start();
+/// let logits = Tensor::<2>::from_data([[0.5, 1.0, 2.0]], &device);
+/// let masked = processor.mask(&state, logits).into_data().to_vec::<f32>().unwrap();
+/// assert_eq!(masked, [0.5, f32::NEG_INFINITY, f32::NEG_INFINITY]);
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct DfaProcessor {
+    table: TensorTable,
+    rows: Vec<usize>,
+    budgets: Option<Vec<usize>>,
+}
+
+/// The state of a [`DfaProcessor`], on the device.
+#[derive(Clone, Debug)]
+pub struct DfaState {
+    /// `[batch]`, `i32`
+    states: Tensor<1, Int>,
+    /// `[batch]`, `i32`: tokens that may still be emitted.
+    remaining: Option<Tensor<1, Int>>,
+}
+
+impl DfaState {
+    /// The state of each row, `[batch]`, as numbered by the [`TensorTable`].
+    pub fn states(&self) -> Tensor<1, Int> {
+        self.states.clone()
+    }
+
+    /// Whether each row has ended, `[batch]`.
+    pub fn is_done(&self) -> Tensor<1, Bool> {
+        self.states.clone().equal_elem(StateId::DONE.0 as i32)
+    }
+}
+
+impl DfaProcessor {
+    /// Row `b` of the batch follows table `rows[b]`. A row without a constraint follows a table of
+    /// [`TokenTable::unconstrained`](crate::TokenTable::unconstrained).
+    ///
+    /// # Errors
+    /// [`Error::is_input`] for an empty batch or a table that is not there.
+    pub fn new(table: TensorTable, rows: &[usize]) -> Result<Self> {
+        if rows.is_empty() {
+            return Err(Error::input("a batch needs at least one row"));
+        }
+        if let Some(row) = rows.iter().position(|&index| index >= table.table_count()) {
+            return Err(Error::input(format!(
+                "row {row} follows table {}, there are {}",
+                rows[row],
+                table.table_count()
+            )));
+        }
+        Ok(Self { table, rows: rows.to_vec(), budgets: None })
+    }
+
+    /// Row `b` may emit `budgets[b]` tokens, end of sequence included, and is complete by then.
+    ///
+    /// # Errors
+    /// - [`Error::is_budget`]: a budget is below the shortest output of the row's constraint;
+    /// - [`Error::is_input`]: one budget per row is needed, each below 2³¹.
+    pub fn with_budgets(mut self, budgets: &[usize]) -> Result<Self> {
+        if budgets.len() != self.rows.len() {
+            return Err(Error::input(format!("{} budgets for {} rows", budgets.len(), self.rows.len())));
+        }
+        for (row, (&given, &table)) in budgets.iter().zip(&self.rows).enumerate() {
+            let needed = self.table.tokens_needed(table);
+            if given < needed {
+                return Err(Error::budget(needed, given, row));
+            }
+            if i32::try_from(given).is_err() {
+                return Err(Error::input(format!("row {row}: a budget of {given} tokens is past 2^31")));
+            }
+        }
+        self.budgets = Some(budgets.to_vec());
+        Ok(self)
+    }
+
+    /// The table that the processor looks up.
+    pub fn table(&self) -> &TensorTable {
+        &self.table
+    }
+
+    /// The state before the first token.
+    pub fn start(&self) -> DfaState {
+        let starts: Vec<_> = self.rows.iter().map(|&index| self.table.start(index)).collect();
+        let states = self.table.states(&starts).expect("start states are states of the table");
+        let remaining = self.budgets.as_ref().map(|budgets| {
+            let tokens: Vec<i32> = budgets.iter().map(|&tokens| tokens as i32).collect();
+            let shape = [tokens.len()];
+            Tensor::from_data(TensorData::new(tokens, shape), (self.table.device(), DType::I32))
+        });
+        DfaState { states, remaining }
+    }
+
+    /// Moves every row on by one token; a token of [`TensorTable::no_token`] leaves its row as it is.
+    ///
+    /// # Shapes
+    /// - `tokens`: `[batch]`
+    pub fn advance(&self, state: DfaState, tokens: Tensor<1, Int>) -> DfaState {
+        let tokens = tokens.cast(DType::I32);
+        let remaining = state.remaining.map(|remaining| {
+            let spent = tokens.clone().not_equal_elem(self.table.no_token() as i32).int();
+            (remaining - spent.cast(DType::I32)).clamp_min(0)
+        });
+        DfaState { states: self.table.next(state.states, tokens), remaining }
+    }
+
+    /// Puts −∞ where a token is illegal.
+    ///
+    /// # Shapes
+    /// - `logits`: `[batch, width]`, kept, as is the dtype
+    ///
+    /// # Panics
+    /// Where `logits` is not as wide as the table or not of as many rows as the state.
+    pub fn mask(&self, state: &DfaState, logits: Tensor<2>) -> Tensor<2> {
+        assert_eq!(
+            logits.dims(),
+            [self.rows.len(), self.table.width()],
+            "logits of [rows, width] of the table"
+        );
+        let spare = state.remaining.clone().map(|remaining| (remaining - 1).clamp_min(0));
+        logits.mask_fill(self.table.illegal(state.states.clone(), spare), f32::NEG_INFINITY)
+    }
+}
+
+impl LogitsProcessor for DfaProcessor {
+    type State = DfaState;
+
+    fn init(&self, _context: &InitContext) -> DfaState {
+        self.start()
+    }
+
+    fn process(&self, state: DfaState, logits: Tensor<2>, context: &StepContext) -> (Tensor<2>, DfaState) {
+        let state = self.advance(state, context.tokens.clone());
+        (self.mask(&state, logits), state)
+    }
+}

@@ -1,0 +1,123 @@
+//! Logits processors: what stands between a model's logits and the sampler.
+//!
+//! A processor is two functions, after Bumblebee's behaviour of the same name: [`init`](LogitsProcessor::init)
+//! makes all of its state before the loop, in its final shapes, and [`process`](LogitsProcessor::process)
+//! takes the state and the logits of a step and returns both. Nothing is read from the device in between, so
+//! a chain of processors can run inside a static graph.
+//!
+//! # Laws
+//! - the shape and the dtype of the logits are kept;
+//! - a batch is its rows, stacked: what happens to one row does not depend on the others;
+//! - a chain of processors is a processor, [`None`] is the processor that does nothing;
+//! - masking is by selection: a masked logit is −∞ whatever it was, an unmasked one keeps its bits.
+//!
+//! Put [`DfaProcessor`] first in a chain: the processors that mask ([`MinNewTokens`], [`Suppress`]) leave a
+//! token alone where nothing else would be left, and so never undo its guarantee.
+
+mod chain;
+mod dfa;
+mod min_new_tokens;
+mod min_p;
+mod repetition;
+mod suppress;
+mod temperature;
+mod top_k;
+
+use burn::tensor::{Bool, Device, Int, Tensor};
+
+pub use chain::Chain;
+pub use dfa::{DfaProcessor, DfaState};
+pub use min_new_tokens::MinNewTokens;
+pub use min_p::MinP;
+pub use repetition::{RepetitionPenalty, Seen};
+pub use suppress::Suppress;
+pub use temperature::Temperature;
+pub use top_k::TopK;
+
+/// What is known before the first step.
+#[derive(Clone, Debug)]
+pub struct InitContext {
+    /// The prompts, `[batch, length]`, left padded.
+    pub prompt: Tensor<2, Int>,
+    /// Padded positions of each row, `[batch]`.
+    pub padding: Tensor<1, Int>,
+    /// Width of a row of logits.
+    pub width: usize,
+}
+
+impl InitContext {
+    /// Number of rows.
+    pub fn batch(&self) -> usize {
+        self.prompt.dims()[0]
+    }
+
+    /// The device of the batch.
+    pub fn device(&self) -> Device {
+        self.prompt.device()
+    }
+}
+
+/// What is known at a step, on the device.
+#[derive(Clone, Debug)]
+pub struct StepContext {
+    /// The tokens of the step before, `[batch]`; the width of the logits where there was none.
+    pub tokens: Tensor<1, Int>,
+    /// The number of tokens generated so far, `[1]`.
+    pub step: Tensor<1, Int>,
+}
+
+/// A stateful function over logits; see the [module](self) for the laws.
+///
+/// ```
+/// use burn::tensor::Tensor;
+/// use burn_dfa::processor::{InitContext, LogitsProcessor, StepContext};
+///
+/// /// Adds a bias to every logit.
+/// struct Bias(f32);
+///
+/// impl LogitsProcessor for Bias {
+///     type State = ();
+///     fn init(&self, _: &InitContext) {}
+///     fn process(&self, _: (), logits: Tensor<2>, _: &StepContext) -> (Tensor<2>, ()) {
+///         (logits + self.0, ())
+///     }
+/// }
+/// ```
+pub trait LogitsProcessor {
+    /// Tensors of a fixed shape.
+    type State;
+
+    /// Makes the state before the first step.
+    fn init(&self, context: &InitContext) -> Self::State;
+
+    /// Transforms the logits of one step.
+    ///
+    /// # Shapes
+    /// - `logits`: `[batch, width]`, kept, as is the dtype
+    fn process(
+        &self,
+        state: Self::State,
+        logits: Tensor<2>,
+        context: &StepContext,
+    ) -> (Tensor<2>, Self::State);
+
+    /// This processor, then `next`.
+    fn then<P: LogitsProcessor>(self, next: P) -> Chain<Self, P>
+    where
+        Self: Sized,
+    {
+        Chain::new(self, next)
+    }
+}
+
+/// Masks `logits` where `mask` is true, but for rows of which nothing would be left.
+///
+/// # Shapes
+/// - `logits`, `mask`: `[batch, width]`
+fn mask_unless_last(logits: Tensor<2>, mask: Tensor<2, Bool>) -> Tensor<2> {
+    let [batch, width] = logits.dims();
+    let masked = logits.clone().mask_fill(mask, f32::NEG_INFINITY);
+    // NaN is a value that may be sampled, so "nothing left" is "all equal to −∞".
+    let empty = masked.clone().equal_elem(f32::NEG_INFINITY).all_dim(1).expand([batch, width]);
+    masked.mask_where(empty, logits)
+}

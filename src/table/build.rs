@@ -1,0 +1,198 @@
+//! The second half of a compilation: trim dead ends by tokens, number what is left, lay out `D`.
+
+use super::TokenTable;
+use super::columns::Columns;
+use super::compile::Source;
+use crate::automaton::StateId;
+use crate::error::{Error, Result};
+use crate::limits::Meter;
+use crate::vocabulary::Vocabulary;
+
+/// A state that is not in the table.
+const ABSENT: u32 = u32::MAX;
+
+/// Of `DEAD`, `DONE` and `FREE`.
+const RESERVED_TOKENS_TO_END: [u32; StateId::RESERVED as usize] = [u32::MAX, 0, 0];
+
+pub(super) fn build(source: Source, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
+    let edges = edges(&source);
+    meter.time()?;
+    let to_end = tokens_to_end(&source, &edges);
+    if to_end.get(source.start as usize).is_none_or(|&tokens| tokens == u32::MAX) {
+        return Err(Error::unsatisfiable(
+            "no sequence of this vocabulary's tokens spells a complete output: the constraint is contradictory, or the vocabulary lacks its characters",
+        ));
+    }
+    let (number, order) = number(&source, &edges, &to_end);
+    meter.states(order.len())?;
+    meter.time()?;
+
+    // What is left of each column, in the new numbers.
+    let mut columns = Columns::new();
+    let mut class_of_column = vec![None; source.columns.len()];
+    let mut scratch = Vec::new();
+    let mut class: Vec<u32> = (0..vocabulary.len())
+        .map(|id| {
+            let column = source.column_of[id] as usize;
+            let column_class = *class_of_column[column].get_or_insert_with(|| {
+                scratch.clear();
+                let old = source.columns.get(column as u32).iter();
+                scratch.extend(old.filter_map(|&(state, next)| {
+                    let pair = (number[state as usize], number[next as usize]);
+                    (pair.0 != ABSENT && pair.1 != ABSENT).then_some(pair)
+                }));
+                scratch.sort_unstable();
+                // Column 0 leads nowhere: those tokens are MUTE; the others follow the reserved classes.
+                columns.intern(&scratch) + TokenTable::MUTE
+            });
+            column_class
+        })
+        .collect();
+    for &id in vocabulary.eos() {
+        class[id.index()] = TokenTable::EOS;
+    }
+
+    let states = order.len() + StateId::RESERVED as usize;
+    let class_count = columns.len() + TokenTable::MUTE as usize;
+    let cells = states.saturating_mul(class_count);
+    meter.bytes(cells.saturating_add(class.len() + states).saturating_mul(4))?;
+    let mut next = reserved_rows(states, class_count);
+    let row = |state: StateId| state.index() * class_count;
+    for (at, &old) in order.iter().enumerate() {
+        if source.accepting[old as usize] {
+            let from = row(StateId(at as u32 + StateId::RESERVED));
+            next[from + TokenTable::EOS as usize] = StateId::DONE.0;
+        }
+    }
+    for column in 1..columns.len() {
+        for &(state, to) in columns.get(column as u32) {
+            next[row(StateId(state)) + TokenTable::MUTE as usize + column] = to;
+        }
+    }
+    let tokens_to_end = RESERVED_TOKENS_TO_END
+        .into_iter()
+        .chain(order.iter().map(|&old| to_end[old as usize]))
+        .collect();
+    Ok(TokenTable {
+        next,
+        class,
+        class_count,
+        tokens_to_end,
+        start: StateId(number[source.start as usize]),
+        fingerprint: vocabulary.fingerprint(),
+    })
+}
+
+/// A `D` of which only the rows of the reserved states are filled.
+fn reserved_rows(states: usize, class_count: usize) -> Vec<u32> {
+    let mut next = vec![StateId::DEAD.0; states * class_count];
+    let (done, free) = (StateId::DONE.index() * class_count, StateId::FREE.index() * class_count);
+    let eos = TokenTable::EOS as usize;
+    next[done + eos] = StateId::DONE.0;
+    next[free + eos] = StateId::DONE.0;
+    next[free + eos + 1..free + class_count].fill(StateId::FREE.0);
+    next
+}
+
+/// The table of reserved states alone.
+pub(super) fn unconstrained(vocabulary: &Vocabulary) -> TokenTable {
+    let class_count = TokenTable::RESERVED_CLASSES;
+    let mut class = vec![TokenTable::MUTE; vocabulary.len()];
+    for &id in vocabulary.eos() {
+        class[id.index()] = TokenTable::EOS;
+    }
+    TokenTable {
+        next: reserved_rows(StateId::RESERVED as usize, class_count),
+        class,
+        class_count,
+        tokens_to_end: RESERVED_TOKENS_TO_END.to_vec(),
+        start: StateId::FREE,
+        fingerprint: vocabulary.fingerprint(),
+    }
+}
+
+/// Directed edges between source states, without duplicates within a column, in CSR form.
+struct Edges {
+    forward: Csr,
+    backward: Csr,
+}
+
+struct Csr {
+    offsets: Vec<usize>,
+    targets: Vec<u32>,
+}
+
+impl Csr {
+    fn new(states: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
+        let mut offsets = vec![0; states + 1];
+        for (from, _) in pairs.clone() {
+            offsets[from as usize + 1] += 1;
+        }
+        for state in 0..states {
+            offsets[state + 1] += offsets[state];
+        }
+        let mut fill = offsets.clone();
+        let mut targets = vec![0; offsets[states]];
+        for (from, to) in pairs {
+            targets[fill[from as usize]] = to;
+            fill[from as usize] += 1;
+        }
+        Self { offsets, targets }
+    }
+
+    fn of(&self, state: u32) -> &[u32] {
+        &self.targets[self.offsets[state as usize]..self.offsets[state as usize + 1]]
+    }
+}
+
+fn edges(source: &Source) -> Edges {
+    let mut used = vec![false; source.columns.len()];
+    for &column in &source.column_of {
+        used[column as usize] = true;
+    }
+    let columns = (0..used.len()).filter(|&column| used[column]);
+    let pairs = columns.flat_map(|column| source.columns.get(column as u32).iter().copied());
+    Edges {
+        forward: Csr::new(source.states, pairs.clone()),
+        backward: Csr::new(source.states, pairs.map(|(from, to)| (to, from))),
+    }
+}
+
+/// The least number of tokens to the end, end of sequence included; `u32::MAX` where there is no way.
+fn tokens_to_end(source: &Source, edges: &Edges) -> Vec<u32> {
+    let mut to_end = vec![u32::MAX; source.states];
+    let mut queue: Vec<u32> = (0..source.states as u32).filter(|&s| source.accepting[s as usize]).collect();
+    for &state in &queue {
+        to_end[state as usize] = 1;
+    }
+    let mut at = 0;
+    while at < queue.len() {
+        let state = queue[at];
+        at += 1;
+        for &before in edges.backward.of(state) {
+            if to_end[before as usize] == u32::MAX {
+                to_end[before as usize] = to_end[state as usize] + 1;
+                queue.push(before);
+            }
+        }
+    }
+    to_end
+}
+
+/// Numbers the states that tokens can reach and leave to the end, in breadth-first order from the start.
+fn number(source: &Source, edges: &Edges, to_end: &[u32]) -> (Vec<u32>, Vec<u32>) {
+    let mut number = vec![ABSENT; source.states];
+    let mut order = vec![source.start];
+    number[source.start as usize] = StateId::RESERVED;
+    let mut at = 0;
+    while at < order.len() {
+        for &next in edges.forward.of(order[at]) {
+            if number[next as usize] == ABSENT && to_end[next as usize] != u32::MAX {
+                number[next as usize] = order.len() as u32 + StateId::RESERVED;
+                order.push(next);
+            }
+        }
+        at += 1;
+    }
+    (number, order)
+}
