@@ -1,0 +1,116 @@
+//! The text that the model learns from: short English sentences with the record that each describes.
+//!
+//! Everything is made from word lists, templates and a counter-based random source, so
+//! [`Generator::example`] is a pure function of seed, split and index. Each example is keyed by its
+//! main value (a full name, a city with a date, the members of a team); one key in ten is *held out*
+//! and never occurs in the training split, in any sentence.
+//!
+//! ```
+//! use burn_dfa_tiny::generator::{Generator, Split};
+//!
+//! let example = Generator::new(7).example(Split::HeldOut, 0);
+//! assert!(example.record.starts_with('{'));
+//! assert_eq!(example, Generator::new(7).example(Split::HeldOut, 0));
+//! ```
+
+mod random;
+mod records;
+mod templates;
+mod words;
+
+pub use random::Random;
+
+/// What an example is about. Each kind has a schema and a regex of the same name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Name, age, city and perhaps a job.
+    Person,
+    /// Item, quantity, customer and whether it is in a hurry.
+    Order,
+    /// What takes place, where, and when.
+    Event,
+    /// A team and its members.
+    Team,
+}
+
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Kind; 4] = [Kind::Person, Kind::Order, Kind::Event, Kind::Team];
+
+    /// The name of the kind, of its schema and of its regex.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Person => "person",
+            Kind::Order => "order",
+            Kind::Event => "event",
+            Kind::Team => "team",
+        }
+    }
+}
+
+/// Which part of the examples one is drawn from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Split {
+    /// Nine keys of ten.
+    Train,
+    /// The others.
+    HeldOut,
+}
+
+impl Split {
+    /// The split that an example with this key belongs to.
+    pub fn of(key: &str) -> Self {
+        if random::hash(key).is_multiple_of(10) {
+            Split::HeldOut
+        } else {
+            Split::Train
+        }
+    }
+}
+
+/// A sentence and its record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Example {
+    /// What the sentence is about.
+    pub kind: Kind,
+    /// The sentence, without the chat template.
+    pub prompt: String,
+    /// Compact JSON, properties in the order that the schema declares.
+    pub record: String,
+    /// The value that decides on the split.
+    pub key: String,
+}
+
+/// Makes examples from a seed.
+#[derive(Debug, Clone)]
+pub struct Generator {
+    seed: u64,
+}
+
+impl Generator {
+    /// A generator; other seeds give other examples.
+    pub fn new(seed: u64) -> Self {
+        Self { seed }
+    }
+
+    /// Example number `index` of a split. Kinds take turns at random.
+    pub fn example(&self, split: Split, index: u64) -> Example {
+        let mut random = Random::new(self.seed, index);
+        let kind = Kind::ALL[random.below(Kind::ALL.len())];
+        Self::draw(kind, split, &mut random)
+    }
+
+    /// Example number `index` of one kind.
+    pub fn example_of(&self, kind: Kind, split: Split, index: u64) -> Example {
+        Self::draw(kind, split, &mut Random::new(self.seed, index))
+    }
+
+    fn draw(kind: Kind, split: Split, random: &mut Random) -> Example {
+        loop {
+            let example = records::draw(kind, random);
+            if Split::of(&example.key) == split {
+                return example;
+            }
+        }
+    }
+}

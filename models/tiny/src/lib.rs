@@ -1,0 +1,28 @@
+//! The default model of `burn-dfa`: a small Llama that turns a short English sentence into a compact
+//! JSON record, embedded in the program with its tokenizer.
+//!
+//! The files are in exactly the layout of a Hugging Face folder, in the folder of this crate, so the
+//! same loader reads them from disk or from the constants below. The text it was trained on comes from
+//! [`generator`]; the trainer and the held-out evaluation are behind the feature `train`.
+
+pub mod generator;
+mod schemas;
+#[cfg(feature = "train")]
+pub mod training;
+
+pub use schemas::{Schema, schema, schemas};
+
+/// `config.json`: the architecture, with the names that Hugging Face uses.
+pub const CONFIG: &[u8] = include_bytes!("../config.json");
+
+/// `generation_config.json`: the token that ends a record.
+pub const GENERATION_CONFIG: &[u8] = include_bytes!("../generation_config.json");
+
+/// `tokenizer.json`: a byte-level BPE.
+pub const TOKENIZER: &[u8] = include_bytes!("../tokenizer.json");
+
+/// `tokenizer_config.json`: special tokens and the chat template.
+pub const TOKENIZER_CONFIG: &[u8] = include_bytes!("../tokenizer_config.json");
+
+/// `model.safetensors`: the weights, in 16-bit floats.
+pub const WEIGHTS: &[u8] = include_bytes!("../model.safetensors");

@@ -1,0 +1,171 @@
+//! Batches of examples of similar length.
+//!
+//! Step `n` always gets the same batch: examples are taken in chunks of [`CHUNK`] batches, sorted by
+//! length within the chunk, cut, and the batches of the chunk shuffled. No example is used twice.
+
+use burn::tensor::{Device, Int, Tensor, TensorData};
+use tokenizers::Tokenizer;
+
+use super::{END, Error, chat_prompt};
+use crate::generator::{Example, Generator, Random, Split};
+
+/// Batches that are sorted together.
+const CHUNK: usize = 16;
+
+/// An example as tokens.
+#[derive(Debug, Clone)]
+struct Encoded {
+    /// Prompt, record, end.
+    tokens: Vec<u32>,
+    /// How many of them are the prompt.
+    prompt: usize,
+}
+
+/// Token ids of several examples, padded on the right.
+///
+/// Inputs and targets are shifted by one position against each other.
+#[derive(Debug, Clone)]
+pub struct Batch {
+    /// Rows.
+    pub size: usize,
+    /// Columns.
+    pub length: usize,
+    /// Input tokens, row by row.
+    pub inputs: Vec<i32>,
+    /// Flat positions (`row * length + column`) whose target belongs to a record or ends it.
+    pub positions: Vec<i32>,
+    /// The targets at these positions.
+    pub targets: Vec<i32>,
+    /// The row of each of these positions.
+    pub rows: Vec<usize>,
+    /// Input tokens without the padding.
+    pub tokens: u64,
+}
+
+impl Batch {
+    /// Encodes examples, in the order given.
+    pub fn new(tokenizer: &Tokenizer, examples: &[Example]) -> Result<Self, Error> {
+        let encoded: Result<Vec<_>, _> = examples
+            .iter()
+            .map(|example| Encoded::new(tokenizer, example))
+            .collect();
+        Ok(Self::pad(&encoded?))
+    }
+
+    fn pad(examples: &[Encoded]) -> Self {
+        let length = examples
+            .iter()
+            .map(|example| example.tokens.len() - 1)
+            .max()
+            .unwrap_or(0);
+        let mut batch = Self {
+            size: examples.len(),
+            length,
+            inputs: Vec::with_capacity(examples.len() * length),
+            positions: Vec::new(),
+            targets: Vec::new(),
+            rows: Vec::new(),
+            tokens: 0,
+        };
+        for (row, example) in examples.iter().enumerate() {
+            let last = example.tokens.len() - 1;
+            batch.tokens += last as u64;
+            for column in 0..length {
+                // The padding is never a target and, under a causal mask, never looked at.
+                let token = if column < last {
+                    example.tokens[column]
+                } else {
+                    example.tokens[last]
+                };
+                batch.inputs.push(token as i32);
+                if column + 1 >= example.prompt && column < last {
+                    batch.positions.push((row * length + column) as i32);
+                    batch.targets.push(example.tokens[column + 1] as i32);
+                    batch.rows.push(row);
+                }
+            }
+        }
+        batch
+    }
+
+    /// The inputs as a tensor of shape `[size, length]`.
+    pub fn inputs(&self, device: &Device) -> Tensor<2, Int> {
+        let data = TensorData::new(self.inputs.clone(), [self.size, self.length]);
+        Tensor::from_data(data, device)
+    }
+
+    /// The positions as a tensor of shape `[targets]`.
+    pub fn positions(&self, device: &Device) -> Tensor<1, Int> {
+        let data = TensorData::new(self.positions.clone(), [self.positions.len()]);
+        Tensor::from_data(data, device)
+    }
+
+    /// The targets as a tensor of shape `[targets]`.
+    pub fn targets(&self, device: &Device) -> Tensor<1, Int> {
+        let data = TensorData::new(self.targets.clone(), [self.targets.len()]);
+        Tensor::from_data(data, device)
+    }
+}
+
+impl Encoded {
+    fn new(tokenizer: &Tokenizer, example: &Example) -> Result<Self, Error> {
+        let prompt = tokenizer.encode(chat_prompt(&example.prompt), false)?;
+        let record = tokenizer.encode(format!("{}{END}", example.record), false)?;
+        Ok(Self {
+            prompt: prompt.len(),
+            tokens: [prompt.get_ids(), record.get_ids()].concat(),
+        })
+    }
+}
+
+/// The endless sequence of training batches.
+#[derive(Debug)]
+pub struct Batches<'a> {
+    tokenizer: &'a Tokenizer,
+    generator: Generator,
+    seed: u64,
+    size: usize,
+    /// Number of the chunk at hand and its batches.
+    chunk: Option<(usize, Vec<Batch>)>,
+}
+
+impl<'a> Batches<'a> {
+    /// Batches of `size` examples.
+    pub fn new(tokenizer: &'a Tokenizer, seed: u64, size: usize) -> Self {
+        Self {
+            tokenizer,
+            generator: Generator::new(seed),
+            seed,
+            size,
+            chunk: None,
+        }
+    }
+
+    /// The batch of step `step`.
+    pub fn get(&mut self, step: usize) -> Result<&Batch, Error> {
+        let number = step / CHUNK;
+        if self.chunk.as_ref().is_none_or(|(have, _)| *have != number) {
+            self.chunk = Some((number, self.make(number)?));
+        }
+        let (_, batches) = self.chunk.as_ref().expect("the chunk was just made");
+        Ok(&batches[step % CHUNK])
+    }
+
+    fn make(&self, number: usize) -> Result<Vec<Batch>, Error> {
+        let count = CHUNK * self.size;
+        let first = (number * count) as u64;
+        let mut examples = (first..first + count as u64)
+            .map(|index| {
+                let example = self.generator.example(Split::Train, index);
+                Encoded::new(self.tokenizer, &example)
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        examples.sort_by_key(|example| example.tokens.len());
+        let mut batches: Vec<Batch> = examples.chunks(self.size).map(Batch::pad).collect();
+        let mut random = Random::new(!self.seed, number as u64);
+        for last in (1..batches.len()).rev() {
+            batches.swap(last, random.below(last + 1));
+        }
+        Ok(batches)
+    }
+}

@@ -1,0 +1,18 @@
+//! Training of the embedded model: tokenizer, batches, the loop with its checkpoints, export.
+
+mod batch;
+mod checkpoint;
+mod prompt;
+mod schedule;
+mod tokenizer;
+mod trainer;
+
+pub use batch::{Batch, Batches};
+pub use checkpoint::{Checkpoint, Progress};
+pub use prompt::{END, PROMPT_END, PROMPT_START, chat_prompt};
+pub use schedule::Schedule;
+pub use tokenizer::{build_tokenizer, load_tokenizer};
+pub use trainer::{TrainOptions, teacher_forced, train};
+
+/// Errors of the trainer, which is a tool and not a library: a message is enough.
+pub type Error = Box<dyn std::error::Error + Send + Sync>;

@@ -1,0 +1,26 @@
+//! The learning rate: a warm-up, a constant stretch, and a linear decay to nothing.
+//!
+//! The constant stretch has no end built in, so a run can be stopped, and resumed with another number
+//! of steps, wherever the time at hand asks for it (Hägele et al., 2024, arXiv:2405.18392).
+
+/// Learning rate by step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Schedule {
+    /// The rate of the constant stretch.
+    pub peak: f64,
+    /// Steps of linear warm-up.
+    pub warmup: usize,
+    /// Steps of decay at the end.
+    pub decay: usize,
+    /// All steps.
+    pub steps: usize,
+}
+
+impl Schedule {
+    /// The learning rate of step `step`, counted from 0.
+    pub fn rate(&self, step: usize) -> f64 {
+        let rising = (step + 1) as f64 / self.warmup.max(1) as f64;
+        let falling = (self.steps.saturating_sub(step)) as f64 / self.decay.max(1) as f64;
+        self.peak * rising.min(falling).min(1.0)
+    }
+}

@@ -1,0 +1,195 @@
+//! The training loop.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use burn::grad_clipping::GradientClippingConfig;
+use burn::module::Module;
+use burn::optim::{AdamWConfig, GradientsParams, ModuleOptimizer};
+use burn::tensor::activation::log_softmax;
+use burn::tensor::{Device, Tensor};
+use burn_dfa_llama::{Llama, LlamaConfig};
+use indicatif::{ProgressBar, ProgressStyle};
+use tokenizers::Tokenizer;
+
+use super::{Batch, Batches, Checkpoint, Error, Progress, Schedule};
+use crate::generator::{Example, Generator, Split};
+
+/// Rows of a batch when no gradient is needed.
+const EVALUATION_ROWS: usize = 64;
+
+/// What a run needs to know.
+#[derive(Debug, Clone)]
+pub struct TrainOptions {
+    /// The architecture.
+    pub config: LlamaConfig,
+    /// Learning rates and number of steps.
+    pub schedule: Schedule,
+    /// Examples in a batch.
+    pub batch: usize,
+    /// Seed of the initial weights and of the text.
+    pub seed: u64,
+    /// Where checkpoints go.
+    pub checkpoint: PathBuf,
+    /// Steps between checkpoints.
+    pub save_every: usize,
+    /// Steps between checks on held-out examples.
+    pub check_every: usize,
+    /// Go on from the checkpoint instead of beginning anew.
+    pub resume: bool,
+}
+
+/// Trains until the last step of the schedule; returns the model without its gradients.
+pub fn train(options: &TrainOptions, tokenizer: &Tokenizer) -> Result<(Llama, Progress), Error> {
+    let device = Device::flex().autodiff();
+    device.seed(options.seed);
+    let checkpoint = Checkpoint::new(&options.checkpoint);
+    let mut model = options.config.init(&device);
+    let mut optimizer = optimizer();
+    let mut progress = Progress::default();
+    if options.resume {
+        model = checkpoint.load_model(model)?;
+        optimizer = checkpoint.load_optimizer(optimizer)?;
+        progress = checkpoint.progress()?.unwrap_or_default();
+    } else if checkpoint.progress()?.is_some() {
+        return Err("the folder holds a checkpoint: resume it or name another".into());
+    }
+
+    let held_out = held_out(options.seed, 256);
+    let mut batches = Batches::new(tokenizer, options.seed, options.batch);
+    let bar = progress_bar(options.schedule.steps, progress.step);
+    report(
+        &bar,
+        &format!(
+            "{} parameters, from step {}",
+            model.num_params(),
+            progress.step
+        ),
+    );
+    let earlier = progress.seconds;
+    let (start, first_tokens) = (Instant::now(), progress.tokens);
+
+    while progress.step < options.schedule.steps {
+        let batch = batches.get(progress.step)?;
+        let loss = loss(&model, batch, &device);
+        let gradients = GradientsParams::from_grads(loss.backward(), &model);
+        let value: f32 = loss.into_scalar();
+        if !value.is_finite() {
+            return Err(format!("the loss is {value} at step {}", progress.step).into());
+        }
+        model = optimizer.step(options.schedule.rate(progress.step), model, gradients);
+
+        progress.loss = smooth(progress.loss, f64::from(value), progress.step);
+        progress.step += 1;
+        progress.tokens += batch.tokens;
+        progress.seconds = earlier + start.elapsed().as_secs_f64();
+        let rate = (progress.tokens - first_tokens) as f64 / start.elapsed().as_secs_f64();
+        bar.set_position(progress.step as u64);
+        bar.set_message(format!("loss {:.4}, {rate:.0} tokens/s", progress.loss));
+
+        let done = progress.step == options.schedule.steps;
+        if done || progress.step.is_multiple_of(options.check_every) {
+            let exact = teacher_forced(&model.valid(), tokenizer, &held_out)?;
+            let line = format!(
+                "step {}: loss {:.4}, held out exact {:.1} %, {} tokens in {:.0} s ({rate:.0}/s)",
+                progress.step,
+                progress.loss,
+                100.0 * exact,
+                progress.tokens,
+                progress.seconds,
+            );
+            report(&bar, &line);
+        }
+        if done || progress.step.is_multiple_of(options.save_every) {
+            checkpoint.save(&model, &optimizer, &progress)?;
+        }
+    }
+    bar.finish();
+    Ok((model.valid(), progress))
+}
+
+/// The share of examples of which every record token, and the end, is the model's first choice given
+/// the tokens before: exactly those whose record greedy decoding gets right.
+pub fn teacher_forced(
+    model: &Llama,
+    tokenizer: &Tokenizer,
+    examples: &[Example],
+) -> Result<f64, Error> {
+    let device = Device::flex();
+    let mut right = 0;
+    for rows in examples.chunks(EVALUATION_ROWS) {
+        let batch = Batch::new(tokenizer, rows)?;
+        let choices = target_logits(model, &batch, &device)
+            .argmax(1)
+            .squeeze_dim::<1>(1)
+            .equal(batch.targets(&device))
+            .into_data();
+        let mut exact = vec![true; rows.len()];
+        for (agrees, row) in choices.iter::<bool>().zip(&batch.rows) {
+            exact[*row] &= agrees;
+        }
+        right += exact.into_iter().filter(|exact| *exact).count();
+    }
+    Ok(right as f64 / examples.len().max(1) as f64)
+}
+
+/// The first `count` held-out examples.
+fn held_out(seed: u64, count: u64) -> Vec<Example> {
+    let generator = Generator::new(seed);
+    (0..count)
+        .map(|index| generator.example(Split::HeldOut, index))
+        .collect()
+}
+
+fn optimizer() -> ModuleOptimizer {
+    AdamWConfig::new()
+        .with_beta_1(0.9)
+        .with_beta_2(0.98)
+        .with_epsilon(1e-8)
+        .with_weight_decay(0.01)
+        .with_grad_clipping(Some(GradientClippingConfig::Norm(1.0)))
+        .init()
+}
+
+/// Mean cross entropy of the record tokens.
+fn loss(model: &Llama, batch: &Batch, device: &Device) -> Tensor<1> {
+    let logits = target_logits(model, batch, device);
+    let targets = batch.targets(device).unsqueeze_dim::<2>(1);
+    log_softmax(logits, 1).gather(1, targets).mean().neg()
+}
+
+/// Logits at the positions whose targets count, `[targets, vocabulary]`.
+fn target_logits(model: &Llama, batch: &Batch, device: &Device) -> Tensor<2> {
+    let logits = model.forward(batch.inputs(device));
+    let [rows, length, vocabulary] = logits.dims();
+    logits
+        .reshape([rows * length, vocabulary])
+        .select(0, batch.positions(device))
+}
+
+/// A moving average that starts at the plain mean.
+fn smooth(mean: f64, value: f64, seen: usize) -> f64 {
+    let weight = (1.0 / (seen + 1) as f64).max(0.02);
+    mean + weight * (value - mean)
+}
+
+/// Prints a line above the bar, or plainly where there is no terminal for a bar.
+fn report(bar: &ProgressBar, line: &str) {
+    if bar.is_hidden() {
+        println!("{line}");
+    } else {
+        bar.println(line);
+    }
+}
+
+fn progress_bar(steps: usize, position: usize) -> ProgressBar {
+    let style = ProgressStyle::with_template(
+        "{elapsed_precise} {wide_bar} {pos}/{len} {msg}, {eta_precise} left",
+    )
+    .expect("the template is well formed");
+    let bar = ProgressBar::new(steps as u64)
+        .with_style(style)
+        .with_position(position as u64);
+    bar.reset_eta();
+    bar
+}
