@@ -1,15 +1,27 @@
 //! Llama-family models (SmolLM2, TinyLlama, Llama 3) in Burn, read from a Hugging Face folder.
 //!
 //! - [`LlamaConfig`]: the shape of a model, as in `config.json`.
-//! - [`Llama`]: the parameters and the differentiable forward pass.
+//! - [`Llama`]: the parameters and the differentiable forward pass; loading, saving, and decoding with a
+//!   [`LlamaCache`] through [`CausalLm`](burn_dfa::generation::CausalLm).
+//! - [`ChatTemplate`]: the chat template of a tokenizer, rendered.
+//! - [`Pretrained`]: all of a folder at once.
 
+mod chat;
+mod checkpoint;
 mod config;
+mod decode;
 mod error;
 mod layers;
+mod load;
 mod model;
+mod pretrained;
 mod raw_config;
 mod rope;
+mod save;
 
+pub use chat::{ChatTemplate, Message};
 pub use config::{Llama3Scaling, LlamaConfig};
+pub use decode::LlamaCache;
 pub use error::LlamaError;
 pub use model::Llama;
+pub use pretrained::Pretrained;

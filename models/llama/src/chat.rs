@@ -1,0 +1,259 @@
+//! [`ChatTemplate`]: from messages to the text that a chat model was trained on.
+//!
+//! Tokenizers carry their template in Jinja, written for Python. It is rendered as Hugging Face
+//! transformers renders it: with `trim_blocks` and `lstrip_blocks`, Python's methods on strings and
+//! dictionaries, `raise_exception`, and neither tools nor documents. There is no clock: `strftime_now` is
+//! not defined, and templates that ask for a date with a fallback (Llama 3.2) take the fallback, so that the
+//! same messages always give the same text.
+
+use std::path::Path;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::{Environment, Error, ErrorKind, Value, context};
+use serde::Deserialize;
+
+use crate::error::LlamaError;
+
+/// Instructions that a template may execute.
+const FUEL: u64 = 10_000_000;
+/// Name that a template goes by in messages.
+const NAME: &str = "chat_template";
+
+/// One turn of a conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Who speaks: `system`, `user` or `assistant`.
+    pub role: String,
+    /// What they say.
+    pub content: String,
+}
+
+impl Message {
+    /// A message of any role.
+    pub fn new(role: impl Into<String>, content: impl Into<String>) -> Self {
+        Self {
+            role: role.into(),
+            content: content.into(),
+        }
+    }
+
+    /// What the model is told about its task.
+    pub fn system(content: impl Into<String>) -> Self {
+        Self::new("system", content)
+    }
+
+    /// What the user says.
+    pub fn user(content: impl Into<String>) -> Self {
+        Self::new("user", content)
+    }
+
+    /// What the model said.
+    pub fn assistant(content: impl Into<String>) -> Self {
+        Self::new("assistant", content)
+    }
+}
+
+/// The chat template of a tokenizer, with the special tokens it refers to.
+///
+/// # Example
+///
+/// ```
+/// use burn_dfa_llama::{ChatTemplate, Message};
+///
+/// let template = ChatTemplate::new(
+///     "{% for m in messages %}<|{{ m['role'] }}|>{{ m['content'].strip() }}{{ eos_token }}{% endfor %}\
+///      {% if add_generation_prompt %}<|assistant|>{% endif %}",
+/// )?
+/// .with_eos_token("</s>");
+/// let text = template.render(&[Message::user(" Hello ")], true)?;
+/// assert_eq!(text, "<|user|>Hello</s><|assistant|>");
+/// # Ok::<(), burn_dfa_llama::LlamaError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ChatTemplate {
+    environment: Environment<'static>,
+    bos_token: Option<String>,
+    eos_token: Option<String>,
+}
+
+/// The fields of `tokenizer_config.json` that a template needs.
+#[derive(Deserialize)]
+struct TokenizerConfig {
+    #[serde(default)]
+    chat_template: Option<Templates>,
+    #[serde(default)]
+    bos_token: Option<Token>,
+    #[serde(default)]
+    eos_token: Option<Token>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Templates {
+    One(String),
+    Named(Vec<Named>),
+}
+
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+    template: String,
+}
+
+/// A special token, plain or with its settings.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Token {
+    Plain(String),
+    Added { content: String },
+}
+
+impl From<Token> for String {
+    fn from(token: Token) -> Self {
+        match token {
+            Token::Plain(content) | Token::Added { content } => content,
+        }
+    }
+}
+
+impl ChatTemplate {
+    /// Compiles a template; the special tokens are empty.
+    ///
+    /// # Errors
+    /// When the template is not valid Jinja.
+    pub fn new(source: impl Into<String>) -> Result<Self, LlamaError> {
+        let mut environment = Environment::new();
+        environment.set_syntax(
+            SyntaxConfig::builder()
+                .trim_blocks(true)
+                .lstrip_blocks(true)
+                .build()
+                .map_err(template_error)?,
+        );
+        environment.set_fuel(Some(FUEL));
+        environment
+            .set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+        environment.add_function("raise_exception", |message: String| {
+            Err::<Value, _>(Error::new(ErrorKind::InvalidOperation, message))
+        });
+        environment
+            .add_template_owned(NAME, source.into())
+            .map_err(template_error)?;
+        Ok(Self {
+            environment,
+            bos_token: None,
+            eos_token: None,
+        })
+    }
+
+    /// Sets what `bos_token` stands for.
+    pub fn with_bos_token(mut self, token: impl Into<String>) -> Self {
+        self.bos_token = Some(token.into());
+        self
+    }
+
+    /// Sets what `eos_token` stands for.
+    pub fn with_eos_token(mut self, token: impl Into<String>) -> Self {
+        self.eos_token = Some(token.into());
+        self
+    }
+
+    /// Reads the template of a folder: `chat_template.jinja`, or else `chat_template` in
+    /// `tokenizer_config.json` (of several, the one named `default`). `None` when there is none.
+    ///
+    /// # Errors
+    /// When a file that is there cannot be read or is not valid.
+    pub fn load(folder: impl AsRef<Path>) -> Result<Option<Self>, LlamaError> {
+        let folder = folder.as_ref();
+        let config = read(&folder.join("tokenizer_config.json"))?;
+        let source = read(&folder.join("chat_template.jinja"))?;
+        Self::from_files(config.as_deref(), source)
+    }
+
+    /// As [`load`](Self::load), from the text of `tokenizer_config.json` and of `chat_template.jinja`.
+    ///
+    /// # Errors
+    /// When a text is not valid.
+    pub fn from_files(
+        tokenizer_config: Option<&str>,
+        chat_template: Option<String>,
+    ) -> Result<Option<Self>, LlamaError> {
+        let config: Option<TokenizerConfig> = tokenizer_config
+            .map(serde_json::from_str)
+            .transpose()
+            .map_err(|source| LlamaError::Json {
+                file: "tokenizer_config.json".into(),
+                source,
+            })?;
+        let (inner, bos, eos) = match config {
+            None => (None, None, None),
+            Some(config) => (config.chat_template, config.bos_token, config.eos_token),
+        };
+        let source = chat_template.or(match inner {
+            None => None,
+            Some(Templates::One(source)) => Some(source),
+            Some(Templates::Named(all)) => all
+                .into_iter()
+                .find(|named| named.name == "default")
+                .map(|named| named.template),
+        });
+        let Some(source) = source else {
+            return Ok(None);
+        };
+        let mut template = Self::new(source)?;
+        template.bos_token = bos.map(String::from);
+        template.eos_token = eos.map(String::from);
+        Ok(Some(template))
+    }
+
+    /// Renders a conversation, followed by the opening of the model's turn where
+    /// `add_generation_prompt` is set.
+    ///
+    /// The text holds the special tokens: encode it without adding them again.
+    ///
+    /// # Errors
+    /// When the template refuses the messages (an unknown role, say), or fails.
+    pub fn render(
+        &self,
+        messages: &[Message],
+        add_generation_prompt: bool,
+    ) -> Result<String, LlamaError> {
+        let messages: Vec<Value> = messages
+            .iter()
+            .map(|message| {
+                context! { role => message.role.as_str(), content => message.content.as_str() }
+            })
+            .collect();
+        self.environment
+            .get_template(NAME)
+            .and_then(|template| {
+                template.render(context! {
+                    messages => messages,
+                    add_generation_prompt => add_generation_prompt,
+                    bos_token => self.bos_token.as_deref().unwrap_or_default(),
+                    eos_token => self.eos_token.as_deref().unwrap_or_default(),
+                    tools => Value::from(()),
+                    documents => Value::from(()),
+                })
+            })
+            .map_err(template_error)
+    }
+}
+
+fn template_error(error: Error) -> LlamaError {
+    LlamaError::Template {
+        message: error.to_string(),
+    }
+}
+
+/// The text of a file, or `None` if there is no such file.
+pub(crate) fn read(path: &Path) -> Result<Option<String>, LlamaError> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(LlamaError::Io {
+            path: path.to_path_buf(),
+            source,
+        }),
+    }
+}

@@ -1,0 +1,193 @@
+//! Decoding with a cache: [`Llama`] as a [`CausalLm`].
+//!
+//! Everything that changes from step to step lives on the device: the slot to be written next, the padding
+//! of each row, the keys and the values. A step has constant shapes, reads nothing back and makes no tensor
+//! from host data, so that it can be recorded once and replayed; for the same reason it writes its state
+//! into the buffers it found it in.
+//!
+//! A key at slot `k` is visible to row `b` while `padding[b] <= k <= slot`. A padded position of the prompt
+//! sees nothing, and its scores are then all the same finite number: it carries meaningless but finite
+//! values, which nobody else sees.
+
+use burn::tensor::{Bool, Device, IndexingUpdateOp, Int, Tensor};
+use burn_dfa::generation::CausalLm;
+
+use crate::model::Llama;
+
+/// Keys, values and positions of a batch.
+///
+/// Made by [`CausalLm::prefill`] and advanced by [`CausalLm::step`]. A step beyond the capacity overwrites
+/// the last slot: it is a mistake of the caller, but writes nowhere else.
+#[derive(Clone, Debug)]
+pub struct LlamaCache {
+    /// Of each layer, `[batch, kv_heads, capacity, head_dim]`.
+    keys: Vec<Tensor<4>>,
+    /// Of each layer, `[batch, kv_heads, capacity, head_dim]`.
+    values: Vec<Tensor<4>>,
+    /// The slot that the next step writes, `[1]`.
+    slot: Tensor<1, Int>,
+    /// Padded positions of each row, `[batch]`.
+    padding: Tensor<1, Int>,
+    /// `0..capacity`.
+    slots: Tensor<1, Int>,
+}
+
+impl LlamaCache {
+    /// Number of slots.
+    pub fn capacity(&self) -> usize {
+        self.slots.dims()[0]
+    }
+
+    /// Number of rows.
+    pub fn batch(&self) -> usize {
+        self.padding.dims()[0]
+    }
+
+    /// Forgets every slot from `length` on, so that the next step writes slot `length`.
+    ///
+    /// The position is written into the buffer that is already there, as a recorded step needs.
+    ///
+    /// # Panics
+    /// If `length` is not below the capacity.
+    pub fn truncate(&mut self, length: usize) {
+        assert!(
+            length < self.capacity(),
+            "a cache of {} slots cannot hold {length} and a step",
+            self.capacity()
+        );
+        self.slot.inplace(|slot| {
+            let length = slot.full_like(length as i64);
+            slot.slice_assign([0..1], length)
+        });
+    }
+
+    /// `[batch, 1, 1, capacity]`, true at the slots that a step must not see.
+    fn hidden(&self) -> Tensor<4, Bool> {
+        let (batch, capacity) = (self.batch(), self.capacity());
+        let shape = [batch, 1, 1, capacity];
+        let slots = self
+            .slots
+            .clone()
+            .reshape([1, 1, 1, capacity])
+            .expand(shape);
+        let slot = self.slot.clone().reshape([1, 1, 1, 1]).expand(shape);
+        let padding = self.padding.clone().reshape([batch, 1, 1, 1]).expand(shape);
+        slots.clone().greater(slot).bool_or(slots.lower(padding))
+    }
+}
+
+/// Decode without autodiff: take [`valid`](burn::module::Module::valid) of a model that is being trained.
+impl CausalLm for Llama {
+    type Cache = LlamaCache;
+
+    fn device(&self) -> Device {
+        self.model.embed_tokens.weight.val().device()
+    }
+
+    fn vocab_size(&self) -> usize {
+        self.config.vocab_size
+    }
+
+    fn max_positions(&self) -> Option<usize> {
+        Some(self.config.max_position_embeddings)
+    }
+
+    /// # Panics
+    /// If the shapes disagree, or `capacity` is below `length` or above `max_position_embeddings`.
+    fn prefill(
+        &self,
+        tokens: Tensor<2, Int>,
+        padding: Tensor<1, Int>,
+        capacity: usize,
+    ) -> (Tensor<2>, LlamaCache) {
+        let [batch, length] = tokens.dims();
+        assert_eq!(padding.dims(), [batch], "one padding for each row");
+        assert!(length > 0, "a prompt has at least one token");
+        assert!(
+            length <= capacity && capacity <= self.config.max_position_embeddings,
+            "the capacity {capacity} must lie between the prompt's {length} tokens and the model's {} \
+             positions",
+            self.config.max_position_embeddings
+        );
+        let device = tokens.device();
+        let mut x = self.model.embed_tokens.forward(tokens);
+        let dtype = x.dtype();
+
+        let index = Tensor::<1, Int>::arange(0..length as i64, &device);
+        let positions = index
+            .clone()
+            .reshape([1, length])
+            .expand([batch, length])
+            .sub(padding.clone().reshape([batch, 1]).expand([batch, length]))
+            .clamp_min(0);
+        let rotation = self.rotary.at(positions, dtype);
+        let hidden = {
+            let shape = [batch, 1, length, length];
+            let key = index.clone().reshape([1, 1, 1, length]).expand(shape);
+            let query = index.reshape([1, 1, length, 1]).expand(shape);
+            let padding = padding.clone().reshape([batch, 1, 1, 1]).expand(shape);
+            key.clone().greater(query).bool_or(key.lower(padding))
+        };
+
+        let (kv_heads, head_dim) = (self.config.num_key_value_heads, self.config.head_dim);
+        let store = |rows: Tensor<4>| {
+            Tensor::zeros([batch, kv_heads, capacity, head_dim], (&device, dtype))
+                .slice_assign([0..batch, 0..kv_heads, 0..length, 0..head_dim], rows)
+        };
+        let mut keys = Vec::with_capacity(self.model.layers.len());
+        let mut values = Vec::with_capacity(self.model.layers.len());
+        for layer in &self.model.layers {
+            x = layer.forward(x, &rotation, hidden.clone(), |k, v| {
+                keys.push(store(k.clone()));
+                values.push(store(v.clone()));
+                (k, v)
+            });
+        }
+
+        let last = x.narrow(1, length - 1, 1);
+        let logits = self.logits(last).reshape([batch, self.config.vocab_size]);
+        let cache = LlamaCache {
+            keys,
+            values,
+            slot: Tensor::full([1], length as i64, &device),
+            // A buffer of its own, whatever the caller does with theirs.
+            padding: padding.add_scalar(0),
+            slots: Tensor::arange(0..capacity as i64, &device),
+        };
+        (logits, cache)
+    }
+
+    /// # Panics
+    /// If `tokens` does not have the cache's number of rows.
+    fn step(&self, tokens: Tensor<1, Int>, cache: &mut LlamaCache) -> Tensor<2> {
+        let batch = cache.batch();
+        assert_eq!(tokens.dims(), [batch], "one token for each row");
+        let mut x = self.model.embed_tokens.forward(tokens.reshape([batch, 1]));
+
+        let hidden = cache.hidden();
+        let positions = (cache.slot.clone().expand([batch]) - cache.padding.clone())
+            .reshape([batch, 1])
+            .clamp_min(0);
+        let rotation = self.rotary.at(positions, x.dtype());
+        for (index, layer) in self.model.layers.iter().enumerate() {
+            let (keys, values) = (&mut cache.keys[index], &mut cache.values[index]);
+            let slot = &cache.slot;
+            x = layer.forward(x, &rotation, hidden.clone(), |k, v| {
+                write_row(keys, slot, k);
+                write_row(values, slot, v);
+                (keys.clone(), values.clone())
+            });
+        }
+        let last = cache.capacity() as i64 - 1;
+        cache.slot.inplace(|slot| {
+            let next = slot.clone().add_scalar(1).clamp_max(last);
+            slot.slice_assign([0..1], next)
+        });
+        self.logits(x).reshape([batch, self.config.vocab_size])
+    }
+}
+
+/// Writes `row` `[batch, kv_heads, 1, head_dim]` at the slot, in place.
+fn write_row(buffer: &mut Tensor<4>, slot: &Tensor<1, Int>, row: Tensor<4>) {
+    buffer.inplace(|buffer| buffer.select_assign(2, slot.clone(), row, IndexingUpdateOp::Assign));
+}

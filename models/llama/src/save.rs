@@ -1,0 +1,136 @@
+//! Writing a model in the Hugging Face layout.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::path::Path;
+
+use burn::module::{Module, ModuleVisitor, Param};
+use burn::tensor::{DType, FloatDType, Tensor, TensorData};
+use safetensors::Dtype;
+
+use crate::checkpoint::SINGLE;
+use crate::error::LlamaError;
+use crate::model::Llama;
+
+impl Llama {
+    /// The bytes of a `model.safetensors`, with the weights cast to `dtype`.
+    ///
+    /// # Errors
+    /// When `dtype` is not F32, F16 or BF16, or the device fails to give a tensor back.
+    pub fn to_safetensors(&self, dtype: FloatDType) -> Result<Vec<u8>, LlamaError> {
+        let stored = match dtype {
+            FloatDType::F32 => Dtype::F32,
+            FloatDType::F16 => Dtype::F16,
+            FloatDType::BF16 => Dtype::BF16,
+            other => {
+                return Err(LlamaError::Checkpoint {
+                    file: SINGLE.into(),
+                    message: format!("cannot be written in {other:?}; use F32, F16 or BF16"),
+                });
+            }
+        };
+        let mut collector = Collector {
+            path: Vec::new(),
+            dtype: dtype.into(),
+            stored,
+            entries: Vec::new(),
+            failure: None,
+        };
+        self.visit(&mut collector);
+        if let Some(error) = collector.failure {
+            return Err(error);
+        }
+        let format = HashMap::from([("format".to_string(), "pt".to_string())]);
+        safetensors::serialize(collector.entries, Some(format)).map_err(|error| {
+            LlamaError::Checkpoint {
+                file: SINGLE.into(),
+                message: error.to_string(),
+            }
+        })
+    }
+
+    /// Writes `config.json` and `model.safetensors` into a folder, which is made if need be.
+    ///
+    /// # Errors
+    /// As [`to_safetensors`](Self::to_safetensors), and when a file cannot be written.
+    pub fn save(&self, folder: impl AsRef<Path>, dtype: FloatDType) -> Result<(), LlamaError> {
+        let folder = folder.as_ref();
+        let weights = self.to_safetensors(dtype)?;
+        let io = |path: &Path, result: std::io::Result<()>| {
+            result.map_err(|source| LlamaError::Io {
+                path: path.to_path_buf(),
+                source,
+            })
+        };
+        io(folder, std::fs::create_dir_all(folder))?;
+        let path = folder.join("config.json");
+        io(&path, std::fs::write(&path, self.config().to_json() + "\n"))?;
+        let path = folder.join(SINGLE);
+        io(&path, std::fs::write(&path, weights))
+    }
+}
+
+/// Reads every parameter back under its path.
+struct Collector {
+    path: Vec<String>,
+    dtype: DType,
+    stored: Dtype,
+    entries: Vec<(String, Entry)>,
+    failure: Option<LlamaError>,
+}
+
+struct Entry {
+    data: TensorData,
+    shape: Vec<usize>,
+    dtype: Dtype,
+}
+
+impl safetensors::View for Entry {
+    fn dtype(&self) -> Dtype {
+        self.dtype
+    }
+
+    fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    fn data(&self) -> Cow<'_, [u8]> {
+        Cow::Borrowed(self.data.as_bytes())
+    }
+
+    fn data_len(&self) -> usize {
+        self.data.as_bytes().len()
+    }
+}
+
+impl ModuleVisitor for Collector {
+    fn enter_module(&mut self, name: &str, _container: &str) {
+        self.path.push(name.to_string());
+    }
+
+    fn exit_module(&mut self, _name: &str, _container: &str) {
+        self.path.pop();
+    }
+
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let name = self.path.join(".");
+        let tensor = param.val();
+        let shape = tensor.dims().to_vec();
+        match tensor.try_into_data() {
+            Ok(data) => self.entries.push((
+                name,
+                Entry {
+                    data: data.convert_dtype(self.dtype),
+                    shape,
+                    dtype: self.stored,
+                },
+            )),
+            Err(error) => {
+                self.failure = Some(LlamaError::Tensor {
+                    name,
+                    message: format!("could not be read back: {error}"),
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Small random checkpoints against the logits and tokens that Hugging Face transformers gave for them.
+//!
+//! `golden/export.py` wrote the folders beside it. The same checks run on every device: on Flex always, on
+//! Vulkan with the feature `vulkan` where there is a Vulkan device.
+
+use std::path::{Path, PathBuf};
+
+use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData};
+use burn_dfa::generation::CausalLm;
+use burn_dfa_llama::Llama;
+use serde::Deserialize;
+
+const MODELS: [&str; 3] = ["tied_mha", "untied_gqa", "llama3_rope"];
+
+/// What `export.py` computed.
+#[derive(Deserialize)]
+struct Expected {
+    batch: Vec<Vec<i64>>,
+    logits: Vec<Vec<Vec<f32>>>,
+    prompts: Vec<Vec<i64>>,
+    last: Vec<Vec<f32>>,
+    greedy: Vec<Vec<i64>>,
+}
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/golden")
+        .join(name)
+}
+
+fn expected(name: &str) -> Expected {
+    let text = std::fs::read_to_string(folder(name).join("expected.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+fn ints(rows: &[Vec<i64>], device: &Device) -> Tensor<2, Int> {
+    let shape = [rows.len(), rows[0].len()];
+    Tensor::from_data(TensorData::new(rows.concat(), shape), device)
+}
+
+fn column(values: Vec<i64>, device: &Device) -> Tensor<1, Int> {
+    let shape = [values.len()];
+    Tensor::from_data(TensorData::new(values, shape), device)
+}
+
+/// Prompts padded on the left with a token that would be noticed, and the padding of each.
+fn left_pad(prompts: &[Vec<i64>]) -> (Vec<Vec<i64>>, Vec<i64>) {
+    let length = prompts.iter().map(Vec::len).max().unwrap();
+    prompts
+        .iter()
+        .map(|prompt| {
+            let padding = length - prompt.len();
+            let mut row = vec![7; padding];
+            row.extend(prompt);
+            (row, padding as i64)
+        })
+        .unzip()
+}
+
+#[track_caller]
+fn assert_close<const D: usize>(what: &str, found: Tensor<D>, expected: &[f32], tolerance: f32) {
+    let found: Vec<f32> = found.try_into_vec_as().unwrap();
+    assert_eq!(found.len(), expected.len(), "{what}");
+    let worst = found
+        .iter()
+        .zip(expected)
+        .map(|(a, b)| {
+            if a.is_finite() {
+                (a - b).abs()
+            } else {
+                f32::INFINITY
+            }
+        })
+        .fold(0.0, f32::max);
+    assert!(worst <= tolerance, "{what}: off by {worst}");
+}
+
+/// Prefills `prompts` together and takes greedy steps.
+fn greedy(model: &Llama, prompts: &[Vec<i64>], steps: usize) -> (Tensor<2>, Vec<Vec<i64>>) {
+    let device = model.device();
+    let (rows, padding) = left_pad(prompts);
+    let capacity = rows[0].len() + steps;
+    let (first, mut cache) =
+        model.prefill(ints(&rows, &device), column(padding, &device), capacity);
+    let mut output = vec![Vec::new(); prompts.len()];
+    let mut logits = first.clone();
+    for step in 0..steps {
+        let tokens = logits.argmax(1).reshape([prompts.len()]);
+        let host: Vec<i64> = tokens.clone().try_into_vec_as().unwrap();
+        for (row, token) in output.iter_mut().zip(host) {
+            row.push(token);
+        }
+        if step + 1 == steps {
+            break;
+        }
+        logits = model.step(tokens, &mut cache);
+    }
+    (first, output)
+}
+
+/// Everything that a device must get right.
+fn check(device: &Device, dtype: FloatDType, tolerance: f32, exact: bool) {
+    for name in MODELS {
+        let model = Llama::load(folder(name), dtype, device).unwrap();
+        let expected = expected(name);
+
+        let logits = model.forward(ints(&expected.batch, device));
+        let flat: Vec<f32> = expected
+            .logits
+            .iter()
+            .flatten()
+            .flatten()
+            .copied()
+            .collect();
+        assert_close(&format!("{name}: forward"), logits, &flat, tolerance);
+
+        // A prefill of four tokens, then the rest one at a time.
+        let head: Vec<Vec<i64>> = expected.batch.iter().map(|row| row[..4].to_vec()).collect();
+        let length = expected.batch[0].len();
+        let (mut logits, mut cache) =
+            model.prefill(ints(&head, device), column(vec![0; 2], device), length);
+        for position in 3..length {
+            let want: Vec<f32> = (0..2)
+                .flat_map(|row| expected.logits[row][position].clone())
+                .collect();
+            assert_close(
+                &format!("{name}: position {position}"),
+                logits,
+                &want,
+                tolerance,
+            );
+            if position + 1 == length {
+                break;
+            }
+            let next = expected.batch.iter().map(|row| row[position + 1]).collect();
+            logits = model.step(column(next, device), &mut cache);
+        }
+
+        // Alone, in pairs and all together: the padding must not show.
+        for rows in [
+            vec![0],
+            vec![1],
+            vec![2],
+            vec![0, 1],
+            vec![2, 1],
+            vec![0, 1, 2],
+        ] {
+            let pick = |all: &[Vec<i64>]| rows.iter().map(|row| all[*row].clone()).collect();
+            let prompts: Vec<Vec<i64>> = pick(&expected.prompts);
+            let want: Vec<Vec<i64>> = pick(&expected.greedy);
+            let steps = if exact { want[0].len() } else { 4 };
+            let (first, tokens) = greedy(&model, &prompts, steps);
+            let last: Vec<f32> = rows
+                .iter()
+                .flat_map(|row| expected.last[*row].clone())
+                .collect();
+            assert_close(
+                &format!("{name}: prompts {rows:?}"),
+                first,
+                &last,
+                tolerance,
+            );
+            if exact {
+                assert_eq!(tokens, want, "{name}: greedy {rows:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn flex_f32() {
+    check(&Device::flex(), FloatDType::F32, 1e-4, true);
+}
+
+#[test]
+fn flex_f16() {
+    check(&Device::flex(), FloatDType::F16, 0.15, false);
+}
+
+#[test]
+fn flex_bf16() {
+    check(&Device::flex(), FloatDType::BF16, 0.8, false);
+}
+
+#[test]
+fn a_truncated_cache_decodes_again() {
+    let device = Device::flex();
+    let model = Llama::load(folder("untied_gqa"), FloatDType::F32, &device).unwrap();
+    let expected = expected("untied_gqa");
+    let prompt = &expected.prompts[..1];
+    let length = prompt[0].len();
+    let (_, mut cache) = model.prefill(ints(prompt, &device), column(vec![0], &device), length + 4);
+    let tokens = &expected.greedy[0][..3];
+    let mut run = || -> Vec<f32> {
+        let mut logits = None;
+        for token in tokens {
+            logits = Some(model.step(column(vec![*token], &device), &mut cache));
+        }
+        cache.truncate(length);
+        logits.unwrap().try_into_vec_as().unwrap()
+    };
+    let first = run();
+    assert_eq!(run(), first);
+}
+
+#[test]
+fn steps_beyond_the_capacity_stay_in_the_cache() {
+    let device = Device::flex();
+    let model = Llama::load(folder("tied_mha"), FloatDType::F32, &device).unwrap();
+    let (_, mut cache) = model.prefill(ints(&[vec![4, 5]], &device), column(vec![0], &device), 3);
+    assert_eq!((cache.capacity(), cache.batch()), (3, 1));
+    for _ in 0..3 {
+        model.step(column(vec![6], &device), &mut cache);
+    }
+}
+
+#[cfg(feature = "vulkan")]
+#[test]
+fn vulkan_f32() {
+    use burn::tensor::DeviceKind;
+    // Without an adapter the device panics at its first use.
+    let found = std::panic::catch_unwind(|| {
+        let device = Device::vulkan(DeviceKind::DefaultDevice);
+        Tensor::<1>::ones([1], &device).into_data();
+        device
+    });
+    match found {
+        Ok(device) => check(&device, FloatDType::F32, 1e-4, true),
+        Err(_) if std::env::var("BURN_DFA_REQUIRE_VULKAN").is_ok_and(|v| v == "1") => {
+            panic!("BURN_DFA_REQUIRE_VULKAN is set and there is no Vulkan device")
+        }
+        Err(_) => eprintln!("skipped: there is no Vulkan device"),
+    }
+}
