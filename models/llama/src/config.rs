@@ -88,7 +88,7 @@ pub struct Llama3Scaling {
 
 impl LlamaConfig {
     /// A configuration with as many key heads as query heads, untied embeddings, 2,048 positions,
-    /// a rotary base of 10,000, an epsilon of 1e-5 and no special tokens.
+    /// a rotary base of 10,000, an epsilon of 1e-6 and no special tokens.
     pub fn new(
         vocab_size: usize,
         hidden_size: usize,
@@ -105,7 +105,7 @@ impl LlamaConfig {
             num_key_value_heads: num_attention_heads,
             head_dim: hidden_size.checked_div(num_attention_heads).unwrap_or(0),
             max_position_embeddings: 2048,
-            rms_norm_eps: 1e-5,
+            rms_norm_eps: 1e-6,
             rope_theta: 10_000.0,
             rope_scaling: None,
             tie_word_embeddings: false,

@@ -6,6 +6,7 @@
 Each folder holds a small model with random weights (`config.json`, `model.safetensors`) and
 `expected.json`: right-aligned prompts, the logits after every token of one batch, the logits after the
 last token of every prompt, and 32 greedy tokens for each. Everything is computed in f32 on the CPU.
+`chat.json` holds chat templates in the style of several families, conversations, and their renderings.
 """
 
 import json
@@ -13,6 +14,7 @@ import pathlib
 
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
+from transformers.utils.chat_template_utils import render_jinja_template
 
 HERE = pathlib.Path(__file__).parent
 STEPS = 32
@@ -59,6 +61,86 @@ MODELS = {
         ),
     ),
 }
+
+TEMPLATES = {
+    "chatml": """{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system\nYou are a helpful assistant<|im_end|>\n' }}{% endif %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}""",
+    "zephyr": """{% for message in messages %}
+{% if message['role'] == 'user' %}
+{{ '<|user|>\n' + message['content'] + eos_token }}
+{% elif message['role'] == 'system' %}
+{{ '<|system|>\n' + message['content'] + eos_token }}
+{% elif message['role'] == 'assistant' %}
+{{ '<|assistant|>\n'  + message['content'] + eos_token }}
+{% endif %}
+{% if loop.last and add_generation_prompt %}
+{{ '<|assistant|>' }}
+{% endif %}
+{% endfor %}""",
+    "instruct": """{% if messages[0]['role'] == 'system' %}{% set loop_messages = messages[1:] %}{% set system_message = messages[0]['content'] %}{% else %}{% set loop_messages = messages %}{% set system_message = false %}{% endif %}{% for message in loop_messages %}{% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('Roles must alternate') }}{% endif %}{% if loop.index0 == 0 and system_message != false %}{% set content = '<<SYS>>\\n' + system_message + '\\n<</SYS>>\\n\\n' + message['content'] %}{% else %}{% set content = message['content'] %}{% endif %}{% if message['role'] == 'user' %}{{ bos_token + '[INST] ' + content.strip() + ' [/INST]' }}{% elif message['role'] == 'assistant' %}{{ ' '  + content.strip() + ' ' + eos_token }}{% endif %}{% endfor %}""",
+    "headers": """{{- bos_token }}
+{%- if not tools is defined %}
+    {%- set tools = none %}
+{%- endif %}
+{%- set ns = namespace(users=0) %}
+{#- The system message comes first. #}
+{%- if messages[0]['role'] == 'system' %}
+    {%- set system_message = messages[0]['content']|trim %}
+    {%- set messages = messages[1:] %}
+{%- else %}
+    {%- set system_message = "" %}
+{%- endif %}
+{{- "<|start_header_id|>system<|end_header_id|>\n\n" }}
+{%- if tools is not none %}
+    {{- "Environment: ipython\n" }}
+{%- endif %}
+{{- system_message }}
+{{- "<|eot_id|>" }}
+{%- for message in messages %}
+    {%- if message.role.startswith("u") %}
+        {%- set ns.users = ns.users + 1 %}
+    {%- endif %}
+    {%- if message.get("name") %}
+        {{- message.name }}
+    {%- endif %}
+    {{- '<|start_header_id|>' + message['role'] + '<|end_header_id|>\n\n' + message['content'] | trim + '<|eot_id|>' }}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|start_header_id|>assistant<|end_header_id|>\n\n' }}
+{%- endif %}
+{#- users: #}{{ ns.users }}
+""",
+}
+CONVERSATIONS = [
+    [("user", "Hello")],
+    [("system", " Be brief.\n"), ("user", "<b>Grüße & \"quotes\"</b> {{ 1 }} 🙂 ")],
+    [("user", "One"), ("assistant", " Two "), ("user", "Three\n\n")],
+    [("assistant", "Out of turn")],
+]
+
+
+def export_chat():
+    cases = []
+    for name, template in TEMPLATES.items():
+        for conversation in CONVERSATIONS:
+            messages = [dict(role=role, content=content) for role, content in conversation]
+            for prompt in (False, True):
+                try:
+                    text = render_jinja_template(
+                        [messages],
+                        chat_template=template,
+                        add_generation_prompt=prompt,
+                        bos_token="<s>",
+                        eos_token="</s>",
+                    )[0][0]
+                except Exception as error:
+                    print(name, "refuses:", error)
+                    text = None
+                cases.append(
+                    dict(template=name, messages=messages, add_generation_prompt=prompt, text=text)
+                )
+    (HERE / "chat.json").write_text(
+        json.dumps(dict(templates=TEMPLATES, cases=cases), indent=1, ensure_ascii=False) + "\n"
+    )
 
 
 def export(name, settings, seed):
@@ -113,3 +195,5 @@ for name, settings in MODELS.items():
             break
         except AssertionError as error:
             print(error, "- seed", seed)
+
+export_chat()

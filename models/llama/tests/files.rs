@@ -1,0 +1,417 @@
+//! Reading and writing folders: what is accepted, and what is refused with which message.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use burn::module::Module;
+use burn::tensor::{Device, FloatDType, Int, Tensor};
+use burn_dfa_llama::{Llama, LlamaConfig, LlamaError, Message, Pretrained};
+use half::{bf16, f16};
+use safetensors::tensor::TensorView;
+use safetensors::{Dtype, SafeTensors};
+
+fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/golden")
+        .join(name)
+}
+
+/// An empty folder of that name.
+fn scratch(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn load(folder: &Path) -> Result<Llama, LlamaError> {
+    Llama::load(folder, FloatDType::F32, &Device::flex())
+}
+
+fn logits(model: &Llama) -> Vec<f32> {
+    let tokens = Tensor::<2, Int>::from_ints([[5, 80, 3, 3, 127]], &Device::flex());
+    model.forward(tokens).try_into_vec_as().unwrap()
+}
+
+fn worst(a: &[f32], b: &[f32]) -> f32 {
+    assert_eq!(a.len(), b.len());
+    a.iter()
+        .zip(b)
+        .map(|(a, b)| (a - b).abs())
+        .fold(0.0, f32::max)
+}
+
+/// Tensors by name, as in a file.
+type Tensors = BTreeMap<String, (Dtype, Vec<usize>, Vec<u8>)>;
+
+fn tensors(bytes: &[u8]) -> Tensors {
+    SafeTensors::deserialize(bytes)
+        .unwrap()
+        .iter()
+        .map(|(name, view)| {
+            let tensor = (view.dtype(), view.shape().to_vec(), view.data().to_vec());
+            (name.to_string(), tensor)
+        })
+        .collect()
+}
+
+fn serialize(tensors: &Tensors) -> Vec<u8> {
+    let views = tensors.iter().map(|(name, (dtype, shape, data))| {
+        (name, TensorView::new(*dtype, shape.clone(), data).unwrap())
+    });
+    safetensors::serialize(views, None).unwrap()
+}
+
+fn weights(name: &str) -> Vec<u8> {
+    std::fs::read(golden(name).join("model.safetensors")).unwrap()
+}
+
+fn config(name: &str) -> String {
+    std::fs::read_to_string(golden(name).join("config.json")).unwrap()
+}
+
+fn from_bytes(config: &str, weights: &[u8]) -> Result<Llama, LlamaError> {
+    Llama::from_bytes(config, weights, FloatDType::F32, &Device::flex())
+}
+
+#[track_caller]
+fn refused<T>(result: Result<T, LlamaError>, parts: &[&str]) {
+    let Err(error) = result else {
+        panic!("accepted; expected an error about {parts:?}");
+    };
+    let text = error.to_string();
+    for part in parts {
+        assert!(text.contains(part), "{text:?} lacks {part:?}");
+    }
+}
+
+#[test]
+fn writes_what_transformers_wrote() {
+    for name in ["tied_mha", "untied_gqa", "llama3_rope"] {
+        let model = load(&golden(name)).unwrap();
+        let bytes = model.to_safetensors(FloatDType::F32).unwrap();
+        let (ours, theirs) = (tensors(&bytes), tensors(&weights(name)));
+        assert_eq!(ours, theirs, "{name}");
+        let elements: usize = theirs.values().map(|(_, _, data)| data.len() / 4).sum();
+        assert_eq!(model.num_params(), elements);
+
+        let folder = scratch(&format!("saved_{name}"));
+        model.save(&folder, FloatDType::F32).unwrap();
+        let again = load(&folder).unwrap();
+        assert_eq!(again.config(), model.config());
+        assert_eq!(logits(&again), logits(&model));
+
+        let half = model.to_safetensors(FloatDType::F16).unwrap();
+        assert!(half.len() < bytes.len() * 6 / 10);
+        let again = from_bytes(&config(name), &half).unwrap();
+        assert!(worst(&logits(&again), &logits(&model)) < 0.05);
+        refused(model.to_safetensors(FloatDType::F64), &["F64"]);
+    }
+}
+
+#[test]
+fn reads_shards_of_mixed_dtypes() {
+    let folder = scratch("sharded");
+    std::fs::write(folder.join("config.json"), config("untied_gqa")).unwrap();
+    let mut shards: [Tensors; 3] = Default::default();
+    let mut map = serde_json::Map::new();
+    for (index, (name, (_, shape, data))) in tensors(&weights("untied_gqa")).into_iter().enumerate()
+    {
+        let values = data
+            .as_chunks::<4>()
+            .0
+            .iter()
+            .map(|c| f32::from_le_bytes(*c));
+        let tensor = match index % 3 {
+            0 => (Dtype::F32, data.clone()),
+            1 => (
+                Dtype::F16,
+                values
+                    .flat_map(|v| f16::from_f32(v).to_le_bytes())
+                    .collect(),
+            ),
+            _ => (
+                Dtype::BF16,
+                values
+                    .flat_map(|v| bf16::from_f32(v).to_le_bytes())
+                    .collect(),
+            ),
+        };
+        map.insert(
+            name.clone(),
+            format!("part-{}.safetensors", index % 3).into(),
+        );
+        shards[index % 3].insert(name, (tensor.0, shape, tensor.1));
+    }
+    for (index, shard) in shards.iter().enumerate() {
+        std::fs::write(
+            folder.join(format!("part-{index}.safetensors")),
+            serialize(shard),
+        )
+        .unwrap();
+    }
+    let write_index = |map: &serde_json::Map<String, serde_json::Value>| {
+        let index = serde_json::json!({"metadata": {"total_size": 1}, "weight_map": map});
+        std::fs::write(
+            folder.join("model.safetensors.index.json"),
+            index.to_string(),
+        )
+        .unwrap();
+    };
+    write_index(&map);
+    let model = load(&folder).unwrap();
+    let whole = load(&golden("untied_gqa")).unwrap();
+    assert!(worst(&logits(&model), &logits(&whole)) < 0.3);
+    let half = Llama::load(&folder, FloatDType::F16, &Device::flex()).unwrap();
+    assert_eq!(half.dtype(), burn::tensor::DType::F16);
+
+    for (file, part) in [
+        ("part-9.safetensors", "part-9.safetensors"),
+        ("../part-0.safetensors", "not a file of this folder"),
+        ("/etc/passwd", "not a file of this folder"),
+        ("sub/part-0.safetensors", "not a file of this folder"),
+        ("..", "not a file of this folder"),
+        ("", "not a file of this folder"),
+        ("part-2.safetensors", "does not hold it"),
+    ] {
+        let mut map = map.clone();
+        map.insert("model.embed_tokens.weight".into(), file.into());
+        write_index(&map);
+        refused(load(&folder), &[part]);
+    }
+    // A tensor in two shards.
+    shards[1].insert("lm_head.weight".into(), shards[0]["lm_head.weight"].clone());
+    std::fs::write(folder.join("part-1.safetensors"), serialize(&shards[1])).unwrap();
+    write_index(&map);
+    refused(load(&folder), &["lm_head.weight", "both"]);
+    std::fs::write(folder.join("model.safetensors.index.json"), "{}").unwrap();
+    refused(
+        load(&folder),
+        &["model.safetensors.index.json", "weight_map"],
+    );
+}
+
+#[test]
+fn refuses_checkpoints_that_do_not_fit() {
+    let text = config("tied_mha");
+    let whole = tensors(&weights("tied_mha"));
+    let name = "model.layers.1.mlp.up_proj.weight";
+    let change = |edit: &dyn Fn(&mut Tensors)| {
+        let mut tensors = whole.clone();
+        edit(&mut tensors);
+        from_bytes(&text, &serialize(&tensors))
+    };
+    refused(
+        change(&|tensors| drop(tensors.remove(name))),
+        &[name, "missing"],
+    );
+    refused(
+        change(&|tensors| tensors.get_mut(name).unwrap().1.reverse()),
+        &[name, "[32, 64]", "[64, 32]"],
+    );
+    refused(
+        change(&|tensors| tensors.get_mut(name).unwrap().0 = Dtype::I32),
+        &[name, "I32"],
+    );
+    refused(
+        change(&|tensors| {
+            let bias = (Dtype::F32, vec![2], vec![0; 8]);
+            tensors.insert("model.layers.0.self_attn.q_proj.bias".into(), bias);
+        }),
+        &["q_proj.bias", "no place"],
+    );
+    // Left over by exporters, and of no use.
+    change(&|tensors| {
+        let unused = (Dtype::F32, vec![4], vec![0; 16]);
+        tensors.insert(
+            "model.layers.0.self_attn.rotary_emb.inv_freq".into(),
+            unused,
+        );
+        tensors.insert(
+            "lm_head.weight".into(),
+            tensors["model.embed_tokens.weight"].clone(),
+        );
+    })
+    .unwrap();
+}
+
+#[test]
+fn refuses_damaged_files() {
+    let (text, bytes) = (config("tied_mha"), weights("tied_mha"));
+    for length in [0, 7, 8, 100, bytes.len() - 1] {
+        refused(from_bytes(&text, &bytes[..length]), &["model.safetensors"]);
+    }
+    refused(
+        from_bytes(&text, &[bytes.as_slice(), &[0]].concat()),
+        &["damaged"],
+    );
+    refused(
+        from_bytes(&text, &[0xff; 64]),
+        &["truncated, or no safetensors"],
+    );
+    refused(from_bytes(&text, b"\x02\0\0\0\0\0\0\0[]"), &["not valid"]);
+    refused(
+        from_bytes(&text, b"\x02\0\0\0\0\0\0\0{}"),
+        &["embed_tokens", "missing"],
+    );
+
+    let folder = scratch("damaged");
+    refused(load(&folder), &["config.json"]);
+    std::fs::write(folder.join("config.json"), &text).unwrap();
+    refused(load(&folder), &["neither model.safetensors nor"]);
+    std::fs::write(folder.join("model.safetensors"), &bytes[..bytes.len() / 2]).unwrap();
+    refused(load(&folder), &["model.safetensors", "truncated"]);
+    std::fs::write(folder.join("config.json"), &text[..40]).unwrap();
+    refused(load(&folder), &["config.json is not valid"]);
+}
+
+/// The configuration of `tied_mha` with some fields replaced.
+fn with(fields: &str) -> Result<LlamaConfig, LlamaError> {
+    let mut all: serde_json::Value = serde_json::from_str(&config("tied_mha")).unwrap();
+    let fields: serde_json::Value = serde_json::from_str(fields).unwrap();
+    for (field, value) in fields.as_object().unwrap() {
+        all[field] = value.clone();
+    }
+    LlamaConfig::from_json(&all.to_string())
+}
+
+#[test]
+fn refuses_what_the_model_does_not_compute() {
+    let error = with(r#"{"model_type": "qwen2"}"#).unwrap_err();
+    assert!(matches!(&error, LlamaError::Architecture { found } if found == "qwen2"));
+    for rope in [
+        r#"{"rope_parameters": {"rope_type": "yarn", "factor": 4.0}}"#,
+        r#"{"rope_parameters": null, "rope_scaling": {"rope_type": "yarn", "factor": 4.0}}"#,
+        r#"{"rope_parameters": null, "rope_scaling": {"type": "yarn"}}"#,
+    ] {
+        let error = with(rope).unwrap_err();
+        assert!(
+            matches!(&error, LlamaError::RopeType { found } if found == "yarn"),
+            "{error}"
+        );
+    }
+    for (fields, part) in [
+        (r#"{"hidden_act": "gelu"}"#, "hidden_act"),
+        (r#"{"attention_bias": true}"#, "attention_bias"),
+        (r#"{"mlp_bias": true}"#, "mlp_bias"),
+        (
+            r#"{"quantization_config": {"bits": 4}}"#,
+            "quantization_config",
+        ),
+        (
+            r#"{"hidden_size": 33, "head_dim": null}"#,
+            "hidden_size is 33",
+        ),
+        (
+            r#"{"num_attention_heads": 0, "head_dim": null}"#,
+            "num_attention_heads",
+        ),
+        (r#"{"num_attention_heads": 0}"#, "num_attention_heads"),
+        (r#"{"num_key_value_heads": 3}"#, "num_key_value_heads is 3"),
+        (r#"{"num_key_value_heads": 0}"#, "num_key_value_heads is 0"),
+        (r#"{"head_dim": 7}"#, "head_dim is 7"),
+        (r#"{"hidden_size": 0}"#, "hidden_size is 0"),
+        (r#"{"vocab_size": 0}"#, "vocab_size is 0"),
+        (r#"{"num_hidden_layers": 4000000000}"#, "num_hidden_layers"),
+        (
+            r#"{"intermediate_size": 18446744073709551615}"#,
+            "intermediate_size",
+        ),
+        (
+            r#"{"num_attention_heads": 4194304, "head_dim": 1024}"#,
+            "num_attention_heads",
+        ),
+        (
+            r#"{"max_position_embeddings": 16777216, "head_dim": 1024}"#,
+            "max_position_embeddings",
+        ),
+        (r#"{"rms_norm_eps": 0}"#, "rms_norm_eps"),
+        (r#"{"rope_parameters": {"rope_theta": -1.0}}"#, "rope_theta"),
+        (
+            r#"{"rope_parameters": {"rope_type": "llama3", "factor": 8.0}}"#,
+            "low_freq_factor",
+        ),
+        (r#"{"vocab_size": -1}"#, "config.json is not valid"),
+        (r#"{"vocab_size": "many"}"#, "config.json is not valid"),
+    ] {
+        refused(with(fields), &[part]);
+    }
+}
+
+#[test]
+fn a_size_that_the_file_does_not_back_is_refused_before_it_is_allocated() {
+    let text = config("tied_mha").replace("\"vocab_size\": 128", "\"vocab_size\": 16777216");
+    refused(
+        from_bytes(&text, &weights("tied_mha")),
+        &["embed_tokens", "16777216"],
+    );
+}
+
+#[test]
+fn reads_every_generation_of_names() {
+    let scaled = LlamaConfig::load(golden("llama3_rope")).unwrap();
+    let scaling = scaled.rope_scaling.unwrap();
+    assert_eq!((scaled.rope_theta, scaling.factor), (500.0, 8.0));
+    for kind in ["type", "rope_type"] {
+        let old = with(&format!(
+            r#"{{"rope_parameters": null, "rope_theta": 500, "rope_scaling": {{"{kind}": "llama3",
+            "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+            "original_max_position_embeddings": 32}}}}"#
+        ))
+        .unwrap();
+        assert_eq!((old.rope_theta, old.rope_scaling), (500.0, Some(scaling)));
+    }
+    // What is absent has the defaults of transformers.
+    let short = LlamaConfig::from_json(
+        r#"{"model_type": "llama", "vocab_size": 8, "hidden_size": 8, "intermediate_size": 8,
+        "num_hidden_layers": 1, "num_attention_heads": 2}"#,
+    )
+    .unwrap();
+    assert_eq!((short.num_key_value_heads, short.head_dim), (2, 4));
+    assert_eq!((short.rms_norm_eps, short.rope_theta), (1e-6, 10_000.0));
+    assert!(!short.tie_word_embeddings && short.eos_token_id.is_empty());
+    for name in ["tied_mha", "untied_gqa", "llama3_rope"] {
+        let config = LlamaConfig::load(golden(name)).unwrap();
+        assert_eq!(LlamaConfig::from_json(&config.to_json()).unwrap(), config);
+    }
+}
+
+const TOKENIZER: &str = r#"{"version": "1.0", "truncation": null, "padding": null, "added_tokens": [],
+    "normalizer": null, "pre_tokenizer": {"type": "Whitespace"}, "post_processor": null, "decoder": null,
+    "model": {"type": "WordLevel", "vocab": {"<unk>": 0, "hello": 5, "world": 6, "user": 7}, "unk_token": "<unk>"}}"#;
+
+#[test]
+fn opens_a_whole_folder() {
+    let folder = scratch("pretrained");
+    load(&golden("untied_gqa"))
+        .unwrap()
+        .save(&folder, FloatDType::F16)
+        .unwrap();
+    let open = || Pretrained::load(&folder, FloatDType::F32, &Device::flex());
+    refused(open(), &["tokenizer.json"]);
+    std::fs::write(folder.join("tokenizer.json"), TOKENIZER).unwrap();
+    let bare = open().unwrap();
+    assert_eq!(bare.eos(), [2, 3]);
+    assert_eq!(bare.encode("hello world").unwrap(), [5, 6]);
+    assert_eq!(bare.decode(&[6, 5]).unwrap(), "world hello");
+    assert_eq!(bare.tokenizer_json(), TOKENIZER.as_bytes());
+    assert!(bare.chat_template().is_none());
+    refused(bare.encode_chat(&[Message::user("hello")]), &["has none"]);
+
+    std::fs::write(
+        folder.join("generation_config.json"),
+        r#"{"eos_token_id": [9, 2]}"#,
+    )
+    .unwrap();
+    let template = "{% for m in messages %}{{ m.role }} {{ m.content }}{% endfor %}";
+    std::fs::write(folder.join("chat_template.jinja"), template).unwrap();
+    let chat = open().unwrap();
+    assert_eq!(chat.eos(), [2, 3, 9]);
+    assert_eq!(chat.encode_chat(&[Message::user("world")]).unwrap(), [7, 6]);
+
+    let wide = TOKENIZER.replace("\"world\": 6", "\"world\": 128");
+    std::fs::write(folder.join("tokenizer.json"), wide).unwrap();
+    refused(open(), &["tokenizer.json", "128"]);
+    std::fs::write(folder.join("tokenizer.json"), "{}").unwrap();
+    refused(open(), &["tokenizer.json"]);
+}
