@@ -1,0 +1,48 @@
+//! Test data from outside the project: real tokenizers, schemas, regexes with verdicts.
+//!
+//! It lies in the folder that `BURN_DFA_DATA` names, by default `../shared/data` beside the project.
+//! A test that finds none of it says that it was skipped, and passes.
+
+use std::path::{Path, PathBuf};
+
+/// The folder of test data; `None` where there is none.
+pub fn dir() -> Option<PathBuf> {
+    let folder = match std::env::var_os("BURN_DFA_DATA") {
+        Some(folder) => PathBuf::from(folder),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"),
+    };
+    folder.is_dir().then_some(folder)
+}
+
+/// The file or folder at `path` in the test data; `None`, and a line that says so, where it is missing.
+pub fn find(path: &str) -> Option<PathBuf> {
+    let found = dir()
+        .map(|folder| folder.join(path))
+        .filter(|path| path.exists());
+    if found.is_none() {
+        println!("skipped: no {path} in the test data (BURN_DFA_DATA names its folder)");
+    }
+    found
+}
+
+/// The text of the file at `path` in the test data; as [`find`].
+pub fn read(path: &str) -> Option<String> {
+    let found = find(path)?;
+    Some(
+        std::fs::read_to_string(&found)
+            .unwrap_or_else(|error| panic!("{}: {error}", found.display())),
+    )
+}
+
+/// The names in the folder at `path`, sorted; none where it is missing.
+pub fn list(path: &str) -> Vec<String> {
+    let Some(folder) = find(path) else {
+        return Vec::new();
+    };
+    let names = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<String> = names.filter_map(|name| name.into_string().ok()).collect();
+    names.sort();
+    names
+}

@@ -1,0 +1,117 @@
+//! Every token of real tokenizers against an independent table of token bytes.
+
+use std::io::Read;
+
+use crate::*;
+
+/// Kind and content of each id, from `tokenizers/token-bytes`.
+fn table(name: &str) -> Option<Vec<(TokenKind, Vec<u8>)>> {
+    let file = std::fs::File::open(data::find(&format!(
+        "tokenizers/token-bytes/{name}.tsv.gz"
+    ))?)
+    .unwrap();
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(file)
+        .read_to_string(&mut text)
+        .unwrap();
+    let rows = text.lines().enumerate().map(|(at, line)| {
+        let [id, kind, hex] = line.split('\t').collect::<Vec<_>>()[..] else {
+            panic!("{line}")
+        };
+        assert_eq!(id.parse(), Ok(at));
+        let kind = match kind {
+            "N" => TokenKind::Normal,
+            "A" => TokenKind::Added,
+            "S" => TokenKind::Special,
+            "U" => TokenKind::Unused,
+            _ => panic!("{line}"),
+        };
+        let byte = |at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
+        (kind, (0..hex.len()).step_by(2).map(byte).collect())
+    });
+    Some(rows.collect())
+}
+
+fn assert_same(name: &str, vocabulary: &Vocabulary, table: &[(TokenKind, Vec<u8>)]) {
+    assert_eq!(vocabulary.len(), table.len(), "{name}");
+    let mut counts = [0; 4];
+    for (id, (kind, content)) in (0..).map(TokenId).zip(table) {
+        counts[*kind as usize] += 1;
+        assert_eq!(vocabulary.kind(id), *kind, "{name}: {id}");
+        let text = matches!(kind, TokenKind::Normal | TokenKind::Added) && !content.is_empty();
+        assert_eq!(
+            vocabulary.bytes(id),
+            text.then_some(&content[..]),
+            "{name}: {id}"
+        );
+        if *kind != TokenKind::Unused {
+            assert_eq!(vocabulary.content(id), Some(&content[..]), "{name}: {id}");
+        }
+    }
+    println!(
+        "{name}: {} ids alike; normal, added, special, unused: {counts:?}",
+        table.len()
+    );
+}
+
+#[test]
+fn every_id_of_every_tokenizer() {
+    for file in data::list("tokenizers/token-bytes") {
+        let name = file.trim_end_matches(".tsv.gz");
+        let table = table(name).unwrap();
+        let built =
+            Vocabulary::from_tokens(table.iter().map(|(kind, content)| (*kind, content))).unwrap();
+        assert_same(name, &built, &table);
+        let path = data::dir()
+            .unwrap()
+            .join(format!("tokenizers/{name}/tokenizer.json"));
+        if path.exists() {
+            let read = Vocabulary::from_tokenizer_file(path).unwrap();
+            assert_same(name, &read, &table);
+            assert_eq!(read.fingerprint(), built.fingerprint(), "{name}");
+        } else {
+            println!("{name}: has no tokenizer.json");
+        }
+    }
+}
+
+#[test]
+fn raw_bytes_come_back() {
+    let Some(table) = table("gguf-phi-3") else {
+        return;
+    };
+    let text = |kind| matches!(kind, TokenKind::Normal | TokenKind::Added);
+    let tokens: Vec<_> = table
+        .into_iter()
+        .map(|(kind, content)| text(kind).then_some(content))
+        .collect();
+    let vocabulary = Vocabulary::from_bytes(tokens.clone()).unwrap();
+    assert_eq!(vocabulary.len(), 32_064);
+    for (id, token) in (0..).map(TokenId).zip(&tokens) {
+        assert_eq!(vocabulary.bytes(id), token.as_deref(), "{id}");
+    }
+}
+
+#[test]
+fn folders_name_the_end() {
+    for (name, eos) in [("gpt2", 50_256), ("mistral_v1", 2)] {
+        let Some(folder) = data::find(&format!("tokenizers/{name}")) else {
+            continue;
+        };
+        assert!(
+            Vocabulary::from_folder(folder)
+                .unwrap()
+                .eos()
+                .iter()
+                .eq(&[TokenId(eos)]),
+            "{name}"
+        );
+    }
+    if let Some(folder) = data::find("tokenizers/smollm2") {
+        let error = Vocabulary::from_folder(folder).unwrap_err();
+        assert!(
+            error.is_vocabulary() && error.to_string().contains("with_eos"),
+            "{error}"
+        );
+    }
+}
