@@ -1,0 +1,115 @@
+//! Sixty-five characters and a format: speaker in capitals, colon, words in small letters, line feed.
+//!
+//! The same format twice: as *static masks*, one set of characters per position, and as a *pattern* of
+//! classes with quantifiers, `UPPER+: LOWER+\n`. The model counts which character follows which in a text.
+//!
+//!     cargo run --release --example nanogpt_format -- --text FILE
+
+use std::error::Error;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn_dfa::constraint::CharPattern;
+use burn_dfa::generation::{CausalLm, Options, Request, generate};
+use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
+use clap::Parser;
+
+/// The characters of nanoGPT's Shakespeare model, in its order.
+const CHARACTERS: &str = "\n !$&',-.3:;?ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+/// The id after the characters ends the output.
+const EOS: TokenId = TokenId(65);
+const WIDTH: usize = 66;
+const SEEDS: u64 = 5;
+
+/// Character bigrams under a format.
+#[derive(Parser)]
+struct Args {
+    /// The text to count. Default: a short dialogue beside this example.
+    #[arg(long, value_name = "FILE")]
+    text: Option<PathBuf>,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let text = match Args::parse().text {
+        Some(path) => std::fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?,
+        None => include_str!("data/dialogue.txt").to_owned(),
+    };
+    let device = Device::default();
+    let model = Bigram::count(&text, &device)?;
+    let vocabulary = Vocabulary::from_chars(CHARACTERS.chars())?.pad_to(WIDTH)?.with_eos([EOS])?;
+
+    let set = |characters: &str| -> Vec<TokenId> { characters.chars().filter_map(id).collect() };
+    let (upper, lower) = (set(&CHARACTERS[13..39]), set(&CHARACTERS[39..]));
+    let mut sets = vec![upper; 5];
+    sets.extend([set(":"), set(" ")]);
+    sets.extend(vec![lower; 7]);
+    sets.push(set("\n"));
+    let masks = Constraint::token_sets(sets)?;
+    let pattern = Constraint::pattern(CharPattern::parse("UPPER+: LOWER+\n")?);
+
+    for (name, constraint) in [("static masks", masks), ("UPPER+: LOWER+\\n", pattern)] {
+        let table = TokenTable::compile(&constraint, &vocabulary, &Limits::default())?;
+        println!("{name}: {} states, {} classes", table.state_count(), table.class_count());
+        let start = id('\n').map(|newline| vec![newline]).unwrap_or_default();
+        let requests: Vec<_> = (0..SEEDS)
+            .map(|seed| Request::new(start.clone(), 32).with_table(&table).with_seed(seed))
+            .collect();
+        let options = Options { temperature: Some(1.0), ..Options::default() };
+        let outputs = generate(&model, &vocabulary, &requests, &options, |_| ControlFlow::Continue(()))?;
+        for (seed, output) in outputs.iter().enumerate() {
+            println!("  seed {seed}: {:?}", output.text());
+        }
+    }
+    Ok(())
+}
+
+fn id(character: char) -> Option<TokenId> {
+    CHARACTERS.chars().position(|c| c == character).map(|id| TokenId(id as u32))
+}
+
+/// The logarithm of how often one character follows another.
+struct Bigram {
+    /// `[WIDTH, WIDTH]`
+    logits: Tensor<2>,
+}
+
+impl Bigram {
+    /// Counts the pairs of `text`, each begun with 1.
+    fn count(text: &str, device: &Device) -> Result<Self, Box<dyn Error>> {
+        let mut counts = vec![1f32; WIDTH * WIDTH];
+        let mut before = None;
+        for (offset, character) in text.char_indices() {
+            let next = id(character)
+                .ok_or_else(|| format!("byte {offset}: {character:?} is not one of the 65 characters"))?;
+            if let Some(TokenId(before)) = before {
+                counts[before as usize * WIDTH + next.index()] += 1.0;
+            }
+            before = Some(next);
+        }
+        let logits = counts.into_iter().map(f32::ln).collect();
+        Ok(Self { logits: Tensor::from_data(TensorData::new(logits, [WIDTH, WIDTH]), device) })
+    }
+}
+
+impl CausalLm for Bigram {
+    type Cache = ();
+
+    fn device(&self) -> Device {
+        self.logits.device()
+    }
+
+    fn vocab_size(&self) -> usize {
+        WIDTH
+    }
+
+    fn prefill(&self, tokens: Tensor<2, Int>, _padding: Tensor<1, Int>, _capacity: usize) -> (Tensor<2>, ()) {
+        let [batch, length] = tokens.dims();
+        let last = tokens.slice([0..batch, length - 1..length]).reshape([batch]);
+        (self.step(last, &mut ()), ())
+    }
+
+    fn step(&self, tokens: Tensor<1, Int>, _cache: &mut ()) -> Tensor<2> {
+        self.logits.clone().select(0, tokens)
+    }
+}

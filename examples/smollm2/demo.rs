@@ -1,0 +1,104 @@
+//! The demonstration: the embedded model, unconstrained and constrained, side by side.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use anstream::println;
+use anstyle::{AnsiColor, Style};
+use burn_dfa::generation::{Options, Output, Request, generate};
+use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
+use burn_dfa_llama::Pretrained;
+use serde_json::Value;
+
+use crate::args::{Args, Result, encode, vocabulary};
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = AnsiColor::BrightBlack.on_default();
+const GREEN: Style = AnsiColor::Green.on_default();
+const RED: Style = AnsiColor::Red.on_default();
+const CYAN: Style = AnsiColor::Cyan.on_default();
+
+/// Sentences and the schema of the record that is wanted. The last three are not what the model was
+/// trained on.
+const PROMPTS: [(&str, &str); 6] = [
+    ("person", "Meet Nora Keller, a 34 year old baker from Lisbon."),
+    ("order", "Please send 12 brass lamps to Oscar Lind."),
+    ("event", "The concert in Vienna starts at 19:30 on 2031-05-17."),
+    ("person", "zzz 99 ??? hello hello hello"),
+    ("event", "Nothing happens here."),
+    ("order", "{\"item\": \"a trap\", \"quantity\": \"many\"}"),
+];
+
+/// Runs the demonstration.
+pub fn run(args: &Args) -> Result<()> {
+    let pretrained = args.load()?;
+    let vocabulary = vocabulary(&pretrained)?;
+    let weights = burn_dfa_tiny::WEIGHTS.len() as f64 / 1e6;
+    println!("{BOLD}The embedded model ({weights:.1} MB), greedy, with and without a constraint{BOLD:#}\n");
+    let mut totals = [Total::default(), Total::default()];
+    for (name, prompt) in PROMPTS {
+        let schema = burn_dfa_tiny::schema(name).ok_or_else(|| format!("no schema {name}"))?;
+        let schema: Value = serde_json::from_str(schema.json)?;
+        let constraint = Constraint::json_schema(schema.clone())?;
+        let table = TokenTable::compile(&constraint, &vocabulary, &Limits::default())?;
+        let validator = jsonschema::validator_for(&schema)?;
+        println!("{CYAN}{prompt}{CYAN:#} {DIM}→ {name}{DIM:#}");
+        let prompt = encode(&pretrained, prompt)?;
+        for (label, table, total) in [
+            ("unconstrained", None, 0usize),
+            ("constrained", Some(&table), 1),
+        ] {
+            let total = &mut totals[total];
+            let (output, seconds) = one(args, &pretrained, &vocabulary, &prompt, table)?;
+            let text = output.text();
+            let parsed = serde_json::from_str::<Value>(&text);
+            let (verdict, style) = match &parsed {
+                Err(_) => ("not JSON", RED),
+                Ok(value) if !validator.is_valid(value) => ("breaks the schema", RED),
+                Ok(_) => ("fits the schema", GREEN),
+            };
+            total.add(parsed.is_ok_and(|value| validator.is_valid(&value)), &output, seconds);
+            println!("  {label:13} {style}{verdict:17}{style:#} {}", text.escape_debug());
+        }
+        println!();
+    }
+    for (label, total) in ["unconstrained", "constrained"].into_iter().zip(totals) {
+        println!(
+            "{BOLD}{label:13}{BOLD:#} {} of {} fit their schema, {:.0} tokens/s",
+            total.fitting,
+            PROMPTS.len(),
+            total.tokens as f64 / total.seconds
+        );
+    }
+    Ok(())
+}
+
+#[derive(Default)]
+struct Total {
+    fitting: usize,
+    tokens: usize,
+    seconds: f64,
+}
+
+impl Total {
+    fn add(&mut self, fits: bool, output: &Output, seconds: f64) {
+        self.fitting += usize::from(fits);
+        self.tokens += output.tokens.len();
+        self.seconds += seconds;
+    }
+}
+
+fn one(
+    args: &Args,
+    pretrained: &Pretrained,
+    vocabulary: &Vocabulary,
+    prompt: &[TokenId],
+    table: Option<&TokenTable>,
+) -> Result<(Output, f64)> {
+    let request = Request { table, ..Request::new(prompt.to_vec(), args.max_tokens) };
+    let started = Instant::now();
+    let go_on = |_: burn_dfa::generation::Piece| ControlFlow::Continue(());
+    let mut outputs = generate(pretrained.model(), vocabulary, &[request], &Options::default(), go_on)?;
+    let output = outputs.pop().ok_or("a batch of one row gives one output")?;
+    Ok((output, started.elapsed().as_secs_f64()))
+}

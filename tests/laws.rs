@@ -1,0 +1,390 @@
+//! The laws of every processor and chain, on every device of this build.
+
+mod common;
+
+use burn::tensor::{DType, Device, Int, Tensor, TensorData};
+use burn_dfa::processor::{
+    DfaProcessor, InitContext, LogitsProcessor, MinNewTokens, MinP, RepetitionPenalty, StepContext, Suppress,
+    Temperature, TopK,
+};
+use burn_dfa::{
+    Constraint, Layout, Limits, StateId, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary,
+};
+use common::devices;
+use rand::{Rng, SeedableRng, rngs::StdRng};
+
+/// Wider than the vocabulary, as a padded output layer is.
+const WIDTH: usize = 24;
+const ROWS: usize = 5;
+const STEPS: usize = 6;
+const EOS: TokenId = TokenId(19);
+
+fn vocabulary() -> Vocabulary {
+    let text = ["a", "b", "c", "ab", "bc", "abc", "aa", "ca", "1", "2", "12", "é", "\u{e9}a", "-", "b"];
+    let tokens = text.iter().map(|t| Some(t.as_bytes().to_vec()));
+    // Half a character, two tokens that are never text, a hole, the end.
+    let rest = [Some(vec![0xc3]), Some(vec![0xa9]), None, None, None];
+    Vocabulary::from_bytes(tokens.chain(rest)).unwrap().with_eos([EOS]).unwrap()
+}
+
+fn tables(vocabulary: &Vocabulary) -> Vec<TokenTable> {
+    let patterns = ["(ab|c)*", "é+-?[12]{2,3}", "a{3,9}b?"];
+    let mut tables: Vec<_> = patterns
+        .iter()
+        .map(|p| TokenTable::compile(&Constraint::regex(p).unwrap(), vocabulary, &Limits::default()).unwrap())
+        .collect();
+    tables.push(TokenTable::unconstrained(vocabulary));
+    tables
+}
+
+/// Prompts, logits and chosen tokens of a batch: `[ROWS]`, `[STEPS][ROWS][WIDTH]`, `[STEPS][ROWS]`.
+struct Tape {
+    prompts: Vec<Vec<i32>>,
+    logits: Vec<Vec<Vec<f32>>>,
+    tokens: Vec<Vec<i32>>,
+}
+
+/// Random logits with NaN, infinities and ties; tokens that follow the tables, as a sampler's would.
+fn tape(seed: u64, tables: &[TokenTable], rows: &[usize], wild: bool) -> Tape {
+    let mut rng = StdRng::seed_from_u64(seed);
+    let mut logit = |rng: &mut StdRng| match rng.random_range(0..12) {
+        0 if wild => f32::NAN,
+        1 if wild => f32::INFINITY,
+        2 if wild => f32::NEG_INFINITY,
+        3 => 0.5,
+        _ => rng.random_range(-6.0..6.0),
+    };
+    let prompts = rows.iter().map(|_| (0..4).map(|_| rng.random_range(0..19)).collect()).collect();
+    let logits = (0..STEPS)
+        .map(|_| rows.iter().map(|_| (0..WIDTH).map(|_| logit(&mut rng)).collect()).collect())
+        .collect();
+    let mut states: Vec<_> = rows.iter().map(|&row| tables[row].start()).collect();
+    let tokens = (0..STEPS)
+        .map(|_| {
+            let choose = |(state, &row): (&mut StateId, &usize)| {
+                let allowed: Vec<_> = tables[row].allowed(*state).collect();
+                let token = allowed[rng.random_range(0..allowed.len())];
+                *state = tables[row].next(*state, token);
+                token.0 as i32
+            };
+            states.iter_mut().zip(rows).map(choose).collect()
+        })
+        .collect();
+    Tape { prompts, logits, tokens }
+}
+
+fn tensor2(rows: &[&[f32]], dtype: DType, device: &Device) -> Tensor<2> {
+    let shape = [rows.len(), rows[0].len()];
+    Tensor::from_data(TensorData::new(rows.concat(), shape).convert_dtype(dtype), (device, dtype))
+}
+
+fn ints(values: Vec<i32>, device: &Device) -> Tensor<1, Int> {
+    let shape = [values.len()];
+    Tensor::from_data(TensorData::new(values, shape), (device, DType::I32))
+}
+
+/// Bit patterns, after a lossless cast to f32.
+fn bits(logits: Tensor<2>) -> Vec<u32> {
+    let values = logits.into_data().convert_dtype(DType::F32).to_vec::<f32>().unwrap();
+    values.into_iter().map(f32::to_bits).collect()
+}
+
+/// What the processor makes of `rows` of the tape: bits, `[STEPS][rows · WIDTH]`; checks shape and dtype.
+fn run<P: LogitsProcessor>(
+    processor: &P,
+    tape: &Tape,
+    rows: &[usize],
+    dtype: DType,
+    device: &Device,
+) -> Vec<Vec<u32>> {
+    let prompt: Vec<i32> = rows.iter().flat_map(|&row| tape.prompts[row].clone()).collect();
+    let context = InitContext {
+        prompt: ints(prompt, device).reshape([rows.len() as i32, -1]),
+        padding: ints(vec![0; rows.len()], device),
+        width: WIDTH,
+    };
+    let mut state = Some(processor.init(&context));
+    let mut tokens = vec![WIDTH as i32; rows.len()];
+    (0..STEPS)
+        .map(|step| {
+            let logits: Vec<&[f32]> = rows.iter().map(|&row| &tape.logits[step][row][..]).collect();
+            let logits = tensor2(&logits, dtype, device);
+            let context = StepContext {
+                tokens: ints(tokens.clone(), device),
+                step: ints(vec![step as i32], device),
+            };
+            let (processed, next) = processor.process(state.take().unwrap(), logits, &context);
+            state = Some(next);
+            assert_eq!(processed.dims(), [rows.len(), WIDTH], "the shape is kept");
+            assert_eq!(processed.dtype(), dtype, "the dtype is kept");
+            tokens = rows.iter().map(|&row| tape.tokens[step][row]).collect();
+            bits(processed)
+        })
+        .collect()
+}
+
+/// A batch is its rows, stacked.
+fn batch_is_stacked_rows<P: LogitsProcessor>(
+    name: &str,
+    make: impl Fn(&[usize]) -> P,
+    tape: &Tape,
+    dtype: DType,
+    device: &Device,
+) {
+    let all: Vec<usize> = (0..ROWS).collect();
+    let batch = run(&make(&all), tape, &all, dtype, device);
+    for row in all {
+        let single = run(&make(&[row]), tape, &[row], dtype, device);
+        for step in 0..STEPS {
+            let stacked = &batch[step][row * WIDTH..][..WIDTH];
+            assert_eq!(single[step], stacked, "{name}: row {row}, step {step}, {dtype:?}, {device:?}");
+        }
+    }
+}
+
+fn dtypes(device: &Device) -> Vec<DType> {
+    let half = device.supports_dtype(DType::F16).then_some(DType::F16);
+    if half.is_none() {
+        eprintln!("skipped in f16 on {device:?}: the device does not support it");
+    }
+    [Some(DType::F32), half].into_iter().flatten().collect()
+}
+
+fn options(layout: Layout) -> TensorOptions {
+    TensorOptions { layout, ..TensorOptions::default() }
+}
+
+const LAYOUTS: [Layout; 2] = [Layout::Dense, Layout::Classes];
+
+#[test]
+fn every_processor_keeps_the_laws() {
+    let vocabulary = vocabulary();
+    let tables = tables(&vocabulary);
+    let references: Vec<_> = tables.iter().collect();
+    let assignment = [0, 1, 2, 3, 0];
+    for (name, device) in devices::all() {
+        for dtype in dtypes(&device) {
+            let law = Law { tape: tape(1, &tables, &assignment, false), dtype, device: device.clone() };
+            for layout in LAYOUTS {
+                let dfa = |rows: &[usize]| {
+                    let table = TensorTable::new(&references, WIDTH, &options(layout), &device).unwrap();
+                    let rows: Vec<_> = rows.iter().map(|&row| assignment[row]).collect();
+                    DfaProcessor::new(table, &rows).unwrap()
+                };
+                law.check(&format!("dfa {layout:?}"), dfa);
+                let budget = |rows: &[usize]| {
+                    let budgets: Vec<_> = rows.iter().map(|row| 9 + row).collect();
+                    dfa(rows).with_budgets(&budgets).unwrap()
+                };
+                law.check(&format!("dfa with budgets {layout:?}"), budget);
+                law.check("everything", |rows| {
+                    budget(rows)
+                        .then(RepetitionPenalty::new(1.3).unwrap())
+                        .then(Suppress::new([TokenId(0), TokenId(4)]))
+                        .then(MinNewTokens::new(3, &vocabulary))
+                        .then(Some(Temperature::new(0.7).unwrap()))
+                        .then(None::<Temperature>)
+                        .then(TopK::new(5).unwrap())
+                        .then(MinP::new(0.05).unwrap())
+                });
+            }
+            law.check("temperature", |_| Temperature::new(0.7).unwrap());
+            law.check("top-k", |_| TopK::new(3).unwrap());
+            law.check("min-p", |_| MinP::new(0.1).unwrap());
+            law.check("repetition penalty", |_| RepetitionPenalty::new(1.3).unwrap());
+            law.check("suppress", |_| Suppress::new([TokenId(1), TokenId(2), TokenId(900)]));
+            law.check("min new tokens", |_| MinNewTokens::new(2, &vocabulary));
+            law.check("nothing", |_| None::<TopK>);
+        }
+        eprintln!("laws hold on {name}");
+    }
+}
+
+struct Law {
+    tape: Tape,
+    dtype: DType,
+    device: Device,
+}
+
+impl Law {
+    fn check<P: LogitsProcessor>(&self, name: &str, make: impl Fn(&[usize]) -> P) {
+        batch_is_stacked_rows(name, make, &self.tape, self.dtype, &self.device);
+    }
+}
+
+#[test]
+fn allowed_logits_keep_their_bits_and_the_rest_are_negative_infinity() {
+    let vocabulary = vocabulary();
+    let tables = tables(&vocabulary);
+    let references: Vec<_> = tables.iter().collect();
+    let rows = [0, 1, 2, 3, 0];
+    let all: Vec<usize> = (0..ROWS).collect();
+    for (_, device) in devices::all() {
+        for (dtype, layout) in dtypes(&device).into_iter().flat_map(|d| LAYOUTS.map(|l| (d, l))) {
+            for seed in 0..20 {
+                let tape = tape(seed, &tables, &rows, true);
+                let table = TensorTable::new(&references, WIDTH, &options(layout), &device).unwrap();
+                let processor = DfaProcessor::new(table, &rows).unwrap();
+                let masked = run(&processor, &tape, &all, dtype, &device);
+                let mut states: Vec<_> = rows.iter().map(|&row| tables[row].start()).collect();
+                for step in 0..STEPS {
+                    for row in 0..ROWS {
+                        let table = &tables[rows[row]];
+                        let logits = bits(tensor2(&[&tape.logits[step][row]], dtype, &device));
+                        for token in 0..WIDTH {
+                            let legal = table.next(states[row], TokenId(token as u32)) != StateId::DEAD;
+                            let expected =
+                                if legal { logits[token] } else { f32::NEG_INFINITY.to_bits() };
+                            assert_eq!(
+                                masked[step][row * WIDTH + token], expected,
+                                "seed {seed}, step {step}, row {row}, token {token}, {dtype:?}, {layout:?}, {device:?}"
+                            );
+                        }
+                        states[row] = table.next(states[row], TokenId(tape.tokens[step][row] as u32));
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_budget_leaves_just_the_tokens_from_which_the_end_is_near_enough() {
+    let vocabulary = vocabulary();
+    let tables = tables(&vocabulary);
+    let references: Vec<_> = tables.iter().collect();
+    let rows = [0, 1, 2, 3, 0];
+    for (_, device) in devices::all() {
+        for layout in LAYOUTS {
+            let table = TensorTable::new(&references, WIDTH, &options(layout), &device).unwrap();
+            let least: Vec<_> = rows.iter().map(|&row| table.tokens_needed(row).max(1)).collect();
+            for extra in 0..4 {
+                let budgets: Vec<_> = least.iter().map(|&tokens| tokens + extra).collect();
+                let processor = DfaProcessor::new(table.clone(), &rows).unwrap();
+                let processor = processor.with_budgets(&budgets).unwrap();
+                let mut state = processor.start();
+                let mut states: Vec<_> = rows.iter().map(|&row| tables[row].start()).collect();
+                let mut remaining = budgets.clone();
+                let logits = Tensor::<2>::zeros([ROWS, WIDTH], &device);
+                for step in 0..least.iter().max().unwrap() + extra + 2 {
+                    let masked = processor.mask(&state, logits.clone()).into_data().to_vec::<f32>().unwrap();
+                    let mut tokens = Vec::new();
+                    for row in 0..ROWS {
+                        let table = &tables[rows[row]];
+                        let legal: Vec<u32> = (0..WIDTH as u32)
+                            .filter(|&token| {
+                                let next = table.next(states[row], TokenId(token));
+                                let spare = remaining[row].saturating_sub(1) as u32;
+                                next != StateId::DEAD && table.tokens_to_end(next) <= spare
+                            })
+                            .collect();
+                        let unmasked: Vec<u32> = (0..WIDTH as u32)
+                            .filter(|&token| masked[row * WIDTH + token as usize] == 0.0)
+                            .collect();
+                        assert_eq!(unmasked, legal, "extra {extra}, step {step}, row {row}, {layout:?}");
+                        assert!(!legal.is_empty(), "no row is ever all −∞");
+                        // The token that takes the longest way.
+                        let longest = |&&token: &&u32| {
+                            table.tokens_to_end(table.next(states[row], TokenId(token)))
+                        };
+                        let token = *legal.iter().max_by_key(longest).unwrap();
+                        states[row] = table.next(states[row], TokenId(token));
+                        remaining[row] = remaining[row].saturating_sub(1);
+                        tokens.push(token as i32);
+                    }
+                    state = processor.advance(state, ints(tokens, &device));
+                }
+                for row in (0..ROWS).filter(|&row| rows[row] != 3) {
+                    assert_eq!(states[row], StateId::DONE, "row {row} is complete within its budget");
+                }
+                let done = state.is_done().into_data().to_vec::<bool>().unwrap();
+                let expected: Vec<_> = states.iter().map(|&state| state == StateId::DONE).collect();
+                assert_eq!(done, expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn ids_out_of_range_lead_to_the_dead_state_and_no_token_leaves_it() {
+    let vocabulary = vocabulary();
+    let tables = tables(&vocabulary);
+    let references: Vec<_> = tables.iter().collect();
+    for (_, device) in devices::all() {
+        for layout in LAYOUTS {
+            let table = TensorTable::new(&references, WIDTH, &options(layout), &device).unwrap();
+            let start = table.start(2);
+            let states = table.states(&[start; 5]).unwrap();
+            let tokens = ints(vec![-1, i32::MIN, WIDTH as i32, WIDTH as i32 + 1, i32::MAX], &device);
+            let next = table.next(states, tokens).into_data().to_vec::<i32>().unwrap();
+            assert_eq!(next, [0, 0, start.0 as i32, 0, 0], "{layout:?}");
+        }
+    }
+}
+
+#[test]
+fn masking_processors_never_empty_a_row() {
+    let vocabulary = vocabulary();
+    let device = Device::flex();
+    let only = TokenId(3);
+    let mut row = vec![f32::NEG_INFINITY; WIDTH];
+    row[only.index()] = 1.0;
+    let context = |tokens: usize| StepContext {
+        tokens: ints(vec![tokens as i32], &device),
+        step: ints(vec![0], &device),
+    };
+    let init = InitContext {
+        prompt: ints(vec![0], &device).reshape([1, 1]),
+        padding: ints(vec![0], &device),
+        width: WIDTH,
+    };
+    let suppress = Suppress::new([only, TokenId(4)]);
+    let logits = tensor2(&[&row], DType::F32, &device);
+    let (kept, _) = suppress.process(suppress.init(&init), logits, &context(WIDTH));
+    assert_eq!(kept.into_data().to_vec::<f32>().unwrap(), row, "the last token stays");
+
+    row[EOS.index()] = 3.0;
+    let least = MinNewTokens::new(2, &vocabulary);
+    let logits = tensor2(&[&row], DType::F32, &device);
+    let (masked, _) = least.process(least.init(&init), logits, &context(WIDTH));
+    let masked = masked.into_data().to_vec::<f32>().unwrap();
+    assert_eq!((masked[EOS.index()], masked[only.index()]), (f32::NEG_INFINITY, 1.0));
+}
+
+#[test]
+fn samplers_and_penalties_match_a_host_reference() {
+    let device = Device::flex();
+    let vocabulary = vocabulary();
+    let tables = tables(&vocabulary);
+    let rows = [3; ROWS];
+    let tape = tape(9, &tables, &rows, false);
+    let all: Vec<usize> = (0..ROWS).collect();
+    let k = run(&TopK::new(3).unwrap(), &tape, &all, DType::F32, &device);
+    let p = run(&MinP::new(0.1).unwrap(), &tape, &all, DType::F32, &device);
+    let penalised = run(&RepetitionPenalty::new(2.0).unwrap(), &tape, &all, DType::F32, &device);
+    for step in 0..STEPS {
+        for row in 0..ROWS {
+            let logits = &tape.logits[step][row];
+            let mut sorted = logits.clone();
+            sorted.sort_by(|a, b| b.total_cmp(a));
+            let seen = |token: usize| {
+                let token = token as i32;
+                tape.prompts[row].contains(&token) || tape.tokens[..step].iter().any(|t| t[row] == token)
+            };
+            for (token, &logit) in logits.iter().enumerate() {
+                let at = row * WIDTH + token;
+                let expected = if logit >= sorted[2] { logit } else { f32::NEG_INFINITY };
+                assert_eq!(f32::from_bits(k[step][at]), expected, "top-k");
+                let expected =
+                    if logit >= sorted[0] + 0.1f32.ln() { logit } else { f32::NEG_INFINITY };
+                assert_eq!(f32::from_bits(p[step][at]), expected, "min-p");
+                let expected = match (seen(token), logit > 0.0) {
+                    (false, _) => logit,
+                    (true, true) => logit / 2.0,
+                    (true, false) => logit * 2.0,
+                };
+                assert_eq!(f32::from_bits(penalised[step][at]), expected, "repetition penalty");
+            }
+        }
+    }
+}
