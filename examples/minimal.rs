@@ -31,7 +31,7 @@ fn main() -> burn_dfa::Result<()> {
     }
 
     // The only read from the device.
-    let tokens = Tensor::cat(steps, 1).into_data().to_vec::<i32>().expect("tokens are i32");
+    let tokens = Tensor::cat(steps, 1).into_data().try_to_vec::<i32>().expect("tokens are i32");
     for row in tokens.chunks(8) {
         let ids: Vec<_> = row.iter().map(|&id| TokenId(id as u32)).collect();
         println!("{row:?} {}", String::from_utf8_lossy(&vocabulary.decode(&ids)));

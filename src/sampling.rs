@@ -30,7 +30,7 @@ pub trait Sampler {
 /// let device = Device::flex();
 /// let logits = Tensor::<2>::from_data([[0.0, 2.0, 1.0]], &device);
 /// let step = Tensor::<1, Int>::zeros([1], &device);
-/// assert_eq!(Greedy.sample(logits, &step).into_data().to_vec::<i32>().unwrap(), [1]);
+/// assert_eq!(Greedy.sample(logits, &step).into_data().try_to_vec::<i32>().unwrap(), [1]);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Greedy;
@@ -52,7 +52,7 @@ impl Sampler for Greedy {
 /// let sampler = GumbelMax::new(&[7], 3, &device)?;
 /// let logits = Tensor::<2>::from_data([[0.0, f32::NEG_INFINITY, 0.5]], &device);
 /// let step = Tensor::<1, Int>::zeros([1], &device);
-/// let token = sampler.sample(logits, &step).into_data().to_vec::<i32>().unwrap()[0];
+/// let token = sampler.sample(logits, &step).into_data().try_to_vec::<i32>().unwrap()[0];
 /// assert!(token == 0 || token == 2);
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```
@@ -183,7 +183,7 @@ mod tests {
         let inputs: Vec<u32> = (0..1000u32).map(|i| i.wrapping_mul(0x0123_4567) ^ (i << 20)).collect();
         let expected: Vec<i32> = inputs.iter().map(|&x| mix(x) as i32).collect();
         let mixed = mix_on_device(bits(inputs, &device).reshape([1, -1]));
-        assert_eq!(mixed.into_data().to_vec::<i32>().unwrap(), expected);
+        assert_eq!(mixed.into_data().try_to_vec::<i32>().unwrap(), expected);
     }
 
     #[test]
@@ -191,7 +191,7 @@ mod tests {
         let device = Device::default();
         let sampler = GumbelMax::new(&[1, 2], 50_000, &device).unwrap();
         let noise = sampler.noise(&Tensor::zeros([1], (&device, DType::I32)));
-        let noise = noise.into_data().to_vec::<f32>().unwrap();
+        let noise = noise.into_data().try_to_vec::<f32>().unwrap();
         let count = noise.len() as f64;
         let mean = noise.iter().map(|&x| f64::from(x)).sum::<f64>() / count;
         let variance = noise.iter().map(|&x| (f64::from(x) - mean).powi(2)).sum::<f64>() / count;

@@ -246,7 +246,7 @@ fn sampling_follows_the_softmax() {
     let mut counts = [0usize; 8];
     for step in 0..DRAWS {
         let step = Tensor::<1, Int>::from_data([step as i32], (&device, DType::I32));
-        for token in sampler.sample(batch.clone(), &step).into_data().to_vec::<i32>().unwrap() {
+        for token in sampler.sample(batch.clone(), &step).into_data().try_to_vec::<i32>().unwrap() {
             counts[token as usize] += 1;
         }
     }

@@ -85,7 +85,7 @@ fn ints(values: Vec<i32>, device: &Device) -> Tensor<1, Int> {
 
 /// Bit patterns, after a lossless cast to f32.
 fn bits(logits: Tensor<2>) -> Vec<u32> {
-    let values = logits.into_data().convert_dtype(DType::F32).to_vec::<f32>().unwrap();
+    let values = logits.into_data().convert_dtype(DType::F32).try_to_vec::<f32>().unwrap();
     values.into_iter().map(f32::to_bits).collect()
 }
 
@@ -267,7 +267,7 @@ fn a_budget_leaves_just_the_tokens_from_which_the_end_is_near_enough() {
                 let mut remaining = budgets.clone();
                 let logits = Tensor::<2>::zeros([ROWS, WIDTH], &device);
                 for step in 0..least.iter().max().unwrap() + extra + 2 {
-                    let masked = processor.mask(&state, logits.clone()).into_data().to_vec::<f32>().unwrap();
+                    let masked = processor.mask(&state, logits.clone()).into_data().try_to_vec::<f32>().unwrap();
                     let mut tokens = Vec::new();
                     for row in 0..ROWS {
                         let table = &tables[rows[row]];
@@ -297,7 +297,7 @@ fn a_budget_leaves_just_the_tokens_from_which_the_end_is_near_enough() {
                 for row in (0..ROWS).filter(|&row| rows[row] != 3) {
                     assert_eq!(states[row], StateId::DONE, "row {row} is complete within its budget");
                 }
-                let done = state.is_done().into_data().to_vec::<bool>().unwrap();
+                let done = state.is_done().into_data().try_to_vec::<bool>().unwrap();
                 let expected: Vec<_> = states.iter().map(|&state| state == StateId::DONE).collect();
                 assert_eq!(done, expected);
             }
@@ -316,7 +316,7 @@ fn ids_out_of_range_lead_to_the_dead_state_and_no_token_leaves_it() {
             let start = table.start(2);
             let states = table.states(&[start; 5]).unwrap();
             let tokens = ints(vec![-1, i32::MIN, WIDTH as i32, WIDTH as i32 + 1, i32::MAX], &device);
-            let next = table.next(states, tokens).into_data().to_vec::<i32>().unwrap();
+            let next = table.next(states, tokens).into_data().try_to_vec::<i32>().unwrap();
             assert_eq!(next, [0, 0, start.0 as i32, 0, 0], "{layout:?}");
         }
     }
@@ -341,13 +341,13 @@ fn masking_processors_never_empty_a_row() {
     let suppress = Suppress::new([only, TokenId(4)]);
     let logits = tensor2(&[&row], DType::F32, &device);
     let (kept, _) = suppress.process(suppress.init(&init), logits, &context(WIDTH));
-    assert_eq!(kept.into_data().to_vec::<f32>().unwrap(), row, "the last token stays");
+    assert_eq!(kept.into_data().try_to_vec::<f32>().unwrap(), row, "the last token stays");
 
     row[EOS.index()] = 3.0;
     let least = MinNewTokens::new(2, &vocabulary);
     let logits = tensor2(&[&row], DType::F32, &device);
     let (masked, _) = least.process(least.init(&init), logits, &context(WIDTH));
-    let masked = masked.into_data().to_vec::<f32>().unwrap();
+    let masked = masked.into_data().try_to_vec::<f32>().unwrap();
     assert_eq!((masked[EOS.index()], masked[only.index()]), (f32::NEG_INFINITY, 1.0));
 }
 

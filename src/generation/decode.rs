@@ -172,10 +172,7 @@ fn left_padded(requests: &[Request], device: &Device) -> (Tensor<2, Int>, Tensor
     let batch = requests.len();
     let tokens = TensorData::new(tokens, [batch, length]);
     let padding = TensorData::new(padding, [batch]);
-    (
-        Tensor::from_data(tokens, (device, DType::I32)),
-        Tensor::from_data(padding, (device, DType::I32)),
-    )
+    (Tensor::from_data(tokens, device), Tensor::from_data(padding, device))
 }
 
 /// Reads the unread tokens, hands them to their rows and the caller; false where the loop may end.
@@ -185,7 +182,7 @@ fn read(
     on_piece: &mut impl FnMut(Piece) -> ControlFlow<()>,
 ) -> Result<bool> {
     let tokens = Tensor::cat(std::mem::take(unread), 0).into_data();
-    let tokens = tokens.to_vec::<i32>().map_err(|error| Error::model(format!("tokens: {error:?}")))?;
+    let tokens = tokens.try_to_vec::<i32>().map_err(|error| Error::model(format!("tokens: {error:?}")))?;
     let batch = rows.len();
     for (index, row) in rows.iter_mut().enumerate() {
         if row.is_finished() {

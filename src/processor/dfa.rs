@@ -29,7 +29,7 @@ use crate::tensor::TensorTable;
 ///
 /// let state = processor.start();
 /// let logits = Tensor::<2>::from_data([[0.5, 1.0, 2.0]], &device);
-/// let masked = processor.mask(&state, logits).into_data().to_vec::<f32>().unwrap();
+/// let masked = processor.mask(&state, logits).into_data().try_to_vec::<f32>().unwrap();
 /// assert_eq!(masked, [0.5, f32::NEG_INFINITY, f32::NEG_INFINITY]);
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```

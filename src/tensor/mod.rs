@@ -52,7 +52,7 @@ impl Default for TensorOptions {
 ///
 /// let states = table.states(&[table.start(0)])?;
 /// let illegal = table.illegal(states, None);
-/// assert_eq!(illegal.into_data().to_vec::<bool>().unwrap(), [false, true, true]);
+/// assert_eq!(illegal.into_data().try_to_vec::<bool>().unwrap(), [false, true, true]);
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```
 #[derive(Clone, Debug)]

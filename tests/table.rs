@@ -1,0 +1,293 @@
+//! The token table against a brute-force walk, and its tensors against the table.
+
+mod common;
+
+use std::collections::HashMap;
+
+use burn::tensor::{DType, Device, Int, Tensor, TensorData};
+use burn_dfa::constraint::Transitions;
+use burn_dfa::{
+    ByteDfa, Constraint, Layout, Limits, StateId, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary,
+};
+use common::devices;
+use proptest::prelude::*;
+use rand::{Rng, SeedableRng, rngs::StdRng};
+
+/// Random tokens over few bytes, halves of characters among them; the last id is the end.
+fn vocabulary() -> impl Strategy<Value = Vocabulary> {
+    let byte = prop::sample::select(vec![b'a', b'b', b'c', b'0', 0xc3, 0xa9, b'"']);
+    let token = prop::option::weighted(0.9, prop::collection::vec(byte, 1..4));
+    prop::collection::vec(token, 1..30).prop_map(|mut tokens| {
+        tokens.push(None);
+        let eos = TokenId(tokens.len() as u32 - 1);
+        Vocabulary::from_bytes(tokens).unwrap().with_eos([eos]).unwrap()
+    })
+}
+
+/// Random patterns over the same characters.
+fn pattern() -> impl Strategy<Value = String> {
+    let leaf = prop::sample::select(vec!["a", "b", "c", "0", "é", "[ab]", "[^a]", ".", "\"", "\\d"]);
+    leaf.prop_map(str::to_owned).prop_recursive(4, 12, 3, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 1..4).prop_map(|parts| parts.concat()),
+            prop::collection::vec(inner.clone(), 1..4).prop_map(|parts| format!("({})", parts.join("|"))),
+            (inner.clone(), prop::sample::select(vec!["*", "+", "?", "{2}", "{1,3}"]))
+                .prop_map(|(part, times)| format!("({part}){times}")),
+        ]
+    })
+}
+
+/// The end state of a token's bytes, byte by byte.
+fn walk(dfa: &ByteDfa, state: StateId, bytes: &[u8]) -> StateId {
+    bytes.iter().fold(state, |state, &byte| dfa.next(state, byte))
+}
+
+/// The least number of tokens to the end from every state, by relaxation until nothing changes.
+fn tokens_to_end(dfa: &ByteDfa, vocabulary: &Vocabulary) -> Vec<u32> {
+    let states = dfa.state_count() as u32;
+    let mut least: Vec<u32> =
+        (0..states).map(|state| if dfa.is_accepting(StateId(state)) { 1 } else { u32::MAX }).collect();
+    loop {
+        let mut changed = false;
+        for state in 1..states {
+            for (_, bytes) in vocabulary.iter() {
+                let next = walk(dfa, StateId(state), bytes);
+                let through = least[next.index()].saturating_add(1);
+                if next != StateId::DEAD && through < least[state as usize] {
+                    least[state as usize] = through;
+                    changed = true;
+                }
+            }
+        }
+        if !changed {
+            return least;
+        }
+    }
+}
+
+/// Every token from every state that can be reached, side by side.
+fn assert_equal_to_brute_force(table: &TokenTable, dfa: &ByteDfa, vocabulary: &Vocabulary) {
+    let least = tokens_to_end(dfa, vocabulary);
+    let mut partner = HashMap::from([(table.start(), dfa.start())]);
+    let mut queue = vec![table.start()];
+    while let Some(state) = queue.pop() {
+        let byte_state = partner[&state];
+        assert_eq!(table.tokens_to_end(state), least[byte_state.index()]);
+        assert_eq!(table.is_accepting(state), dfa.is_accepting(byte_state));
+        for id in 0..vocabulary.len() as u32 + 2 {
+            let token = TokenId(id);
+            let next = table.next(state, token);
+            if vocabulary.eos().contains(&token) {
+                let expected = if dfa.is_accepting(byte_state) { StateId::DONE } else { StateId::DEAD };
+                assert_eq!(next, expected, "end of sequence in state {state}");
+                continue;
+            }
+            let byte_next = match vocabulary.bytes(token) {
+                Some(bytes) => walk(dfa, byte_state, bytes),
+                None => StateId::DEAD,
+            };
+            if byte_next == StateId::DEAD || least[byte_next.index()] == u32::MAX {
+                assert_eq!(next, StateId::DEAD, "token {token} in state {state}");
+            } else {
+                assert!(next.0 >= StateId::RESERVED, "token {token} in state {state}");
+                if *partner.entry(next).or_insert_with(|| { queue.push(next); byte_next }) != byte_next {
+                    panic!("token {token} in state {state} leads to two different states");
+                }
+            }
+        }
+    }
+    assert_eq!(partner.len() + StateId::RESERVED as usize, table.state_count(), "every state can be reached");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn the_table_is_the_brute_force_walk(pattern in pattern(), vocabulary in vocabulary()) {
+        let constraint = Constraint::regex(&pattern).unwrap();
+        let dfa = constraint.to_byte_dfa(&Limits::default()).unwrap().unwrap();
+        let least = tokens_to_end(&dfa, &vocabulary)[dfa.start().index()];
+        match TokenTable::compile(&constraint, &vocabulary, &Limits::default()) {
+            Ok(table) => {
+                table.validate().unwrap();
+                assert_equal_to_brute_force(&table, &dfa, &vocabulary);
+            }
+            Err(error) => {
+                prop_assert!(error.is_unsatisfiable(), "{error}");
+                prop_assert_eq!(least, u32::MAX);
+            }
+        }
+    }
+}
+
+#[test]
+fn real_vocabularies_match_the_brute_force_walk() {
+    for name in ["smollm2", "gpt2", "mistral_v1"] {
+        let Some(path) = common::data::find(&format!("tokenizers/{name}/tokenizer.json")) else {
+            return;
+        };
+        let vocabulary = Vocabulary::from_tokenizer_file(path).unwrap().with_eos([TokenId(2)]).unwrap();
+        for pattern in [r"-?\d+(\.\d+)?", r#"\{"name":"[^"\\]{1,5}"\}"#, r"(\p{L}+ ){2}", "日本|née?"] {
+            let constraint = Constraint::regex(pattern).unwrap();
+            let dfa = constraint.to_byte_dfa(&Limits::default()).unwrap().unwrap();
+            let table = TokenTable::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
+            assert_equal_to_brute_force(&table, &dfa, &vocabulary);
+        }
+    }
+}
+
+fn ints(values: Vec<i32>, device: &Device) -> Tensor<1, Int> {
+    let shape = [values.len()];
+    Tensor::from_data(TensorData::new(values, shape), (device, DType::I32))
+}
+
+/// A random token automaton of `states` states over `width - 1` tokens and the end.
+fn random_table(rng: &mut StdRng, vocabulary: &Vocabulary, states: u32) -> Option<TokenTable> {
+    let tokens = vocabulary.len() as u32 - 1;
+    let mut transitions = Vec::new();
+    for state in 0..states {
+        for token in 0..tokens {
+            if rng.random_bool(0.3) {
+                transitions.push((state, TokenId(token), rng.random_range(0..states)));
+            }
+        }
+    }
+    let accepting: Vec<u32> = (0..states).filter(|_| rng.random_bool(0.2)).collect();
+    let transitions = Transitions::new(0, accepting, transitions).ok()?;
+    TokenTable::compile(&Constraint::transitions(transitions), vocabulary, &Limits::default()).ok()
+}
+
+#[test]
+fn random_tables_are_the_same_on_every_device_and_in_every_layout() {
+    let mut rng = StdRng::seed_from_u64(11);
+    let devices = devices::all();
+    let mut compared = 0;
+    for round in 0..12 {
+        let tokens = rng.random_range(2..60);
+        let vocabulary = Vocabulary::from_bytes((0..=tokens).map(|_| None::<&[u8]>)).unwrap();
+        let vocabulary = vocabulary.with_eos([TokenId(tokens)]).unwrap();
+        let width = vocabulary.len() + rng.random_range(0..9);
+        let mut tables = vec![TokenTable::unconstrained(&vocabulary)];
+        while tables.len() < 1 + round % 4 + 1 {
+            let states = rng.random_range(1..12);
+            tables.extend(random_table(&mut rng, &vocabulary, states));
+        }
+        let references: Vec<_> = tables.iter().collect();
+        // Every state of every table, and the reserved ones, as one batch.
+        let mut rows = vec![(0, StateId::DEAD), (0, StateId::DONE), (0, StateId::FREE)];
+        for (index, table) in tables.iter().enumerate() {
+            rows.extend((StateId::RESERVED..table.state_count() as u32).map(|state| (index, StateId(state))));
+        }
+        let joined: Vec<StateId> = (0..rows.len() as u32).map(StateId).collect();
+        let number: HashMap<_, _> = rows.iter().copied().zip(0i32..).collect();
+        let of = |index: usize, state: StateId| {
+            let index = if state.0 < StateId::RESERVED { 0 } else { index };
+            number[&(index, state)]
+        };
+        let spare: Vec<i32> = rows.iter().map(|_| rng.random_range(0..5)).collect();
+        let chosen: Vec<i32> = rows.iter().map(|_| rng.random_range(-2..width as i32 + 3)).collect();
+        for (name, device) in &devices {
+            for layout in [Layout::Dense, Layout::Classes] {
+                let options = TensorOptions { layout, ..TensorOptions::default() };
+                let tensors = TensorTable::new(&references, width, &options, device).unwrap();
+                assert_eq!(tensors.state_count(), rows.len());
+                let states = tensors.states(&joined).unwrap();
+                let all = tensors.illegal(states.clone(), None);
+                let near = tensors.illegal(states.clone(), Some(ints(spare.clone(), device)));
+                let next = tensors.next(states, ints(chosen.clone(), device));
+                let all = all.into_data().try_to_vec::<bool>().unwrap();
+                let near = near.into_data().try_to_vec::<bool>().unwrap();
+                let next = next.into_data().try_to_vec::<i32>().unwrap();
+                for (row, &(index, state)) in rows.iter().enumerate() {
+                    let table = &tables[index];
+                    for token in 0..width {
+                        let after = table.next(state, TokenId(token as u32));
+                        let dead = after == StateId::DEAD;
+                        let far = dead || i64::from(table.tokens_to_end(after)) > i64::from(spare[row]);
+                        let at = row * width + token;
+                        assert_eq!((all[at], near[at]), (dead, far), "{name}, {layout:?}, {state}, {token}");
+                        compared += 1;
+                    }
+                    let expected = match usize::try_from(chosen[row]) {
+                        Ok(token) if token < width => of(index, table.next(state, TokenId(token as u32))),
+                        Ok(token) if token == width => row as i32,
+                        _ => 0,
+                    };
+                    assert_eq!(next[row], expected, "{name}, {layout:?}, {state}, token {}", chosen[row]);
+                }
+            }
+        }
+    }
+    eprintln!("{compared} masks compared");
+}
+
+#[test]
+fn token_level_constraints_accept_what_they_say() {
+    let vocabulary = Vocabulary::from_bytes((0..6).map(|_| None::<&[u8]>)).unwrap();
+    let vocabulary = vocabulary.with_eos([TokenId(5)]).unwrap();
+    let compile = |constraint| TokenTable::compile(&constraint, &vocabulary, &Limits::default());
+    let ids = |ids: &[u32]| ids.iter().copied().map(TokenId).collect::<Vec<_>>();
+
+    // Bumblebee's form: numbers of the user's own; specials may be named, since they are named by id.
+    let steps = vec![(10, TokenId(0), 20), (20, TokenId(1), 20), (20, TokenId(2), 30), (20, TokenId(3), 99)];
+    let table = compile(Constraint::transitions(Transitions::new(10, [30], steps).unwrap())).unwrap();
+    assert!(table.accepts(&ids(&[0, 1, 1, 2, 5])));
+    assert!(!table.accepts(&ids(&[0, 2])), "the end is missing");
+    assert!(!table.accepts(&ids(&[2, 5])));
+    let after = table.next(table.start(), TokenId(0));
+    assert_eq!(table.next(after, TokenId(3)), StateId::DEAD, "state 99 is a dead end");
+    assert_eq!(table.tokens_to_end(table.start()), 3);
+
+    let sets = vec![ids(&[0, 1]), ids(&[2]), ids(&[0, 4])];
+    let table = compile(Constraint::token_sets(sets).unwrap()).unwrap();
+    assert!(table.accepts(&ids(&[1, 2, 4, 5])));
+    assert!(!table.accepts(&ids(&[1, 2, 5])));
+    assert!(!table.accepts(&ids(&[1, 1, 4, 5])));
+
+    let beyond = Transitions::new(0, [1], vec![(0, TokenId(6), 1)]).unwrap();
+    assert!(compile(Constraint::transitions(beyond)).unwrap_err().is_incompatible_vocabulary());
+    let end = Transitions::new(0, [1], vec![(0, TokenId(5), 1)]).unwrap();
+    assert!(compile(Constraint::transitions(end)).unwrap_err().is_incompatible_vocabulary());
+}
+
+#[test]
+fn what_cannot_be_compiled_is_a_typed_error() {
+    let vocabulary = Vocabulary::from_chars("ab".chars()).unwrap().pad_to(3).unwrap();
+    let constraint = Constraint::regex("a+b").unwrap();
+    let error = TokenTable::compile(&constraint, &vocabulary, &Limits::default()).unwrap_err();
+    assert!(error.is_incompatible_vocabulary(), "no end of sequence: {error}");
+
+    let vocabulary = vocabulary.with_eos([TokenId(2)]).unwrap();
+    let error = TokenTable::compile(&Constraint::regex("abc").unwrap(), &vocabulary, &Limits::default());
+    assert!(error.unwrap_err().is_unsatisfiable(), "no token for `c`");
+    let limits = [
+        Limits { states: 10, ..Limits::default() },
+        Limits { bytes: 100, ..Limits::default() },
+        Limits { time: std::time::Duration::ZERO, ..Limits::default() },
+    ];
+    for limits in limits {
+        let error = TokenTable::compile(&Constraint::regex("a{50}").unwrap(), &vocabulary, &limits);
+        let error = error.unwrap_err();
+        assert!(error.is_limit() && error.breached().is_some(), "{error}");
+    }
+}
+
+#[test]
+fn tables_of_two_vocabularies_or_wider_than_the_logits_do_not_reach_a_device() {
+    let one = Vocabulary::from_chars("ab".chars()).unwrap().pad_to(3).unwrap().with_eos([TokenId(2)]).unwrap();
+    let two = Vocabulary::from_chars("ac".chars()).unwrap().pad_to(3).unwrap().with_eos([TokenId(2)]).unwrap();
+    let compile = |vocabulary| {
+        TokenTable::compile(&Constraint::regex("a").unwrap(), vocabulary, &Limits::default()).unwrap()
+    };
+    let (first, second) = (compile(&one), compile(&two));
+    let device = Device::flex();
+    let options = TensorOptions::default();
+    let upload = |tables: &[&TokenTable], width| TensorTable::new(tables, width, &options, &device).map(|_| ());
+    assert!(upload(&[&first, &second], 3).unwrap_err().is_incompatible_vocabulary());
+    assert!(upload(&[&first], 2).unwrap_err().is_incompatible_vocabulary());
+    assert!(upload(&[], 3).unwrap_err().is_input());
+    assert!(first.check_vocabulary(&two).unwrap_err().is_incompatible_vocabulary());
+    let table = TensorTable::new(&[&first], 3, &options, &device).unwrap();
+    assert!(table.states(&[StateId(99)]).unwrap_err().is_input());
+    assert!(table.states(&[]).unwrap_err().is_input());
+}
