@@ -107,6 +107,19 @@ impl ByteDfa {
         &self.classes
     }
 
+    /// The bytes as runs of one class, in order: `(first, last, class)`.
+    pub(crate) fn intervals(&self) -> Vec<(u8, u8, usize)> {
+        let mut intervals: Vec<(u8, u8, usize)> = Vec::new();
+        for byte in 0..=u8::MAX {
+            let class = self.classes[byte as usize] as usize;
+            match intervals.last_mut() {
+                Some((_, last, same)) if *same == class => *last = byte,
+                _ => intervals.push((byte, byte, class)),
+            }
+        }
+        intervals
+    }
+
     /// Whether the language has no member.
     pub fn is_empty(&self) -> bool {
         self.start == StateId::DEAD

@@ -1,8 +1,14 @@
 //! Languages as expressions: what constraints are lowered to before determinisation.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use regex_syntax::utf8::Utf8Sequences;
+
 use super::ByteDfa;
+use super::nfa::Nfa;
+use crate::error::Result;
+use crate::limits::Meter;
 
 /// A language over bytes, as a tree of shared pieces.
 #[derive(Clone, Debug)]
@@ -29,4 +35,152 @@ pub(crate) enum Expr {
 pub(crate) struct Item {
     pub(crate) expr: Expr,
     pub(crate) required: bool,
+}
+
+impl Expr {
+    /// The minimal automaton of the language.
+    ///
+    /// # Errors
+    /// Where a limit is breached; repetitions that are too large are refused before they are laid out.
+    pub(crate) fn determinize(&self, meter: &Meter) -> Result<ByteDfa> {
+        if let Self::Dfa(dfa) = self {
+            return Ok(ByteDfa::clone(dfa));
+        }
+        meter.bytes(self.states().saturating_mul(STATE_BYTES))?;
+        let mut nfa = Nfa::new(meter);
+        let start = Layout { nfa: &mut nfa, chars: HashMap::new() }.lay(self, Nfa::ACCEPT)?;
+        nfa.determinize(start)
+    }
+
+    /// A lower bound, roughly, on the states of the nondeterministic automaton.
+    fn states(&self) -> usize {
+        let sum = |exprs: &[Self]| exprs.iter().map(Self::states).fold(1, usize::saturating_add);
+        match self {
+            // Words share states.
+            Self::Literals(_) | Self::Chars(_) => 1,
+            Self::Dfa(dfa) => dfa.state_count(),
+            Self::Concat(exprs) | Self::Alternate(exprs) => sum(exprs),
+            Self::Repeat { expr, min, max } => {
+                expr.states().saturating_mul(max.unwrap_or(min.saturating_add(1)))
+            }
+            Self::Separated { separator, items } => items
+                .iter()
+                .map(|item| item.expr.states().saturating_add(separator.len()))
+                .fold(1, usize::saturating_add),
+        }
+    }
+}
+
+/// Memory of a state of a nondeterministic automaton and one way out of it.
+const STATE_BYTES: usize = 16;
+
+/// Lays expressions down as a nondeterministic automaton, back to front.
+struct Layout<'n, 'm> {
+    nfa: &'n mut Nfa<'m>,
+    /// Automata of the classes met so far: a class is often repeated.
+    chars: HashMap<Vec<(char, char)>, Arc<ByteDfa>>,
+}
+
+impl Layout<'_, '_> {
+    /// Lays down `expr` in front of the state `next` and returns where it starts.
+    fn lay(&mut self, expr: &Expr, next: u32) -> Result<u32> {
+        match expr {
+            Expr::Literals(words) => {
+                let mut words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+                words.sort_unstable();
+                words.dedup();
+                self.nfa.lay_words(&words, next)
+            }
+            Expr::Chars(ranges) => self.chars(ranges, next),
+            Expr::Dfa(dfa) => self.nfa.lay_dfa(dfa, next),
+            Expr::Concat(exprs) => exprs.iter().rev().try_fold(next, |next, expr| self.lay(expr, next)),
+            Expr::Alternate(exprs) => {
+                let starts: Result<Vec<u32>> = exprs.iter().map(|expr| self.lay(expr, next)).collect();
+                self.nfa.union(starts?)
+            }
+            Expr::Repeat { expr, min, max } => self.repeat(expr, *min, *max, next),
+            Expr::Separated { separator, items } => self.separated(separator, items, next),
+        }
+    }
+
+    fn chars(&mut self, ranges: &[(char, char)], next: u32) -> Result<u32> {
+        if let [(first, last)] = ranges
+            && first.is_ascii()
+            && last.is_ascii()
+            && first <= last
+        {
+            return self.nfa.bytes([(*first as u8, *last as u8, next)]);
+        }
+        let dfa = match self.chars.get(ranges) {
+            Some(dfa) => Arc::clone(dfa),
+            None => {
+                let dfa = Arc::new(one_char(ranges, self.nfa.meter())?);
+                self.chars.insert(ranges.to_vec(), Arc::clone(&dfa));
+                dfa
+            }
+        };
+        self.nfa.lay_dfa(&dfa, next)
+    }
+
+    fn repeat(&mut self, expr: &Expr, min: usize, max: Option<usize>, next: u32) -> Result<u32> {
+        let mut at = match max {
+            Some(max) if max < min => return self.nfa.bytes([]),
+            None => {
+                let again = self.nfa.union([next, next])?;
+                let body = self.lay(expr, again)?;
+                self.nfa.patch(again, body);
+                again
+            }
+            Some(max) => {
+                // Nested, `(x(x)?)?`, with every way out straight to the end.
+                let mut at = next;
+                for _ in min..max {
+                    let body = self.lay(expr, at)?;
+                    at = self.nfa.union([body, next])?;
+                }
+                at
+            }
+        };
+        for _ in 0..min {
+            at = self.lay(expr, at)?;
+            // A body without states of its own would never meet the check of a new state.
+            if min > 4096 {
+                self.nfa.meter().time()?;
+            }
+        }
+        Ok(at)
+    }
+
+    fn separated(&mut self, separator: &[u8], items: &[Item], next: u32) -> Result<u32> {
+        // Where to go on at an item: with nothing before it, and with something before it.
+        let (mut first, mut later) = (next, next);
+        for item in items.iter().rev() {
+            let body = self.lay(&item.expr, later)?;
+            let after_separator = self.nfa.lay_words(&[separator], body)?;
+            (first, later) = if item.required {
+                (body, after_separator)
+            } else {
+                (self.nfa.union([body, first])?, self.nfa.union([after_separator, later])?)
+            };
+        }
+        Ok(first)
+    }
+}
+
+/// The automaton of one character out of `ranges`.
+fn one_char(ranges: &[(char, char)], meter: &Meter) -> Result<ByteDfa> {
+    let mut nfa = Nfa::new(meter);
+    let mut starts = Vec::new();
+    for &(first, last) in ranges {
+        for sequence in Utf8Sequences::new(first, last) {
+            let start = sequence
+                .as_slice()
+                .iter()
+                .rev()
+                .try_fold(Nfa::ACCEPT, |next, range| nfa.bytes([(range.start, range.end, next)]))?;
+            starts.push(start);
+        }
+    }
+    let start = nfa.union(starts)?;
+    nfa.determinize(start)
 }

@@ -1,7 +1,44 @@
-//! Byte-level automata.
+//! Byte-level automata: languages of byte strings and their algebra.
+//!
+//! A constraint over text becomes a [`ByteDfa`]: deterministic, total, trimmed, minimal, and numbered
+//! canonically, so that equal languages are equal values. The way there:
+//!
+//! ```text
+//! Expr ─┐
+//!       ├─▶ Nfa ──subsets──▶ RawDfa ──trim, minimise, number──▶ ByteDfa
+//! regex ┘                      ▲
+//!               products ──────┘
+//! ```
+//!
+//! `Expr` is a tree of literals, character classes, finished automata and the regular operators; `Nfa` adds
+//! look-around; `RawDfa` is any deterministic automaton. Every step takes a meter: states, memory and time
+//! are bounded, and a breach is a typed error.
+//!
+//! ```
+//! use burn_dfa::{Constraint, Limits};
+//!
+//! let limits = Limits::default();
+//! let a = Constraint::regex("a|ab")?.to_byte_dfa(&limits)?.unwrap();
+//! let b = Constraint::regex("ab?")?.to_byte_dfa(&limits)?.unwrap();
+//! assert_eq!(a, b);
+//! # Ok::<(), burn_dfa::Error>(())
+//! ```
 
+mod context;
+mod determinize;
 mod dfa;
 mod expr;
+mod interner;
+mod minimize;
+mod nfa;
+mod product;
+mod quotient;
+mod raw;
+mod trim;
+mod words;
 
 pub use dfa::{ByteDfa, StateId};
 pub(crate) use expr::{Expr, Item};
+pub(crate) use nfa::Nfa;
+pub(crate) use product::Op;
+pub(crate) use raw::RawDfa;

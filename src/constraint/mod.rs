@@ -1,4 +1,163 @@
 //! What the user asks for.
+//!
+//! A [`Constraint`] is a language: of text, by a regex, a choice, a character pattern or a JSON schema; or of
+//! token sequences, by explicit transitions or one set of tokens per position. It is read and checked when it
+//! is made; [`TokenTable::compile`](crate::TokenTable::compile) lowers it to an automaton and meets it with a
+//! vocabulary.
+//!
+//! Whatever the form, the *whole* output has to match: constraints are anchored at both ends.
 
-/// placeholder
-pub enum Constraint {}
+mod choice;
+mod json_schema;
+mod pattern;
+mod regex;
+mod request;
+mod tokens;
+
+use std::sync::Arc;
+
+pub use pattern::{CharClass, CharPattern, Piece};
+pub(crate) use regex::Regex;
+pub(crate) use tokens::TokenAutomaton;
+pub use tokens::Transitions;
+
+use crate::automaton::ByteDfa;
+use crate::error::{Error, Result};
+use crate::limits::{Limits, Meter};
+use crate::vocabulary::TokenId;
+
+/// What the output has to be.
+///
+/// ```
+/// use burn_dfa::{Constraint, Limits};
+///
+/// let date = Constraint::regex(r"\d{4}-\d\d-\d\d")?;
+/// let answer = Constraint::choice(["yes", "no"])?;
+/// let dfa = answer.to_byte_dfa(&Limits::default())?.unwrap();
+/// assert!(dfa.matches(b"yes") && !dfa.matches(b"yes!"));
+/// # let _ = date;
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Constraint {
+    kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Regex(Regex),
+    Choice(Arc<[String]>),
+    Pattern(CharPattern),
+    JsonSchema(Box<json_schema::Schema>),
+    Dfa(Arc<ByteDfa>),
+    Transitions(Transitions),
+    TokenSets(Vec<Vec<TokenId>>),
+}
+
+/// A constraint as an automaton.
+#[derive(Clone, Debug)]
+pub(crate) enum Lowered {
+    /// Over the bytes of the output.
+    Bytes(ByteDfa),
+    /// Over its tokens.
+    Tokens(TokenAutomaton),
+}
+
+impl Constraint {
+    /// Text that a regular expression matches as a whole.
+    ///
+    /// The syntax is that of the [`regex`](https://docs.rs/regex/1/regex/#syntax) crate, Unicode on. Anchors
+    /// are allowed but not needed; whether a repetition is greedy or lazy makes no difference, nor does the
+    /// order of alternatives: the language counts. Word boundaries are exact, Unicode's too. `.` does
+    /// not match `\n` (write `(?s:.)` to match it).
+    ///
+    /// Matches are UTF-8, unless the pattern itself turns Unicode off and asks for other bytes
+    /// (`(?-u:\xFF)`): then the output may be other bytes as well.
+    ///
+    /// # Errors
+    /// Where the pattern cannot be read, or asks for what a finite automaton cannot do (back-references,
+    /// look-ahead with `(?=`); the error has the [`offset`](Error::offset).
+    pub fn regex(pattern: &str) -> Result<Self> {
+        Regex::parse(pattern).map(|regex| Kind::Regex(regex).into())
+    }
+
+    /// Exactly one of some strings. The empty string may be among them.
+    ///
+    /// # Errors
+    /// Where there is none.
+    pub fn choice(choices: impl IntoIterator<Item = impl Into<String>>) -> Result<Self> {
+        choice::checked(choices.into_iter().map(Into::into).collect())
+            .map(|choices| Kind::Choice(choices).into())
+    }
+
+    /// Text of a fixed shape over classes of characters.
+    pub fn pattern(pattern: CharPattern) -> Self {
+        Kind::Pattern(pattern).into()
+    }
+
+    /// Token sequences along explicit transitions.
+    pub fn transitions(transitions: Transitions) -> Self {
+        Kind::Transitions(transitions).into()
+    }
+
+    /// One token out of `sets[i]` at each position `i`, and then the end.
+    ///
+    /// # Errors
+    /// Where there are no sets, or one of them is empty.
+    pub fn token_sets(sets: Vec<Vec<TokenId>>) -> Result<Self> {
+        tokens::check_sets(&sets)?;
+        Ok(Kind::TokenSets(sets).into())
+    }
+
+    /// JSON text that is valid under a JSON schema.
+    ///
+    /// # Errors
+    /// Where the schema cannot be read or cannot be honoured exactly; the error has the JSON
+    /// [`pointer`](Error::pointer).
+    pub fn json_schema(schema: serde_json::Value) -> Result<Self> {
+        json_schema::parse(&schema).map(|schema| Kind::JsonSchema(Box::new(schema)).into())
+    }
+
+    /// The members of an automaton's language, such as an
+    /// [`intersection`](ByteDfa::intersection) of other constraints.
+    pub fn dfa(dfa: ByteDfa) -> Self {
+        Kind::Dfa(Arc::new(dfa)).into()
+    }
+
+    /// The automaton over bytes; `None` where the constraint is on tokens whatever their bytes.
+    ///
+    /// # Errors
+    /// - [`Error::is_limit`]: a limit was breached;
+    /// - [`Error::is_unsatisfiable`]: nothing matches.
+    pub fn to_byte_dfa(&self, limits: &Limits) -> Result<Option<ByteDfa>> {
+        match self.lower(&Meter::start(limits))? {
+            Lowered::Bytes(dfa) => Ok(Some(dfa)),
+            Lowered::Tokens(_) => Ok(None),
+        }
+    }
+
+    /// The automaton of the constraint.
+    pub(crate) fn lower(&self, meter: &Meter) -> Result<Lowered> {
+        let dfa = match &self.kind {
+            Kind::Regex(regex) => regex.lower(meter)?,
+            Kind::Choice(choices) => choice::lower(choices, meter)?,
+            Kind::Pattern(pattern) => pattern.lower(meter)?,
+            Kind::JsonSchema(schema) => schema.lower(meter)?,
+            Kind::Dfa(dfa) => ByteDfa::clone(dfa),
+            Kind::Transitions(transitions) => {
+                return Ok(Lowered::Tokens(transitions.lower()));
+            }
+            Kind::TokenSets(sets) => return Ok(Lowered::Tokens(tokens::lower_sets(sets))),
+        };
+        if dfa.is_empty() {
+            return Err(Error::unsatisfiable("its language has no member"));
+        }
+        Ok(Lowered::Bytes(dfa))
+    }
+}
+
+impl From<Kind> for Constraint {
+    fn from(kind: Kind) -> Self {
+        Self { kind }
+    }
+}

@@ -1,0 +1,308 @@
+//! The subset construction.
+//!
+//! A state of the deterministic automaton is a context (see [`context`](super::context)) and a set of *items*:
+//! the states of the [`Nfa`] that read a byte or accept, each with what the assertions on the way to it demand
+//! of the character that follows. Without look-around there is one context and nothing is ever demanded.
+//!
+//! Rows are made of runs of bytes, so that the cost of a state depends on how many ranges leave it, not on
+//! how many classes of bytes the whole automaton has.
+
+use std::collections::HashMap;
+
+use super::ByteDfa;
+use super::context::{Categories, ContextRun, Contexts};
+use super::interner::Interner;
+use super::nfa::{Nfa, Range, State};
+use super::raw::RawDfa;
+use crate::error::Result;
+
+impl Nfa<'_> {
+    /// The minimal automaton of the strings that lead from `start` to [`Nfa::ACCEPT`].
+    ///
+    /// # Errors
+    /// Where a limit is breached.
+    pub(crate) fn determinize(&self, start: u32) -> Result<ByteDfa> {
+        self.check()?;
+        let contexts = match self.looks.as_slice() {
+            [] => None,
+            looks => Some(Contexts::new(looks, self.meter())?),
+        };
+        Subsets::new(self, contexts).run(start)?.minimize(self.meter())
+    }
+}
+
+/// An item: a state of the automaton below [`Demands::base`], else a state with a demand.
+type Item = u32;
+
+/// The pairs of a state and what must follow it, numbered after the states.
+struct Demands {
+    base: u32,
+    numbers: HashMap<(u32, Categories), Item>,
+    pairs: Vec<(u32, Categories)>,
+}
+
+impl Demands {
+    fn item(&mut self, state: u32, demand: Categories) -> Item {
+        if demand == Categories::ALL {
+            return state;
+        }
+        let next = self.base + self.pairs.len() as u32;
+        let pairs = &mut self.pairs;
+        *self.numbers.entry((state, demand)).or_insert_with(|| {
+            pairs.push((state, demand));
+            next
+        })
+    }
+
+    fn get(&self, item: Item) -> (u32, Categories) {
+        match item.checked_sub(self.base) {
+            None => (item, Categories::ALL),
+            Some(at) => self.pairs[at as usize],
+        }
+    }
+}
+
+struct Subsets<'n, 'm> {
+    nfa: &'n Nfa<'m>,
+    contexts: Option<Contexts>,
+    demands: Demands,
+    /// The deterministic states: each a context and sorted items. The first is the dead state: `[]`.
+    sets: Interner<u32>,
+    /// The deterministic state after each single state, where known and without look-around.
+    after_one: Vec<u32>,
+    /// The pass in which each item was last seen, for closures.
+    seen: Vec<u32>,
+    pass: u32,
+    stack: Vec<Item>,
+    set: Vec<u32>,
+    work: usize,
+}
+
+/// A range out of an item.
+#[derive(Clone, Copy)]
+struct Edge {
+    range: Range,
+    demand: Categories,
+}
+
+const UNKNOWN: u32 = u32::MAX;
+
+impl<'n, 'm> Subsets<'n, 'm> {
+    fn new(nfa: &'n Nfa<'m>, contexts: Option<Contexts>) -> Self {
+        let count = nfa.states.len();
+        let mut sets = Interner::new();
+        sets.intern(&[]);
+        Self {
+            nfa,
+            contexts,
+            demands: Demands { base: count as u32, numbers: HashMap::new(), pairs: Vec::new() },
+            sets,
+            after_one: vec![UNKNOWN; count],
+            seen: vec![0; count],
+            pass: 0,
+            stack: Vec::new(),
+            set: Vec::new(),
+            work: 0,
+        }
+    }
+
+    fn run(mut self, start: u32) -> Result<RawDfa> {
+        let mut raw = RawDfa::over_bytes();
+        let start = self.closure(0, &[start])?;
+        raw.set_start(start);
+        let mut edges = Vec::new();
+        let mut row = Vec::new();
+        let mut at = 1;
+        while at < self.sets.len() as u32 {
+            let accepting = self.edges(at, &mut edges);
+            row.clear();
+            self.row(at, &mut edges, &mut row)?;
+            raw.push(accepting, row.iter().copied());
+            at += 1;
+            self.nfa.meter().states(self.sets.len())?;
+            if at % 1024 == 0 {
+                raw.check(self.nfa.meter())?;
+                self.nfa.meter().bytes(self.sets.bytes())?;
+            }
+        }
+        Ok(raw)
+    }
+
+    /// Gathers the ranges out of a deterministic state; returns whether it accepts.
+    fn edges(&self, set: u32, edges: &mut Vec<Edge>) -> bool {
+        edges.clear();
+        let mut accepting = false;
+        for &item in self.sets.get(set).iter().skip(1) {
+            let (state, demand) = self.demands.get(item);
+            match self.nfa.states[state as usize] {
+                State::Bytes { from, to } => {
+                    let ranges = &self.nfa.ranges[from as usize..to as usize];
+                    edges.extend(ranges.iter().map(|&range| Edge { range, demand }));
+                }
+                State::Accept => accepting |= demand.contains(Categories::EDGE),
+                State::Union { .. } | State::Look { .. } => {}
+            }
+        }
+        accepting
+    }
+
+    /// Works out where each byte leads.
+    fn row(&mut self, set: u32, edges: &mut [Edge], row: &mut Vec<(u8, u8, u32)>) -> Result<()> {
+        self.tick(edges.len())?;
+        let items = self.sets.get(set);
+        if self.contexts.is_none() && items.len() == 2 {
+            // One state: its ranges are in order and disjoint.
+            for edge in edges.iter() {
+                let target = self.after(&[edge.range.next])?;
+                row.push((edge.range.first, edge.range.last, target));
+            }
+            return Ok(());
+        }
+        let context = items[0];
+        edges.sort_unstable_by_key(|edge| edge.range);
+        let context_runs: Vec<ContextRun> =
+            self.contexts.as_ref().map_or_else(Vec::new, |c| c.runs(context).to_vec());
+
+        // Where the set of edges that cover a byte, or the context after it, changes.
+        let mut cuts = [false; 257];
+        for edge in edges.iter() {
+            cuts[edge.range.first as usize] = true;
+            cuts[edge.range.last as usize + 1] = true;
+        }
+        for run in &context_runs {
+            cuts[run.first as usize] = true;
+            cuts[run.last as usize + 1] = true;
+        }
+
+        let mut open: Vec<Edge> = Vec::new();
+        let mut pending = edges.iter().copied().peekable();
+        let mut next: Vec<Item> = Vec::new();
+        let mut previous: (Vec<Item>, u32, u32) = (Vec::new(), 0, 0);
+        let mut first = 0;
+        while first < 256 {
+            let last = (first..256).find(|&byte| cuts[byte + 1]).unwrap_or(255);
+            let (byte, end) = (first as u8, last as u8);
+            first = last + 1;
+            open.retain(|edge| edge.range.last >= byte);
+            while let Some(edge) = pending.next_if(|edge| edge.range.first <= byte) {
+                open.push(edge);
+            }
+            if open.is_empty() {
+                continue;
+            }
+            self.tick(open.len())?;
+            next.clear();
+            let mut to = 0;
+            if self.contexts.is_none() {
+                next.extend(open.iter().map(|edge| edge.range.next));
+            } else {
+                let Some(run) = context_runs.iter().find(|run| run.first <= byte && byte <= run.last) else {
+                    continue;
+                };
+                to = run.next;
+                for edge in &open {
+                    let left = edge.demand.and(run.categories);
+                    if left.is_none() {
+                        continue;
+                    }
+                    let settled = run.complete || left == run.categories;
+                    let demand = if settled { Categories::ALL } else { left };
+                    next.push(self.demands.item(edge.range.next, demand));
+                }
+            }
+            next.sort_unstable();
+            next.dedup();
+            if previous.0 != next || previous.1 != to {
+                let target =
+                    if self.contexts.is_none() { self.after(&next)? } else { self.closure(to, &next)? };
+                previous = (next.clone(), to, target);
+            }
+            row.push((byte, end, previous.2));
+        }
+        Ok(())
+    }
+
+    /// The deterministic state of some states, without look-around.
+    fn after(&mut self, states: &[u32]) -> Result<u32> {
+        match *states {
+            [one] if self.after_one[one as usize] != UNKNOWN => Ok(self.after_one[one as usize]),
+            [one] => {
+                let set = self.closure(0, states)?;
+                self.after_one[one as usize] = set;
+                Ok(set)
+            }
+            _ => self.closure(0, states),
+        }
+    }
+
+    /// The deterministic state of `context` and all that can be reached from `items` without reading.
+    fn closure(&mut self, context: u32, items: &[Item]) -> Result<u32> {
+        self.pass += 1;
+        if self.pass == u32::MAX {
+            self.seen.fill(0);
+            self.pass = 1;
+        }
+        self.set.clear();
+        self.set.push(context);
+        self.stack.clear();
+        self.stack.extend_from_slice(items);
+        while let Some(item) = self.stack.pop() {
+            if self.seen.len() <= item as usize {
+                self.seen.resize(item as usize + 1, 0);
+            }
+            if std::mem::replace(&mut self.seen[item as usize], self.pass) == self.pass {
+                continue;
+            }
+            self.tick(1)?;
+            let (state, demand) = self.demands.get(item);
+            match self.nfa.states[state as usize] {
+                State::Bytes { from, to } => {
+                    if from < to && demand != Categories::EDGE {
+                        self.set.push(item);
+                    }
+                }
+                State::Accept => {
+                    if demand.contains(Categories::EDGE) {
+                        self.set.push(item);
+                    }
+                }
+                State::Union { from, to } => {
+                    // In reverse, so that branches are followed in their order.
+                    for &branch in self.nfa.branches[from as usize..to as usize].iter().rev() {
+                        let next = self.demands.item(branch, demand);
+                        self.stack.push(next);
+                    }
+                }
+                State::Look { look, next } => {
+                    let allowed = self
+                        .contexts
+                        .as_ref()
+                        .map_or(Categories::ALL, |contexts| contexts.allowed(context, look));
+                    let demand = demand.and(allowed);
+                    if !demand.is_none() {
+                        let next = self.demands.item(next, demand);
+                        self.stack.push(next);
+                    }
+                }
+            }
+        }
+        if self.set.len() == 1 {
+            return Ok(0);
+        }
+        self.set[1..].sort_unstable();
+        let (number, new) = self.sets.intern(&self.set);
+        if new {
+            self.nfa.meter().bytes(self.sets.bytes())?;
+        }
+        Ok(number)
+    }
+
+    fn tick(&mut self, work: usize) -> Result<()> {
+        self.work += work + 1;
+        if self.work > 1 << 14 {
+            self.work = 0;
+            self.nfa.meter().time()?;
+        }
+        Ok(())
+    }
+}

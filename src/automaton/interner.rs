@@ -1,0 +1,69 @@
+//! A set of slices that gives every distinct slice a number.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+/// Distinct slices, numbered from 0 in order of arrival, stored back to back.
+pub(super) struct Interner<T> {
+    items: Vec<T>,
+    ends: Vec<usize>,
+    /// Hash → the last slice of that hash.
+    by_hash: HashMap<u64, u32>,
+    /// The slice before it that has the same hash, or `NONE`.
+    previous: Vec<u32>,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl<T: Copy + Eq + Into<u64>> Interner<T> {
+    pub(super) fn new() -> Self {
+        Self { items: Vec::new(), ends: vec![0], by_hash: HashMap::new(), previous: Vec::new() }
+    }
+
+    /// The number of `slice`, and whether it is new.
+    pub(super) fn intern(&mut self, slice: &[T]) -> (u32, bool) {
+        let id = self.previous.len() as u32;
+        match self.by_hash.entry(hash(slice)) {
+            Entry::Vacant(entry) => {
+                entry.insert(id);
+                self.previous.push(NONE);
+            }
+            Entry::Occupied(mut entry) => {
+                let mut candidate = *entry.get();
+                while candidate != NONE {
+                    let at = candidate as usize;
+                    if &self.items[self.ends[at]..self.ends[at + 1]] == slice {
+                        return (candidate, false);
+                    }
+                    candidate = self.previous[at];
+                }
+                self.previous.push(entry.insert(id));
+            }
+        }
+        self.items.extend_from_slice(slice);
+        self.ends.push(self.items.len());
+        (id, true)
+    }
+
+    pub(super) fn get(&self, id: u32) -> &[T] {
+        &self.items[self.ends[id as usize]..self.ends[id as usize + 1]]
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.previous.len()
+    }
+
+    /// Memory in use, roughly.
+    pub(super) fn bytes(&self) -> usize {
+        self.items.len() * size_of::<T>() + self.previous.len() * 32
+    }
+}
+
+fn hash<T: Copy + Into<u64>>(slice: &[T]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325 ^ slice.len() as u64;
+    for &item in slice {
+        hash = (hash.rotate_left(23) ^ item.into()).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        hash ^= hash >> 29;
+    }
+    hash
+}

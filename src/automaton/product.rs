@@ -1,0 +1,136 @@
+//! Intersection, union and difference: two automata run side by side.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use super::raw::RawDfa;
+use super::{ByteDfa, StateId};
+use crate::error::Result;
+use crate::limits::{Limits, Meter};
+
+/// Which members of two languages to keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Op {
+    /// Those of both.
+    Intersection,
+    /// Those of either.
+    Union,
+    /// Those of the first that the second lacks.
+    Difference,
+}
+
+impl Op {
+    fn accepts(self, a: bool, b: bool) -> bool {
+        match self {
+            Self::Intersection => a && b,
+            Self::Union => a || b,
+            Self::Difference => a && !b,
+        }
+    }
+
+    /// Whether nothing can be accepted from this pair of states any more.
+    fn is_dead(self, a: StateId, b: StateId) -> bool {
+        match self {
+            Self::Intersection => a == StateId::DEAD || b == StateId::DEAD,
+            Self::Union => a == StateId::DEAD && b == StateId::DEAD,
+            Self::Difference => a == StateId::DEAD,
+        }
+    }
+}
+
+impl ByteDfa {
+    /// The automaton of the byte strings that are members of both languages.
+    ///
+    /// ```
+    /// use burn_dfa::{Constraint, Limits};
+    ///
+    /// let limits = Limits::default();
+    /// let even = Constraint::regex("(..)*")?.to_byte_dfa(&limits)?.unwrap();
+    /// let short = Constraint::regex("a{0,3}")?.to_byte_dfa(&limits)?.unwrap();
+    /// let both = even.intersection(&short, &limits)?;
+    /// assert_eq!(both, Constraint::choice(["", "aa"])?.to_byte_dfa(&limits)?.unwrap());
+    /// # Ok::<(), burn_dfa::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Where a limit is breached.
+    pub fn intersection(&self, other: &Self, limits: &Limits) -> Result<Self> {
+        self.product(other, Op::Intersection, &Meter::start(limits))
+    }
+
+    /// The automaton of the byte strings that are members of either language.
+    ///
+    /// # Errors
+    /// Where a limit is breached.
+    pub fn union(&self, other: &Self, limits: &Limits) -> Result<Self> {
+        self.product(other, Op::Union, &Meter::start(limits))
+    }
+
+    /// The automaton of the members of this language that `other` lacks.
+    ///
+    /// # Errors
+    /// Where a limit is breached.
+    pub fn difference(&self, other: &Self, limits: &Limits) -> Result<Self> {
+        self.product(other, Op::Difference, &Meter::start(limits))
+    }
+
+    /// The automaton of what `op` keeps of the two languages.
+    pub(crate) fn product(&self, other: &Self, op: Op, meter: &Meter) -> Result<Self> {
+        let (symbols, columns) = joint_symbols(self, other);
+        let mut pairs = Pairs { op, numbers: HashMap::new(), pairs: Vec::new() };
+        let mut raw = RawDfa::new(symbols);
+        let start = pairs.number(self.start(), other.start());
+        raw.set_start(start);
+        let mut at = 0;
+        while at < pairs.pairs.len() {
+            let (a, b) = pairs.pairs[at];
+            at += 1;
+            let row = columns.iter().enumerate().map(|(symbol, &(in_a, in_b))| {
+                let target = pairs.number(self.next_by_class(a, in_a), other.next_by_class(b, in_b));
+                (symbol as u8, symbol as u8, target)
+            });
+            raw.push(op.accepts(self.is_accepting(a), other.is_accepting(b)), row);
+            meter.states(pairs.pairs.len() + 1)?;
+            if at % 1024 == 0 {
+                raw.check(meter)?;
+            }
+        }
+        raw.minimize(meter)
+    }
+}
+
+/// Pairs of states, numbered from 1 in order of arrival; 0 is any dead pair.
+struct Pairs {
+    op: Op,
+    numbers: HashMap<(u32, u32), u32>,
+    pairs: Vec<(StateId, StateId)>,
+}
+
+impl Pairs {
+    fn number(&mut self, a: StateId, b: StateId) -> u32 {
+        if self.op.is_dead(a, b) {
+            return 0;
+        }
+        match self.numbers.entry((a.0, b.0)) {
+            Entry::Occupied(entry) => *entry.get(),
+            Entry::Vacant(entry) => {
+                self.pairs.push((a, b));
+                *entry.insert(self.pairs.len() as u32)
+            }
+        }
+    }
+}
+
+/// The coarsest symbols that both automata can be read by, and each symbol's class in either.
+fn joint_symbols(a: &ByteDfa, b: &ByteDfa) -> ([u8; 256], Vec<(usize, usize)>) {
+    let mut columns = Vec::new();
+    let symbols = std::array::from_fn(|byte| {
+        let column = (a.classes()[byte] as usize, b.classes()[byte] as usize);
+        let known = columns.iter().position(|&known| known == column);
+        known.unwrap_or_else(|| {
+            columns.push(column);
+            columns.len() - 1
+        }) as u8
+    });
+    (symbols, columns)
+}

@@ -1,0 +1,20 @@
+//! One out of a list of strings.
+
+use std::sync::Arc;
+
+use crate::automaton::{ByteDfa, Expr};
+use crate::error::{Error, Result};
+use crate::limits::Meter;
+
+/// Refuses a list without members.
+pub(super) fn checked(choices: Vec<String>) -> Result<Arc<[String]>> {
+    if choices.is_empty() {
+        return Err(Error::input("a choice needs at least one string to choose from"));
+    }
+    Ok(choices.into())
+}
+
+/// The automaton of the strings.
+pub(super) fn lower(choices: &[String], meter: &Meter) -> Result<ByteDfa> {
+    Expr::Literals(choices.iter().map(|choice| choice.as_bytes().to_vec()).collect()).determinize(meter)
+}

@@ -1,0 +1,295 @@
+//! Character patterns: classes of characters and literals, each with a quantifier.
+
+use std::sync::Arc;
+
+use crate::automaton::{ByteDfa, Expr};
+use crate::error::{Error, Result};
+use crate::limits::Meter;
+
+/// A set of characters.
+///
+/// ```
+/// use burn_dfa::constraint::CharClass;
+///
+/// assert!(CharClass::UPPER.contains('Q') && !CharClass::UPPER.contains('q'));
+/// assert!(CharClass::any_of("aeiou").contains('e'));
+/// assert!(CharClass::range('α', 'ω').contains('λ'));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CharClass {
+    ranges: Ranges,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Ranges {
+    Static(&'static [(char, char)]),
+    Owned(Vec<(char, char)>),
+}
+
+impl CharClass {
+    /// `A` to `Z`.
+    pub const UPPER: Self = Self::fixed(&[('A', 'Z')]);
+    /// `a` to `z`.
+    pub const LOWER: Self = Self::fixed(&[('a', 'z')]);
+    /// `0` to `9`.
+    pub const DIGIT: Self = Self::fixed(&[('0', '9')]);
+    /// `A` to `Z` and `a` to `z`.
+    pub const ALPHA: Self = Self::fixed(&[('A', 'Z'), ('a', 'z')]);
+    /// `0` to `9`, `A` to `Z` and `a` to `z`.
+    pub const ALNUM: Self = Self::fixed(&[('0', '9'), ('A', 'Z'), ('a', 'z')]);
+    /// The space and the tabulator.
+    pub const BLANK: Self = Self::fixed(&[('\t', '\t'), (' ', ' ')]);
+    /// The printable characters of ASCII, the space included.
+    pub const PRINT: Self = Self::fixed(&[(' ', '~')]);
+    /// Any character but the line feed.
+    pub const ANY: Self = Self::fixed(&[('\0', '\u{9}'), ('\u{B}', char::MAX)]);
+
+    const fn fixed(ranges: &'static [(char, char)]) -> Self {
+        Self { ranges: Ranges::Static(ranges) }
+    }
+
+    /// The characters from `first` to `last`, both included; none where `last` is before `first`.
+    pub fn range(first: char, last: char) -> Self {
+        let ranges = if first <= last { vec![(first, last)] } else { Vec::new() };
+        Self { ranges: Ranges::Owned(ranges) }
+    }
+
+    /// The characters of a string.
+    pub fn any_of(characters: &str) -> Self {
+        let mut characters: Vec<char> = characters.chars().collect();
+        characters.sort_unstable();
+        characters.dedup();
+        Self { ranges: Ranges::Owned(characters.into_iter().map(|c| (c, c)).collect()) }
+    }
+
+    /// The characters of this class and of another.
+    #[must_use]
+    pub fn or(&self, other: &Self) -> Self {
+        Self { ranges: Ranges::Owned([self.ranges(), other.ranges()].concat()) }
+    }
+
+    /// Whether `character` is a member.
+    pub fn contains(&self, character: char) -> bool {
+        self.ranges().iter().any(|&(first, last)| (first..=last).contains(&character))
+    }
+
+    fn ranges(&self) -> &[(char, char)] {
+        match &self.ranges {
+            Ranges::Static(ranges) => ranges,
+            Ranges::Owned(ranges) => ranges,
+        }
+    }
+}
+
+/// What a [`CharPattern`] repeats: a class or a literal string.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// Any one character of a class.
+    Class(CharClass),
+    /// A string as it is.
+    Literal(String),
+}
+
+impl From<CharClass> for Piece {
+    fn from(class: CharClass) -> Self {
+        Self::Class(class)
+    }
+}
+
+impl From<&str> for Piece {
+    fn from(literal: &str) -> Self {
+        Self::Literal(literal.to_owned())
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Quantifier {
+    One,
+    OneOrMore,
+    ZeroOrMore,
+    Optional,
+}
+
+/// A sequence of classes and literals, each once, once or more, any number of times, or optional.
+///
+/// ```
+/// use burn_dfa::constraint::{CharClass, CharPattern};
+/// use burn_dfa::{Constraint, Limits};
+///
+/// let pattern = CharPattern::new()
+///     .one_or_more(CharClass::UPPER)
+///     .one(": ")
+///     .one_or_more(CharClass::LOWER)
+///     .one("\n");
+/// assert_eq!(pattern, CharPattern::parse("UPPER+: LOWER+\n")?);
+///
+/// let dfa = Constraint::pattern(pattern).to_byte_dfa(&Limits::default())?.unwrap();
+/// assert!(dfa.matches(b"ROMEO: o\n"));
+/// assert!(!dfa.matches(b"Romeo: o\n"));
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CharPattern {
+    elements: Vec<(Piece, Quantifier)>,
+}
+
+impl CharPattern {
+    /// The empty pattern: it matches the empty string.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Appends a piece that occurs exactly once.
+    #[must_use]
+    pub fn one(self, piece: impl Into<Piece>) -> Self {
+        self.push(piece.into(), Quantifier::One)
+    }
+
+    /// Appends a piece that occurs once or more.
+    #[must_use]
+    pub fn one_or_more(self, piece: impl Into<Piece>) -> Self {
+        self.push(piece.into(), Quantifier::OneOrMore)
+    }
+
+    /// Appends a piece that occurs any number of times.
+    #[must_use]
+    pub fn zero_or_more(self, piece: impl Into<Piece>) -> Self {
+        self.push(piece.into(), Quantifier::ZeroOrMore)
+    }
+
+    /// Appends a piece that may be left out.
+    #[must_use]
+    pub fn optional(self, piece: impl Into<Piece>) -> Self {
+        self.push(piece.into(), Quantifier::Optional)
+    }
+
+    /// Reads the compact form with the class names `UPPER`, `LOWER`, `DIGIT`, `ALPHA`, `ALNUM`, `BLANK`,
+    /// `PRINT` and `ANY`; see [`parse_with`](Self::parse_with).
+    ///
+    /// # Errors
+    /// As [`parse_with`](Self::parse_with).
+    pub fn parse(text: &str) -> Result<Self> {
+        Self::parse_with(text, &[])
+    }
+
+    /// Reads the compact form, with `classes` besides (and before) the names of [`parse`](Self::parse).
+    ///
+    /// - Two or more ASCII upper-case letters in a row name a class: `UPPER`.
+    /// - `+`, `*` and `?` after a class or a character repeat it.
+    /// - A backslash makes the character after it a literal, except `\n`, `\r` and `\t`, which are the
+    ///   control characters. Write `\ROMEO` as `\R\O\M\E\O`.
+    /// - Any other character stands for itself.
+    ///
+    /// ```
+    /// use burn_dfa::constraint::{CharClass, CharPattern};
+    ///
+    /// let vowel = [("VOWEL", CharClass::any_of("aeiou"))];
+    /// CharPattern::parse_with("h VOWEL+\\?", &vowel)?;
+    /// assert_eq!(CharPattern::parse("a VOWEL").unwrap_err().offset(), Some(2));
+    /// # Ok::<(), burn_dfa::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A pattern error with its [`offset`](Error::offset): an unknown class, a quantifier with nothing to
+    /// repeat, or a backslash at the end.
+    pub fn parse_with(text: &str, classes: &[(&str, CharClass)]) -> Result<Self> {
+        let mut pattern = Self::new();
+        let mut rest = text;
+        while let Some(character) = rest.chars().next() {
+            let offset = text.len() - rest.len();
+            let name = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_uppercase()).len();
+            let (piece, length) = match character {
+                '+' | '*' | '?' => {
+                    return Err(Error::pattern(
+                        offset,
+                        format!(
+                            "`{character}` has nothing to repeat: write `\\{character}` for the character"
+                        ),
+                    ));
+                }
+                '\\' => {
+                    let Some(escaped) = rest[1..].chars().next() else {
+                        return Err(Error::pattern(
+                            offset,
+                            "a backslash at the end: write `\\\\` for the character",
+                        ));
+                    };
+                    let literal = match escaped {
+                        'n' => '\n',
+                        'r' => '\r',
+                        't' => '\t',
+                        other => other,
+                    };
+                    (Piece::Literal(literal.to_string()), 1 + escaped.len_utf8())
+                }
+                _ if name > 1 => (class(&rest[..name], offset, classes)?.into(), name),
+                other => (Piece::Literal(other.to_string()), other.len_utf8()),
+            };
+            rest = &rest[length..];
+            let quantifier = match rest.chars().next() {
+                Some('+') => Quantifier::OneOrMore,
+                Some('*') => Quantifier::ZeroOrMore,
+                Some('?') => Quantifier::Optional,
+                _ => Quantifier::One,
+            };
+            if quantifier != Quantifier::One {
+                rest = &rest[1..];
+            }
+            pattern = pattern.push(piece, quantifier);
+        }
+        Ok(pattern)
+    }
+
+    /// Appends an element; neighbouring single literals become one.
+    fn push(mut self, piece: Piece, quantifier: Quantifier) -> Self {
+        match (self.elements.last_mut(), piece, quantifier) {
+            (Some((Piece::Literal(before), Quantifier::One)), Piece::Literal(literal), Quantifier::One) => {
+                before.push_str(&literal)
+            }
+            (_, piece, quantifier) => self.elements.push((piece, quantifier)),
+        }
+        self
+    }
+
+    pub(super) fn lower(&self, meter: &Meter) -> Result<ByteDfa> {
+        let elements = self.elements.iter().map(|(piece, quantifier)| {
+            let expr = match piece {
+                Piece::Class(class) => Expr::Chars(class.ranges().to_vec()),
+                Piece::Literal(literal) => Expr::Literals(vec![literal.as_bytes().to_vec()]),
+            };
+            let (min, max) = match quantifier {
+                Quantifier::One => return expr,
+                Quantifier::OneOrMore => (1, None),
+                Quantifier::ZeroOrMore => (0, None),
+                Quantifier::Optional => (0, Some(1)),
+            };
+            Expr::Repeat { expr: Arc::new(expr), min, max }
+        });
+        Expr::Concat(elements.collect()).determinize(meter)
+    }
+}
+
+/// The class of a name.
+fn class(name: &str, offset: usize, classes: &[(&str, CharClass)]) -> Result<CharClass> {
+    static NAMES: [(&str, CharClass); 8] = [
+        ("UPPER", CharClass::UPPER),
+        ("LOWER", CharClass::LOWER),
+        ("DIGIT", CharClass::DIGIT),
+        ("ALPHA", CharClass::ALPHA),
+        ("ALNUM", CharClass::ALNUM),
+        ("BLANK", CharClass::BLANK),
+        ("PRINT", CharClass::PRINT),
+        ("ANY", CharClass::ANY),
+    ];
+    let known = || classes.iter().chain(&NAMES);
+    known().find(|(known, _)| *known == name).map(|(_, class)| class.clone()).ok_or_else(|| {
+        let names: Vec<&str> = known().map(|(name, _)| *name).collect();
+        Error::pattern(
+            offset,
+            format!(
+                "no class is named `{name}` (there are {}): put a backslash before each letter to have them as they are",
+                names.join(", ")
+            ),
+        )
+    })
+}

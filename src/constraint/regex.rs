@@ -1,0 +1,128 @@
+//! Regular expressions: read by `regex-syntax`, laid out by `regex-automata`, determinised here.
+//!
+//! `regex-automata` compiles the pattern to its Thompson automaton, which is copied state by state
+//! and determinised by [`Nfa::determinize`]: the full match is built in (acceptance at the end of the text, all
+//! alternatives, no priorities), look-around is exact, Unicode word boundaries included, and the clock is
+//! watched. The tests hold the result against `regex-automata`'s own dense automaton.
+
+use regex_automata::nfa::thompson::{self, WhichCaptures};
+use regex_automata::util::primitives::StateID;
+use regex_syntax::hir::{Dot, Hir};
+
+use crate::automaton::{ByteDfa, Nfa};
+use crate::error::{Error, Limit, Result};
+use crate::limits::Meter;
+
+/// A pattern that was read.
+#[derive(Clone, Debug)]
+pub(crate) struct Regex {
+    hir: Hir,
+}
+
+/// Most bytes of a pattern's Thompson automaton, where the limits allow as much.
+const NFA_BYTES: usize = 128 << 20;
+
+impl Regex {
+    /// Reads a pattern.
+    ///
+    /// # Errors
+    /// A pattern error with the offset.
+    pub(crate) fn parse(pattern: &str) -> Result<Self> {
+        // Bytes that are not UTF-8 are allowed where the pattern asks for them.
+        let hir = regex_syntax::ParserBuilder::new()
+            .utf8(false)
+            .build()
+            .parse(pattern)
+            .map_err(|error| pattern_error(&error))?;
+        let properties = hir.properties();
+        if !properties.is_utf8() && properties.look_set().contains_word_unicode() {
+            return Err(Error::pattern(
+                unicode_boundary(pattern),
+                r"a Unicode word boundary in a pattern that matches bytes that are not UTF-8: write (?-u:\b), or leave Unicode on",
+            ));
+        }
+        Ok(Self { hir })
+    }
+
+    /// Takes a pattern that was read already.
+    pub(crate) fn from_hir(hir: Hir) -> Self {
+        Self { hir }
+    }
+
+    /// The language of the strings that the pattern matches as a whole.
+    pub(crate) fn lower(&self, meter: &Meter) -> Result<ByteDfa> {
+        determinize(&self.hir, meter)
+    }
+
+    /// The language of the strings that the pattern matches somewhere: `(?s:.*)` before and after.
+    pub(crate) fn lower_search(&self, meter: &Meter) -> Result<ByteDfa> {
+        let any = || {
+            Hir::repetition(regex_syntax::hir::Repetition {
+                min: 0,
+                max: None,
+                greedy: true,
+                sub: Box::new(Hir::dot(Dot::AnyChar)),
+            })
+        };
+        determinize(&Hir::concat(vec![any(), self.hir.clone(), any()]), meter)
+    }
+}
+
+fn determinize(hir: &Hir, meter: &Meter) -> Result<ByteDfa> {
+    let mut nfa = Nfa::new(meter);
+    let start = lay(hir, &mut nfa, meter)?;
+    nfa.determinize(start)
+}
+
+/// Lays the pattern down in front of [`Nfa::ACCEPT`].
+fn lay(hir: &Hir, nfa: &mut Nfa, meter: &Meter) -> Result<u32> {
+    let bytes = meter.limits().bytes;
+    let config = thompson::Config::new()
+        .utf8(false)
+        .which_captures(WhichCaptures::None)
+        .nfa_size_limit(Some(bytes.min(NFA_BYTES)));
+    let source = thompson::Compiler::new()
+        .configure(config)
+        .build_from_hir(hir)
+        // There is no capture, no pattern too many, no reverse search: what is left is size.
+        .map_err(|_| Error::limit(Limit::Bytes(bytes)))?;
+    let base = nfa.next_state()?;
+    let at = |id: StateID| base + id.as_u32();
+    for state in source.states() {
+        match state {
+            thompson::State::ByteRange { trans } => nfa.bytes([(trans.start, trans.end, at(trans.next))])?,
+            thompson::State::Sparse(sparse) => {
+                nfa.bytes(sparse.transitions.iter().map(|t| (t.start, t.end, at(t.next))))?
+            }
+            thompson::State::Dense(dense) => {
+                let next = |byte| dense.matches_byte(byte).map(|next| (byte, byte, at(next)));
+                nfa.bytes((0..=u8::MAX).filter_map(next))?
+            }
+            thompson::State::Look { look, next } => nfa.look(*look, at(*next))?,
+            thompson::State::Union { alternates } => nfa.union(alternates.iter().map(|&id| at(id)))?,
+            thompson::State::BinaryUnion { alt1, alt2 } => nfa.union([at(*alt1), at(*alt2)])?,
+            thompson::State::Capture { next, .. } => nfa.union([at(*next)])?,
+            thompson::State::Fail => nfa.bytes([])?,
+            thompson::State::Match { .. } => nfa.union([Nfa::ACCEPT])?,
+        };
+    }
+    Ok(at(source.start_anchored()))
+}
+
+fn pattern_error(error: &regex_syntax::Error) -> Error {
+    match error {
+        regex_syntax::Error::Parse(error) => {
+            Error::pattern(error.span().start.offset, error.kind().to_string())
+        }
+        regex_syntax::Error::Translate(error) => {
+            Error::pattern(error.span().start.offset, error.kind().to_string())
+        }
+        other => Error::pattern(0, other.to_string()),
+    }
+}
+
+/// Where the first Unicode word boundary of a pattern is written.
+fn unicode_boundary(pattern: &str) -> usize {
+    // The shortest prefix that cannot do without one would need a parser; the first mention will do.
+    ["\\b", "\\B", "\\<", "\\>"].iter().filter_map(|look| pattern.find(look)).min().unwrap_or(0)
+}
