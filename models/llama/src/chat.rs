@@ -31,10 +31,7 @@ pub struct Message {
 impl Message {
     /// A message of any role.
     pub fn new(role: impl Into<String>, content: impl Into<String>) -> Self {
-        Self {
-            role: role.into(),
-            content: content.into(),
-        }
+        Self { role: role.into(), content: content.into() }
     }
 
     /// What the model is told about its task.
@@ -124,26 +121,15 @@ impl ChatTemplate {
     pub fn new(source: impl Into<String>) -> Result<Self, LlamaError> {
         let mut environment = Environment::new();
         environment.set_syntax(
-            SyntaxConfig::builder()
-                .trim_blocks(true)
-                .lstrip_blocks(true)
-                .build()
-                .map_err(template_error)?,
+            SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().map_err(template_error)?,
         );
         environment.set_fuel(Some(FUEL));
-        environment
-            .set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+        environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
         environment.add_function("raise_exception", |message: String| {
             Err::<Value, _>(Error::new(ErrorKind::InvalidOperation, message))
         });
-        environment
-            .add_template_owned(NAME, source.into())
-            .map_err(template_error)?;
-        Ok(Self {
-            environment,
-            bos_token: None,
-            eos_token: None,
-        })
+        environment.add_template_owned(NAME, source.into()).map_err(template_error)?;
+        Ok(Self { environment, bos_token: None, eos_token: None })
     }
 
     /// Sets what `bos_token` stands for.
@@ -181,10 +167,7 @@ impl ChatTemplate {
         let config: Option<TokenizerConfig> = tokenizer_config
             .map(serde_json::from_str)
             .transpose()
-            .map_err(|source| LlamaError::Json {
-                file: "tokenizer_config.json".into(),
-                source,
-            })?;
+            .map_err(|source| LlamaError::Json { file: "tokenizer_config.json".into(), source })?;
         let (inner, bos, eos) = match config {
             None => (None, None, None),
             Some(config) => (config.chat_template, config.bos_token, config.eos_token),
@@ -192,10 +175,9 @@ impl ChatTemplate {
         let source = chat_template.or(match inner {
             None => None,
             Some(Templates::One(source)) => Some(source),
-            Some(Templates::Named(all)) => all
-                .into_iter()
-                .find(|named| named.name == "default")
-                .map(|named| named.template),
+            Some(Templates::Named(all)) => {
+                all.into_iter().find(|named| named.name == "default").map(|named| named.template)
+            }
         });
         let Some(source) = source else {
             return Ok(None);
@@ -213,11 +195,7 @@ impl ChatTemplate {
     ///
     /// # Errors
     /// When the template refuses the messages (an unknown role, say), or fails.
-    pub fn render(
-        &self,
-        messages: &[Message],
-        add_generation_prompt: bool,
-    ) -> Result<String, LlamaError> {
+    pub fn render(&self, messages: &[Message], add_generation_prompt: bool) -> Result<String, LlamaError> {
         let messages: Vec<Value> = messages
             .iter()
             .map(|message| {
@@ -241,9 +219,7 @@ impl ChatTemplate {
 }
 
 fn template_error(error: Error) -> LlamaError {
-    LlamaError::Template {
-        message: error.to_string(),
-    }
+    LlamaError::Template { message: error.to_string() }
 }
 
 /// The text of a file, or `None` if there is no such file.
@@ -251,9 +227,6 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, LlamaError> {
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(LlamaError::Io {
-            path: path.to_path_buf(),
-            source,
-        }),
+        Err(source) => Err(LlamaError::Io { path: path.to_path_buf(), source }),
     }
 }

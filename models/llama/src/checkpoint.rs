@@ -34,10 +34,7 @@ pub(crate) fn parameters(config: &LlamaConfig) -> Vec<(String, Vec<usize>)> {
     let inner = config.intermediate_size;
     let queries = config.num_attention_heads * config.head_dim;
     let keys = config.num_key_value_heads * config.head_dim;
-    let mut all = vec![(
-        "model.embed_tokens.weight".to_string(),
-        vec![config.vocab_size, hidden],
-    )];
+    let mut all = vec![("model.embed_tokens.weight".to_string(), vec![config.vocab_size, hidden])];
     for layer in 0..config.num_hidden_layers {
         for (name, shape) in [
             ("input_layernorm", vec![hidden]),
@@ -55,10 +52,7 @@ pub(crate) fn parameters(config: &LlamaConfig) -> Vec<(String, Vec<usize>)> {
     }
     all.push(("model.norm.weight".to_string(), vec![hidden]));
     if !config.tie_word_embeddings {
-        all.push((
-            "lm_head.weight".to_string(),
-            vec![config.vocab_size, hidden],
-        ));
+        all.push(("lm_head.weight".to_string(), vec![config.vocab_size, hidden]));
     }
     all
 }
@@ -66,8 +60,7 @@ pub(crate) fn parameters(config: &LlamaConfig) -> Vec<(String, Vec<usize>)> {
 /// Tensors that old or careless exporters write and the model has no use for: the rotary frequencies, and
 /// a second copy of tied embeddings.
 fn is_ignored(name: &str, config: &LlamaConfig) -> bool {
-    name.ends_with(".rotary_emb.inv_freq")
-        || (config.tie_word_embeddings && name == "lm_head.weight")
+    name.ends_with(".rotary_emb.inv_freq") || (config.tie_word_embeddings && name == "lm_head.weight")
 }
 
 /// An open checkpoint whose headers have been read.
@@ -115,22 +108,16 @@ impl<'a> Checkpoint<'a> {
                 message: format!("holds neither {SINGLE} nor {INDEX}"),
             });
         }
-        let text = std::fs::read_to_string(&path).map_err(|source| LlamaError::Io {
-            path: path.clone(),
-            source,
-        })?;
-        let index: Index = serde_json::from_str(&text).map_err(|source| LlamaError::Json {
-            file: INDEX.into(),
-            source,
-        })?;
+        let text =
+            std::fs::read_to_string(&path).map_err(|source| LlamaError::Io { path: path.clone(), source })?;
+        let index: Index =
+            serde_json::from_str(&text).map_err(|source| LlamaError::Json { file: INDEX.into(), source })?;
         let files: BTreeSet<&String> = index.weight_map.values().collect();
         let mut shards = Vec::with_capacity(files.len());
         for file in files {
             let mut parts = Path::new(file).components();
-            if !matches!(
-                (parts.next(), parts.next()),
-                (Some(Component::Normal(_)), None)
-            ) || file.contains(['/', '\\'])
+            if !matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None))
+                || file.contains(['/', '\\'])
             {
                 return Err(LlamaError::Checkpoint {
                     file: INDEX.into(),
@@ -159,10 +146,7 @@ impl<'a> Checkpoint<'a> {
                 if let Some(other) = homes.insert(name.clone(), index) {
                     return Err(LlamaError::Tensor {
                         name,
-                        message: format!(
-                            "stands in both {} and {}",
-                            shards[other].file, shard.file
-                        ),
+                        message: format!("stands in both {} and {}", shards[other].file, shard.file),
                     });
                 }
             }
@@ -174,39 +158,22 @@ impl<'a> Checkpoint<'a> {
     pub(crate) fn check(&self, config: &LlamaConfig) -> Result<(), LlamaError> {
         let expected = parameters(config);
         for (name, shape) in &expected {
-            let refuse = |message| {
-                Err(LlamaError::Tensor {
-                    name: name.clone(),
-                    message,
-                })
-            };
-            let Some(info) = self
-                .homes
-                .get(name)
-                .and_then(|index| self.shards[*index].metadata.info(name))
+            let refuse = |message| Err(LlamaError::Tensor { name: name.clone(), message });
+            let Some(info) = self.homes.get(name).and_then(|index| self.shards[*index].metadata.info(name))
             else {
                 return refuse("is missing from the checkpoint".into());
             };
             if &info.shape != shape {
-                return refuse(format!(
-                    "has shape {:?}; config.json asks for {shape:?}",
-                    info.shape
-                ));
+                return refuse(format!("has shape {:?}; config.json asks for {shape:?}", info.shape));
             }
             if !matches!(info.dtype, Dtype::F32 | Dtype::F16 | Dtype::BF16) {
-                return refuse(format!(
-                    "has dtype {:?}; F32, F16 and BF16 can be read",
-                    info.dtype
-                ));
+                return refuse(format!("has dtype {:?}; F32, F16 and BF16 can be read", info.dtype));
             }
         }
         let expected: BTreeSet<&String> = expected.iter().map(|(name, _)| name).collect();
         // The least of them, so that the message does not depend on the order of a hash map.
-        let unknown = self
-            .homes
-            .keys()
-            .filter(|name| !expected.contains(name) && !is_ignored(name, config))
-            .min();
+        let unknown =
+            self.homes.keys().filter(|name| !expected.contains(name) && !is_ignored(name, config)).min();
         match unknown {
             None => Ok(()),
             Some(name) => Err(LlamaError::Tensor {
@@ -248,34 +215,18 @@ fn decode<const N: usize, T>(bytes: &[u8], one: fn([u8; N]) -> T) -> Vec<T> {
 
 impl<'a> Shard<'a> {
     fn from_bytes(bytes: &'a [u8]) -> Result<Self, LlamaError> {
-        let (start, metadata) = header(SINGLE, bytes.len() as u64, |from, to| {
-            Ok(bytes[from as usize..to as usize].to_vec())
-        })?;
-        Ok(Self {
-            file: SINGLE.into(),
-            metadata,
-            start,
-            source: Source::Bytes(bytes),
-        })
+        let (start, metadata) =
+            header(SINGLE, bytes.len() as u64, |from, to| Ok(bytes[from as usize..to as usize].to_vec()))?;
+        Ok(Self { file: SINGLE.into(), metadata, start, source: Source::Bytes(bytes) })
     }
 
     fn open(folder: &Path, name: &str) -> Result<Self, LlamaError> {
         let path = folder.join(name);
-        let io = |source| LlamaError::Io {
-            path: path.clone(),
-            source,
-        };
+        let io = |source| LlamaError::Io { path: path.clone(), source };
         let mut file = File::open(&path).map_err(io)?;
         let length = file.metadata().map_err(io)?.len();
-        let (start, metadata) = header(name, length, |from, to| {
-            read_range(&mut file, from, to).map_err(io)
-        })?;
-        Ok(Self {
-            file: name.into(),
-            metadata,
-            start,
-            source: Source::File(file, path),
-        })
+        let (start, metadata) = header(name, length, |from, to| read_range(&mut file, from, to).map_err(io))?;
+        Ok(Self { file: name.into(), metadata, start, source: Source::File(file, path) })
     }
 
     fn bytes(&mut self, from: usize, to: usize) -> Result<Vec<u8>, LlamaError> {
@@ -283,10 +234,7 @@ impl<'a> Shard<'a> {
         match &mut self.source {
             Source::Bytes(bytes) => Ok(bytes[from as usize..to as usize].to_vec()),
             Source::File(file, path) => {
-                read_range(file, from, to).map_err(|source| LlamaError::Io {
-                    path: path.clone(),
-                    source,
-                })
+                read_range(file, from, to).map_err(|source| LlamaError::Io { path: path.clone(), source })
             }
         }
     }
@@ -298,14 +246,9 @@ fn header(
     length: u64,
     mut read: impl FnMut(u64, u64) -> Result<Vec<u8>, LlamaError>,
 ) -> Result<(u64, Metadata), LlamaError> {
-    let refuse = |message: String| LlamaError::Checkpoint {
-        file: file.to_string(),
-        message,
-    };
+    let refuse = |message: String| LlamaError::Checkpoint { file: file.to_string(), message };
     if length < PREFIX {
-        return Err(refuse(format!(
-            "has {length} bytes and is no safetensors file"
-        )));
+        return Err(refuse(format!("has {length} bytes and is no safetensors file")));
     }
     let prefix = read(0, PREFIX)?;
     let size = u64::from_le_bytes(prefix.try_into().unwrap_or_default());

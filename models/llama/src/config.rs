@@ -120,10 +120,8 @@ impl LlamaConfig {
     /// When the text is not JSON, lacks a size, is of another architecture or rope type, or fails
     /// [`validate`](Self::validate).
     pub fn from_json(text: &str) -> Result<Self, LlamaError> {
-        let raw: RawConfig = serde_json::from_str(text).map_err(|source| LlamaError::Json {
-            file: "config.json".into(),
-            source,
-        })?;
+        let raw: RawConfig = serde_json::from_str(text)
+            .map_err(|source| LlamaError::Json { file: "config.json".into(), source })?;
         Self::try_from(raw)
     }
 
@@ -146,11 +144,7 @@ impl LlamaConfig {
             ("num_attention_heads", self.num_attention_heads, MAX_DIM),
             ("num_key_value_heads", self.num_key_value_heads, MAX_DIM),
             ("head_dim", self.head_dim, MAX_DIM),
-            (
-                "max_position_embeddings",
-                self.max_position_embeddings,
-                MAX_DIM,
-            ),
+            ("max_position_embeddings", self.max_position_embeddings, MAX_DIM),
         ];
         for (field, size, limit) in sizes {
             if size == 0 || size > limit {
@@ -179,10 +173,7 @@ impl LlamaConfig {
                 format!("times head_dim exceeds {MAX_TABLE}; lower it to the positions you need"),
             ));
         }
-        if !self
-            .num_attention_heads
-            .is_multiple_of(self.num_key_value_heads)
-        {
+        if !self.num_attention_heads.is_multiple_of(self.num_key_value_heads) {
             return Err(LlamaError::config(
                 "num_key_value_heads",
                 format!(
@@ -219,9 +210,6 @@ fn positive(field: &'static str, value: f64) -> Result<(), LlamaError> {
     if value.is_finite() && value > 0.0 {
         Ok(())
     } else {
-        Err(LlamaError::config(
-            field,
-            format!("is {value}; it must be a positive number"),
-        ))
+        Err(LlamaError::config(field, format!("is {value}; it must be a positive number")))
     }
 }

@@ -65,11 +65,7 @@ impl LlamaCache {
     fn hidden(&self) -> Tensor<4, Bool> {
         let (batch, capacity) = (self.batch(), self.capacity());
         let shape = [batch, 1, 1, capacity];
-        let slots = self
-            .slots
-            .clone()
-            .reshape([1, 1, 1, capacity])
-            .expand(shape);
+        let slots = self.slots.clone().reshape([1, 1, 1, capacity]).expand(shape);
         let slot = self.slot.clone().reshape([1, 1, 1, 1]).expand(shape);
         let padding = self.padding.clone().reshape([batch, 1, 1, 1]).expand(shape);
         slots.clone().greater(slot).bool_or(slots.lower(padding))
@@ -165,9 +161,8 @@ impl CausalLm for Llama {
         let mut x = self.model.embed_tokens.forward(tokens.reshape([batch, 1]));
 
         let hidden = cache.hidden();
-        let positions = (cache.slot.clone().expand([batch]) - cache.padding.clone())
-            .reshape([batch, 1])
-            .clamp_min(0);
+        let positions =
+            (cache.slot.clone().expand([batch]) - cache.padding.clone()).reshape([batch, 1]).clamp_min(0);
         let rotation = self.rotary.at(positions, x.dtype());
         for (index, layer) in self.model.layers.iter().enumerate() {
             let (keys, values) = (&mut cache.keys[index], &mut cache.values[index]);

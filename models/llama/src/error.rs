@@ -68,10 +68,7 @@ pub enum LlamaError {
 
 impl LlamaError {
     pub(crate) fn config(field: &'static str, message: impl Into<String>) -> Self {
-        Self::Config {
-            field,
-            message: message.into(),
-        }
+        Self::Config { field, message: message.into() }
     }
 }
 

@@ -6,7 +6,7 @@
 
 use burn::module::{Initializer, Module, Param};
 use burn::tensor::activation::{silu, softmax};
-use burn::tensor::module::{embedding, linear};
+use burn::tensor::module::embedding;
 use burn::tensor::{Bool, DType, Device, Int, Tensor};
 
 use crate::config::LlamaConfig;
@@ -17,11 +17,18 @@ const HIDDEN: f32 = -1e30;
 
 /// Initial weights are drawn as transformers draws them.
 fn matrix(rows: usize, columns: usize, device: &Device) -> Param<Tensor<2>> {
-    Initializer::Normal {
-        mean: 0.0,
-        std: 0.02,
-    }
-    .init([rows, columns], device)
+    Initializer::Normal { mean: 0.0, std: 0.02 }.init([rows, columns], device)
+}
+
+/// `x` `[batch, length, inputs]` times the transpose of `weight` `[outputs, inputs]`.
+///
+/// The rows are folded into one matrix: a product of rank three would reshape the transposed view, and so
+/// copy the weights at every call.
+fn product(x: Tensor<3>, weight: &Param<Tensor<2>>) -> Tensor<3> {
+    let [batch, length, inputs] = x.dims();
+    let weight = weight.val();
+    let [outputs, _] = weight.dims();
+    x.reshape([batch * length, inputs]).matmul(weight.transpose()).reshape([batch, length, outputs])
 }
 
 /// A table of token vectors, `[vocabulary, hidden]`.
@@ -32,9 +39,7 @@ pub(crate) struct Embedding {
 
 impl Embedding {
     pub(crate) fn new(rows: usize, width: usize, device: &Device) -> Self {
-        Self {
-            weight: matrix(rows, width, device),
-        }
+        Self { weight: matrix(rows, width, device) }
     }
 
     /// Looks up `[batch, length]` tokens.
@@ -43,8 +48,8 @@ impl Embedding {
     }
 
     /// Multiplies by the table, for a tied output layer.
-    pub(crate) fn project<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
-        linear(x, self.weight.val().transpose(), None)
+    pub(crate) fn project(&self, x: Tensor<3>) -> Tensor<3> {
+        product(x, &self.weight)
     }
 }
 
@@ -56,13 +61,11 @@ pub(crate) struct Linear {
 
 impl Linear {
     pub(crate) fn new(inputs: usize, outputs: usize, device: &Device) -> Self {
-        Self {
-            weight: matrix(outputs, inputs, device),
-        }
+        Self { weight: matrix(outputs, inputs, device) }
     }
 
-    pub(crate) fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
-        linear(x, self.weight.val().transpose(), None)
+    pub(crate) fn forward(&self, x: Tensor<3>) -> Tensor<3> {
+        product(x, &self.weight)
     }
 }
 
@@ -75,10 +78,7 @@ pub(crate) struct RmsNorm {
 
 impl RmsNorm {
     pub(crate) fn new(width: usize, epsilon: f64, device: &Device) -> Self {
-        Self {
-            weight: Initializer::Ones.init([width], device),
-            epsilon,
-        }
+        Self { weight: Initializer::Ones.init([width], device), epsilon }
     }
 
     pub(crate) fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
@@ -127,11 +127,8 @@ pub(crate) struct Attention {
 
 impl Attention {
     fn new(config: &LlamaConfig, device: &Device) -> Self {
-        let (heads, kv_heads, head_dim) = (
-            config.num_attention_heads,
-            config.num_key_value_heads,
-            config.head_dim,
-        );
+        let (heads, kv_heads, head_dim) =
+            (config.num_attention_heads, config.num_key_value_heads, config.head_dim);
         let hidden = config.hidden_size;
         Self {
             q_proj: Linear::new(hidden, heads * head_dim, device),
@@ -158,10 +155,7 @@ impl Attention {
         remember: impl FnOnce(Tensor<4>, Tensor<4>) -> (Tensor<4>, Tensor<4>),
     ) -> Tensor<3> {
         let [batch, length, _] = x.dims();
-        let split = |x: Tensor<3>, heads| {
-            x.reshape([batch, length, heads, self.head_dim])
-                .swap_dims(1, 2)
-        };
+        let split = |x: Tensor<3>, heads| x.reshape([batch, length, heads, self.head_dim]).swap_dims(1, 2);
         let q = rotation.apply(split(self.q_proj.forward(x.clone()), self.heads));
         let k = rotation.apply(split(self.k_proj.forward(x.clone()), self.kv_heads));
         let v = split(self.v_proj.forward(x), self.kv_heads);
@@ -218,12 +212,8 @@ impl Layer {
         hidden: Tensor<4, Bool>,
         remember: impl FnOnce(Tensor<4>, Tensor<4>) -> (Tensor<4>, Tensor<4>),
     ) -> Tensor<3> {
-        let attended = self.self_attn.forward(
-            self.input_layernorm.forward(x.clone()),
-            rotation,
-            hidden,
-            remember,
-        );
+        let attended =
+            self.self_attn.forward(self.input_layernorm.forward(x.clone()), rotation, hidden, remember);
         let x = x + attended;
         x.clone() + self.mlp.forward(self.post_attention_layernorm.forward(x))
     }

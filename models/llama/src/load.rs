@@ -17,8 +17,7 @@ impl LlamaConfig {
     /// As [`from_json`](Self::from_json), and when the file cannot be read.
     pub fn load(folder: impl AsRef<Path>) -> Result<Self, LlamaError> {
         let path = folder.as_ref().join("config.json");
-        let text =
-            std::fs::read_to_string(&path).map_err(|source| LlamaError::Io { path, source })?;
+        let text = std::fs::read_to_string(&path).map_err(|source| LlamaError::Io { path, source })?;
         Self::from_json(&text)
     }
 }
@@ -34,11 +33,7 @@ impl Llama {
     /// When a file is missing or damaged, the architecture or a setting is not supported, a tensor is
     /// missing, misshaped, of a dtype other than F32, F16 or BF16, or has no place in the model, or an index
     /// names a file outside the folder.
-    pub fn load(
-        folder: impl AsRef<Path>,
-        dtype: FloatDType,
-        device: &Device,
-    ) -> Result<Self, LlamaError> {
+    pub fn load(folder: impl AsRef<Path>, dtype: FloatDType, device: &Device) -> Result<Self, LlamaError> {
         let config = LlamaConfig::load(&folder)?;
         Self::assemble(&config, Checkpoint::open(folder.as_ref())?, dtype, device)
     }
@@ -81,13 +76,7 @@ impl Llama {
         device: &Device,
     ) -> Result<Self, LlamaError> {
         checkpoint.check(config)?;
-        let mut filler = Filler {
-            path: Vec::new(),
-            checkpoint,
-            dtype: dtype.into(),
-            device,
-            failure: None,
-        };
+        let mut filler = Filler { path: Vec::new(), checkpoint, dtype: dtype.into(), device, failure: None };
         // The random weights are never drawn: they are lazy, and replaced before they are looked at.
         let model = config.init(device).map(&mut filler);
         match filler.failure {

@@ -57,9 +57,7 @@ impl LlamaConfig {
         Llama {
             model: Decoder {
                 embed_tokens: Embedding::new(self.vocab_size, self.hidden_size, device),
-                layers: (0..self.num_hidden_layers)
-                    .map(|_| Layer::new(self, device))
-                    .collect(),
+                layers: (0..self.num_hidden_layers).map(|_| Layer::new(self, device)).collect(),
                 norm: RmsNorm::new(self.hidden_size, self.rms_norm_eps, device),
             },
             lm_head: (!self.tie_word_embeddings)
@@ -106,8 +104,7 @@ impl Llama {
             let index = Tensor::<1, Int>::arange(0..length as i64, &device);
             let key = index.clone().reshape([1, 1, 1, length]);
             let query = index.reshape([1, 1, length, 1]);
-            key.expand([1, 1, length, length])
-                .greater(query.expand([1, 1, length, length]))
+            key.expand([1, 1, length, length]).greater(query.expand([1, 1, length, length]))
         };
         for layer in &self.model.layers {
             x = layer.forward(x, &rotation, later.clone(), |k, v| (k, v));

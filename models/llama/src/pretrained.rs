@@ -48,27 +48,16 @@ impl Pretrained {
     /// # Errors
     /// As [`Llama::load`]; when the tokenizer or the template is not valid; and when the tokenizer has ids
     /// that the model's embedding matrix does not hold.
-    pub fn load(
-        folder: impl AsRef<Path>,
-        dtype: FloatDType,
-        device: &Device,
-    ) -> Result<Self, LlamaError> {
+    pub fn load(folder: impl AsRef<Path>, dtype: FloatDType, device: &Device) -> Result<Self, LlamaError> {
         let folder = folder.as_ref();
         // The small files first, so that a mistake in them shows before gigabytes are read.
         let config = LlamaConfig::load(folder)?;
         let path = folder.join("tokenizer.json");
-        let tokenizer_json =
-            std::fs::read(&path).map_err(|source| LlamaError::Io { path, source })?;
+        let tokenizer_json = std::fs::read(&path).map_err(|source| LlamaError::Io { path, source })?;
         let generation = read(&folder.join("generation_config.json"))?;
         let chat_template = ChatTemplate::load(folder)?;
         let (tokenizer, eos) = prepare(&config, &tokenizer_json, generation.as_deref())?;
-        Ok(Self {
-            model: Llama::load(folder, dtype, device)?,
-            tokenizer,
-            tokenizer_json,
-            chat_template,
-            eos,
-        })
+        Ok(Self { model: Llama::load(folder, dtype, device)?, tokenizer, tokenizer_json, chat_template, eos })
     }
 
     /// Puts together a model and the bytes of its `tokenizer.json`, which may be compiled in.
@@ -81,13 +70,7 @@ impl Pretrained {
         chat_template: Option<ChatTemplate>,
     ) -> Result<Self, LlamaError> {
         let (tokenizer, eos) = prepare(model.config(), tokenizer_json, None)?;
-        Ok(Self {
-            model,
-            tokenizer,
-            tokenizer_json: tokenizer_json.to_vec(),
-            chat_template,
-            eos,
-        })
+        Ok(Self { model, tokenizer, tokenizer_json: tokenizer_json.to_vec(), chat_template, eos })
     }
 
     /// The model.
@@ -128,12 +111,9 @@ impl Pretrained {
     /// # Errors
     /// When the folder has no chat template, or the template or the tokenizer fails.
     pub fn encode_chat(&self, messages: &[Message]) -> Result<Vec<u32>, LlamaError> {
-        let template = self
-            .chat_template
-            .as_ref()
-            .ok_or_else(|| LlamaError::Template {
-                message: "this model has none; encode plain text instead".into(),
-            })?;
+        let template = self.chat_template.as_ref().ok_or_else(|| LlamaError::Template {
+            message: "this model has none; encode plain text instead".into(),
+        })?;
         self.ids(&template.render(messages, true)?, false)
     }
 
@@ -146,10 +126,7 @@ impl Pretrained {
     }
 
     fn ids(&self, text: &str, special: bool) -> Result<Vec<u32>, LlamaError> {
-        let encoding = self
-            .tokenizer
-            .encode(text, special)
-            .map_err(tokenizer_error)?;
+        let encoding = self.tokenizer.encode(text, special).map_err(tokenizer_error)?;
         Ok(encoding.get_ids().to_vec())
     }
 }
@@ -173,11 +150,8 @@ fn prepare(
     }
     let mut eos = config.eos_token_id.clone();
     if let Some(text) = generation {
-        let generation: GenerationConfig =
-            serde_json::from_str(text).map_err(|source| LlamaError::Json {
-                file: "generation_config.json".into(),
-                source,
-            })?;
+        let generation: GenerationConfig = serde_json::from_str(text)
+            .map_err(|source| LlamaError::Json { file: "generation_config.json".into(), source })?;
         eos.extend(generation.eos_token_id.map(Vec::from).unwrap_or_default());
     }
     eos.sort_unstable();
@@ -186,7 +160,5 @@ fn prepare(
 }
 
 fn tokenizer_error(error: tokenizers::Error) -> LlamaError {
-    LlamaError::Tokenizer {
-        message: error.to_string(),
-    }
+    LlamaError::Tokenizer { message: error.to_string() }
 }

@@ -91,26 +91,18 @@ impl RawRope {
         match kind {
             None | Some("default") => Ok(None),
             Some("llama3") => {
-                let need = |field, value: Option<f64>| {
-                    value.ok_or_else(|| LlamaError::config(field, "is missing"))
-                };
+                let need =
+                    |field, value: Option<f64>| value.ok_or_else(|| LlamaError::config(field, "is missing"));
                 Ok(Some(Llama3Scaling {
                     factor: need("rope_scaling.factor", self.factor)?,
                     low_freq_factor: need("rope_scaling.low_freq_factor", self.low_freq_factor)?,
                     high_freq_factor: need("rope_scaling.high_freq_factor", self.high_freq_factor)?,
-                    original_max_position_embeddings: self
-                        .original_max_position_embeddings
-                        .ok_or_else(|| {
-                            LlamaError::config(
-                                "rope_scaling.original_max_position_embeddings",
-                                "is missing",
-                            )
-                        })?,
+                    original_max_position_embeddings: self.original_max_position_embeddings.ok_or_else(
+                        || LlamaError::config("rope_scaling.original_max_position_embeddings", "is missing"),
+                    )?,
                 }))
             }
-            Some(other) => Err(LlamaError::RopeType {
-                found: other.to_string(),
-            }),
+            Some(other) => Err(LlamaError::RopeType { found: other.to_string() }),
         }
     }
 }
@@ -120,18 +112,13 @@ impl TryFrom<RawConfig> for LlamaConfig {
 
     fn try_from(raw: RawConfig) -> Result<Self, LlamaError> {
         if raw.model_type != "llama" {
-            return Err(LlamaError::Architecture {
-                found: raw.model_type,
-            });
+            return Err(LlamaError::Architecture { found: raw.model_type });
         }
         if let Some(act) = &raw.hidden_act
             && act != "silu"
             && act != "swish"
         {
-            return Err(LlamaError::config(
-                "hidden_act",
-                format!("is {act:?}; only \"silu\" is supported"),
-            ));
+            return Err(LlamaError::config("hidden_act", format!("is {act:?}; only \"silu\" is supported")));
         }
         for (field, flag) in [
             ("attention_bias", raw.attention_bias),

@@ -52,16 +52,9 @@ impl RotaryTables {
     pub(crate) fn prefix(&self, length: usize, dtype: DType) -> Rotation {
         let pick = |table: &Tensor<2>| {
             let [_, half] = table.dims();
-            table
-                .clone()
-                .slice([0..length, 0..half])
-                .cast(dtype)
-                .reshape([1, 1, length, half])
+            table.clone().slice([0..length, 0..half]).cast(dtype).reshape([1, 1, length, half])
         };
-        Rotation {
-            cos: pick(&self.cos),
-            sin: pick(&self.sin),
-        }
+        Rotation { cos: pick(&self.cos), sin: pick(&self.sin) }
     }
 
     /// The rotation of `positions` `[batch, length]`.
@@ -70,16 +63,9 @@ impl RotaryTables {
         let flat = positions.reshape([batch * length]);
         let pick = |table: &Tensor<2>| {
             let [_, half] = table.dims();
-            table
-                .clone()
-                .select(0, flat.clone())
-                .cast(dtype)
-                .reshape([batch, 1, length, half])
+            table.clone().select(0, flat.clone()).cast(dtype).reshape([batch, 1, length, half])
         };
-        Rotation {
-            cos: pick(&self.cos),
-            sin: pick(&self.sin),
-        }
+        Rotation { cos: pick(&self.cos), sin: pick(&self.sin) }
     }
 }
 

@@ -29,24 +29,15 @@ impl Llama {
                 });
             }
         };
-        let mut collector = Collector {
-            path: Vec::new(),
-            dtype: dtype.into(),
-            stored,
-            entries: Vec::new(),
-            failure: None,
-        };
+        let mut collector =
+            Collector { path: Vec::new(), dtype: dtype.into(), stored, entries: Vec::new(), failure: None };
         self.visit(&mut collector);
         if let Some(error) = collector.failure {
             return Err(error);
         }
         let format = HashMap::from([("format".to_string(), "pt".to_string())]);
-        safetensors::serialize(collector.entries, Some(format)).map_err(|error| {
-            LlamaError::Checkpoint {
-                file: SINGLE.into(),
-                message: error.to_string(),
-            }
-        })
+        safetensors::serialize(collector.entries, Some(format))
+            .map_err(|error| LlamaError::Checkpoint { file: SINGLE.into(), message: error.to_string() })
     }
 
     /// Writes `config.json` and `model.safetensors` into a folder, which is made if need be.
@@ -57,10 +48,7 @@ impl Llama {
         let folder = folder.as_ref();
         let weights = self.to_safetensors(dtype)?;
         let io = |path: &Path, result: std::io::Result<()>| {
-            result.map_err(|source| LlamaError::Io {
-                path: path.to_path_buf(),
-                source,
-            })
+            result.map_err(|source| LlamaError::Io { path: path.to_path_buf(), source })
         };
         io(folder, std::fs::create_dir_all(folder))?;
         let path = folder.join("config.json");
@@ -117,19 +105,12 @@ impl ModuleVisitor for Collector {
         let tensor = param.val();
         let shape = tensor.dims().to_vec();
         match tensor.try_into_data() {
-            Ok(data) => self.entries.push((
-                name,
-                Entry {
-                    data: data.convert_dtype(self.dtype),
-                    shape,
-                    dtype: self.stored,
-                },
-            )),
+            Ok(data) => self
+                .entries
+                .push((name, Entry { data: data.convert_dtype(self.dtype), shape, dtype: self.stored })),
             Err(error) => {
-                self.failure = Some(LlamaError::Tensor {
-                    name,
-                    message: format!("could not be read back: {error}"),
-                });
+                self.failure =
+                    Some(LlamaError::Tensor { name, message: format!("could not be read back: {error}") });
             }
         }
     }
