@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 pub use pattern::{CharClass, CharPattern, Piece};
 pub(crate) use regex::Regex;
+pub use request::{NamedSchema, ResponseFormat, StructuredOutputs};
 pub(crate) use tokens::TokenAutomaton;
 pub use tokens::Transitions;
 

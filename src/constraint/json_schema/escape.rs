@@ -1,0 +1,166 @@
+//! Escapes of ECMA-262 patterns, and the sets of characters that they name.
+
+use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
+
+use super::ecma::{Parser, Result};
+
+/// What an escape stands for.
+pub(super) enum Escape {
+    Char(char),
+    Class(ClassUnicode),
+}
+
+impl Escape {
+    pub(super) fn add_to(self, set: &mut ClassUnicode) {
+        match self {
+            Self::Char(c) => set.push(ClassUnicodeRange::new(c, c)),
+            Self::Class(class) => set.union(&class),
+        }
+    }
+}
+
+/// Reads an escape after its `\`; `in_class` between brackets.
+pub(super) fn read(parser: &mut Parser, in_class: bool) -> Result<Escape> {
+    let start = parser.at - 1;
+    let Some(c) = parser.next() else {
+        return Err(parser.refuse(start, "a `\\` at the end"));
+    };
+    Ok(Escape::Char(match c {
+        'd' | 'D' => return Ok(Escape::Class(set(&[('0', '9')], c == 'D'))),
+        'w' | 'W' => {
+            let word = [('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')];
+            return Ok(Escape::Class(set(&word, c == 'W')));
+        }
+        's' | 'S' => return Ok(Escape::Class(set(SPACE, c == 'S'))),
+        'p' | 'P' => return property(parser, start, c == 'P').map(Escape::Class),
+        't' => '\t',
+        'n' => '\n',
+        'v' => '\x0b',
+        'f' => '\x0c',
+        'r' => '\r',
+        'b' if in_class => '\x08',
+        '0' if !parser.peek().is_some_and(|c| c.is_ascii_digit()) => '\0',
+        '0'..='9' if in_class || c == '0' => {
+            return Err(parser.refuse(start, "octal escapes are not offered; write `\\xHH`"));
+        }
+        '1'..='9' | 'k' => return Err(parser.refuse(start, "back-references are not offered")),
+        'c' => match parser.next() {
+            Some(letter) if letter.is_ascii_alphabetic() => char::from(letter as u8 % 32),
+            _ => return Err(parser.refuse(start, "`\\c` wants a letter")),
+        },
+        'x' => {
+            let code = hex(parser, 2).ok_or_else(|| parser.refuse(start, "`\\x` wants two hex digits"))?;
+            char::from(code as u8)
+        }
+        'u' => unicode(parser, start)?,
+        c if c.is_ascii_alphanumeric() => {
+            return Err(parser.refuse(start, format!("`\\{c}` is not an escape of ECMA-262")));
+        }
+        c if c.is_ascii() => c,
+        c => return Err(parser.refuse(start, format!("`{c}` needs no escape"))),
+    }))
+}
+
+/// Any character but line terminators, where `negated`; else those.
+pub(super) fn terminators(negated: bool) -> ClassUnicode {
+    set(&[('\n', '\n'), ('\r', '\r'), ('\u{2028}', '\u{2029}')], negated)
+}
+
+/// White space and line terminators of ECMA-262.
+const SPACE: &[(char, char)] = &[
+    ('\t', '\r'),
+    (' ', ' '),
+    ('\u{a0}', '\u{a0}'),
+    ('\u{1680}', '\u{1680}'),
+    ('\u{2000}', '\u{200a}'),
+    ('\u{2028}', '\u{2029}'),
+    ('\u{202f}', '\u{202f}'),
+    ('\u{205f}', '\u{205f}'),
+    ('\u{3000}', '\u{3000}'),
+    ('\u{feff}', '\u{feff}'),
+];
+
+fn set(ranges: &[(char, char)], negated: bool) -> ClassUnicode {
+    let mut set = ClassUnicode::new(ranges.iter().map(|&(low, high)| ClassUnicodeRange::new(low, high)));
+    if negated {
+        set.negate();
+    }
+    set
+}
+
+/// The number of `digits` hex digits.
+fn hex(parser: &mut Parser, digits: usize) -> Option<u32> {
+    let text = parser.rest().get(..digits)?;
+    let all = text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let code = u32::from_str_radix(text, 16).ok().filter(|_| all)?;
+    parser.at += digits;
+    Some(code)
+}
+
+/// `\uHHHH`, a pair of them for a character beyond 16 bits, or `\u{H…}`.
+fn unicode(parser: &mut Parser, start: usize) -> Result<char> {
+    let code = if parser.eat("{") {
+        let inner = parser.rest().split('}').next().unwrap_or_default();
+        let digits = inner.len();
+        let significant = inner.trim_start_matches('0').len();
+        // Longer ones are no code points.
+        let code = if digits > 0 && significant <= 6 { hex(parser, digits) } else { None };
+        code.filter(|_| parser.eat("}"))
+    } else {
+        hex(parser, 4).map(|high| {
+            let low = parser.at;
+            match (high, parser.eat("\\u").then(|| hex(parser, 4)).flatten()) {
+                (0xd800..=0xdbff, Some(second @ 0xdc00..=0xdfff)) => {
+                    0x10000 + ((high - 0xd800) << 10) + (second - 0xdc00)
+                }
+                _ => {
+                    parser.at = low;
+                    high
+                }
+            }
+        })
+    };
+    let code = code.ok_or_else(|| parser.refuse(start, "`\\u` wants four hex digits, or some in braces"))?;
+    char::from_u32(code).ok_or_else(|| {
+        parser.refuse(
+            start,
+            "half a surrogate pair, or no code point: characters are code points; write `\\u{…}`",
+        )
+    })
+}
+
+/// `\p{…}`, with the names of ECMA-262: general categories, binary properties, `Script=…`.
+fn property(parser: &mut Parser, start: usize, negated: bool) -> Result<ClassUnicode> {
+    let unknown = "`\\p` wants a property of ECMA-262 in braces, such as `{L}`, `{Lu}` or `{Script=Greek}`";
+    let refusal = parser.refuse(start, unknown);
+    if !parser.eat("{") {
+        return Err(refusal);
+    }
+    let name = parser.rest().split('}').next().unwrap_or_default().to_owned();
+    let (kind, value) = name.split_once('=').unwrap_or(("", &name));
+    let plain = |text: &str| text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    let kinds = ["", "General_Category", "gc", "Script", "sc", "Script_Extensions", "scx"];
+    // The lookup behind is lax in case and takes a script without its `Script=`; the standard does not.
+    let exact =
+        value.starts_with(|c: char| c.is_ascii_uppercase()) && !value.starts_with("Is") && plain(value);
+    let is_script = kind.is_empty() && lookup("sc", value).is_some() && lookup("gc", value).is_none();
+    let found = if kinds.contains(&kind) && exact && !is_script { lookup(kind, value) } else { None };
+    match found {
+        Some(mut class) if parser.eat(&format!("{name}}}")) => {
+            if negated {
+                class.negate();
+            }
+            Ok(class)
+        }
+        _ => Err(refusal),
+    }
+}
+
+fn lookup(kind: &str, value: &str) -> Option<ClassUnicode> {
+    let separator = if kind.is_empty() { "" } else { "=" };
+    let hir = regex_syntax::parse(&format!("\\p{{{kind}{separator}{value}}}")).ok()?;
+    match hir.into_kind() {
+        HirKind::Class(Class::Unicode(class)) => Some(class),
+        _ => None,
+    }
+}
