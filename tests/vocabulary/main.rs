@@ -1,8 +1,8 @@
 //! Vocabularies against an independent table of token bytes, handmade tokenizers of each kind, and
 //! files that must be refused.
 
-#[path = "../common/mod.rs"]
-mod common;
+#[path = "../common/data.rs"]
+mod data;
 mod folders;
 mod kinds;
 mod lists;
@@ -12,7 +12,6 @@ mod refused;
 
 use burn_dfa::vocabulary::TokenKind;
 use burn_dfa::{TokenId, Vocabulary};
-use common::data;
 
 fn ids(ids: &[u32]) -> Vec<TokenId> {
     ids.iter().copied().map(TokenId).collect()
