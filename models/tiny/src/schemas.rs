@@ -42,9 +42,5 @@ const SCHEMAS: [Schema; 5] = [
         json: include_str!("../schemas/team.json"),
         regex: Some(include_str!("../schemas/team.regex").trim_ascii_end()),
     },
-    Schema {
-        name: "any",
-        json: include_str!("../schemas/any.json"),
-        regex: None,
-    },
+    Schema { name: "any", json: include_str!("../schemas/any.json"), regex: None },
 ];

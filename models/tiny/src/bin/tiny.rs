@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 
-use burn_dfa_llama::LlamaConfig;
+use burn::tensor::{Device, FloatDType};
+use burn_dfa_llama::{LlamaConfig, Pretrained};
 use burn_dfa_tiny::generator::{Generator, Split};
 use burn_dfa_tiny::training::{
-    END, Error, Schedule, TrainOptions, build_tokenizer, load_tokenizer, train,
+    Checkpoint, END, Error, Schedule, TrainOptions, build_tokenizer, evaluate, load_tokenizer, train,
 };
 use clap::{Args, Parser, Subcommand};
+use tokenizers::Tokenizer;
 
 /// Builds, trains and evaluates the embedded model.
 #[derive(Debug, Parser)]
@@ -42,8 +44,19 @@ enum Command {
         #[arg(long, default_value_t = 40_000)]
         examples: u64,
     },
-    /// Trains the model.
+    /// Trains the model and, at the end, writes its configuration and weights.
     Train(TrainArgs),
+    /// Writes the configuration and the weights of a checkpoint.
+    Export(TrainArgs),
+    /// Decodes held-out prompts, free and constrained, and prints a markdown table.
+    Evaluate {
+        /// Number of prompts.
+        #[arg(long, default_value_t = 600)]
+        count: u64,
+        /// First seed that the trainer has not used for its own checks.
+        #[arg(long, default_value_t = 2)]
+        evaluation_seed: u64,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -111,28 +124,42 @@ fn main() -> Result<(), Error> {
             }
             Ok(())
         }
-        Command::Train(args) => run_train(&cli, args),
+        Command::Train(args) => {
+            let (options, tokenizer) = prepare(&cli, args)?;
+            let (model, progress) = train(&options, &tokenizer)?;
+            println!("{progress:?}");
+            Ok(model.save(&cli.folder, FloatDType::F16)?)
+        }
+        Command::Export(args) => {
+            let (options, _) = prepare(&cli, args)?;
+            let model = options.config.init(&Device::flex());
+            let model = Checkpoint::new(&args.checkpoint).load_model(model)?;
+            Ok(model.save(&cli.folder, FloatDType::F16)?)
+        }
+        Command::Evaluate { count, evaluation_seed } => {
+            let pretrained = Pretrained::load(&cli.folder, FloatDType::F32, &Device::flex())?;
+            println!("{}", evaluate(&pretrained, *evaluation_seed, *count)?);
+            Ok(())
+        }
     }
 }
 
 fn sample(seed: u64, count: u64, held_out: bool) {
-    let split = if held_out {
-        Split::HeldOut
-    } else {
-        Split::Train
-    };
+    let split = if held_out { Split::HeldOut } else { Split::Train };
     for index in 0..count {
         let example = Generator::new(seed).example(split, index);
         println!("{}\n{}\n", example.prompt, example.record);
     }
 }
 
-fn run_train(cli: &Cli, args: &TrainArgs) -> Result<(), Error> {
+/// What a run works with.
+fn prepare(cli: &Cli, args: &TrainArgs) -> Result<(TrainOptions, Tokenizer), Error> {
     let tokenizer = load_tokenizer(&cli.folder)?;
     let end = tokenizer.token_to_id(END).ok_or("no end token")?;
     let config = LlamaConfig {
         num_key_value_heads: args.kv_heads,
         max_position_embeddings: POSITIONS,
+        rms_norm_eps: 1e-5,
         tie_word_embeddings: true,
         eos_token_id: vec![end],
         ..LlamaConfig::new(
@@ -145,12 +172,7 @@ fn run_train(cli: &Cli, args: &TrainArgs) -> Result<(), Error> {
     };
     let options = TrainOptions {
         config,
-        schedule: Schedule {
-            peak: args.rate,
-            warmup: args.warmup,
-            decay: args.decay,
-            steps: args.steps,
-        },
+        schedule: Schedule { peak: args.rate, warmup: args.warmup, decay: args.decay, steps: args.steps },
         batch: args.batch,
         seed: cli.seed,
         checkpoint: args.checkpoint.clone(),
@@ -158,7 +180,5 @@ fn run_train(cli: &Cli, args: &TrainArgs) -> Result<(), Error> {
         check_every: args.check_every,
         resume: args.resume,
     };
-    let (_, progress) = train(&options, &tokenizer)?;
-    println!("{progress:?}");
-    Ok(())
+    Ok((options, tokenizer))
 }

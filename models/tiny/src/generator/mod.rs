@@ -60,11 +60,7 @@ pub enum Split {
 impl Split {
     /// The split that an example with this key belongs to.
     pub fn of(key: &str) -> Self {
-        if random::hash(key).is_multiple_of(10) {
-            Split::HeldOut
-        } else {
-            Split::Train
-        }
+        if random::hash(key).is_multiple_of(10) { Split::HeldOut } else { Split::Train }
     }
 }
 

@@ -10,13 +10,9 @@ pub struct Random {
 impl Random {
     /// The stream of numbers that belongs to `index` under `seed`.
     pub fn new(seed: u64, index: u64) -> Self {
-        let mut start = Self {
-            state: seed ^ 0x6A09_E667_F3BC_C908,
-        };
+        let mut start = Self { state: seed ^ 0x6A09_E667_F3BC_C908 };
         let key = start.next_u64();
-        let mut stream = Self {
-            state: key ^ index.wrapping_mul(0x9E37_79B9_7F4A_7C15),
-        };
+        let mut stream = Self { state: key ^ index.wrapping_mul(0x9E37_79B9_7F4A_7C15) };
         stream.next_u64();
         stream
     }

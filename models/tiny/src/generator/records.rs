@@ -1,18 +1,15 @@
 //! Draws the values of a record, writes the record as JSON and the sentence from a template.
 
 use super::random::Random;
-use super::templates::{
-    EVENT, EXPRESS, NOT_EXPRESS, OPENINGS, ORDER, PERSON, PERSON_WITH_JOB, TEAM,
-};
+use super::templates::{EVENT, EXPRESS, NOT_EXPRESS, OPENINGS, ORDER, PERSON, PERSON_WITH_JOB, TEAM};
 use super::words::{
     CITIES, EVENT_KINDS, FIRST_NAMES, JOBS, LAST_NAMES, MATERIALS, NAME_SYLLABLES, TEAMS, THINGS,
 };
 use super::{Example, Kind};
 
 /// Numbers that a sentence may spell out.
-const NUMBER_WORDS: [&str; 11] = [
-    "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
-];
+const NUMBER_WORDS: [&str; 11] =
+    ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
 
 /// Of 100 names, how many are invented from syllables.
 const INVENTED: usize = 12;
@@ -30,12 +27,7 @@ pub(super) fn draw(kind: Kind, random: &mut Random) -> Example {
         prompt.extend(first.to_uppercase());
         prompt.push_str(letters.as_str());
     }
-    Example {
-        kind,
-        prompt,
-        record,
-        key,
-    }
+    Example { kind, prompt, record, key }
 }
 
 fn person(random: &mut Random) -> (String, String, String) {
@@ -43,25 +35,12 @@ fn person(random: &mut Random) -> (String, String, String) {
     let age = random.between(18, 99).to_string();
     let city = random.pick(CITIES);
     let job = random.chance(50).then(|| random.pick(JOBS));
-    let templates = if job.is_some() {
-        PERSON_WITH_JOB
-    } else {
-        PERSON
-    };
+    let templates = if job.is_some() { PERSON_WITH_JOB } else { PERSON };
     let sentence = fill(
         random.pick(templates),
-        &[
-            ("name", &name),
-            ("age", &age),
-            ("city", city),
-            ("job", job.unwrap_or_default()),
-        ],
+        &[("name", &name), ("age", &age), ("city", city), ("job", job.unwrap_or_default())],
     );
-    let mut record = format!(
-        "{{\"name\":{},\"age\":{age},\"city\":{}",
-        quote(&name),
-        quote(city)
-    );
+    let mut record = format!("{{\"name\":{},\"age\":{age},\"city\":{}", quote(&name), quote(city));
     if let Some(job) = job {
         record.push_str(&format!(",\"job\":{}", quote(job)));
     }
@@ -73,26 +52,12 @@ fn order(random: &mut Random) -> (String, String, String) {
     let item = format!("{} {}", random.pick(MATERIALS), random.pick(THINGS));
     let customer = full_name(random);
     let spelled = random.chance(25);
-    let most = if spelled || random.chance(50) {
-        12
-    } else {
-        240
-    };
+    let most = if spelled || random.chance(50) { 12 } else { 240 };
     let quantity = random.between(2, most);
-    let written = if spelled {
-        NUMBER_WORDS[quantity - 2].to_string()
-    } else {
-        quantity.to_string()
-    };
+    let written = if spelled { NUMBER_WORDS[quantity - 2].to_string() } else { quantity.to_string() };
     let express = random.chance(50);
-    let mut sentence = fill(
-        random.pick(ORDER),
-        &[
-            ("item", &item),
-            ("quantity", &written),
-            ("customer", &customer),
-        ],
-    );
+    let mut sentence =
+        fill(random.pick(ORDER), &[("item", &item), ("quantity", &written), ("customer", &customer)]);
     sentence.push_str(random.pick(if express { EXPRESS } else { NOT_EXPRESS }));
     let record = format!(
         "{{\"item\":{},\"quantity\":{quantity},\"customer\":{},\"express\":{express}}}",
@@ -105,22 +70,11 @@ fn order(random: &mut Random) -> (String, String, String) {
 fn event(random: &mut Random) -> (String, String, String) {
     let kind = random.pick(EVENT_KINDS);
     let city = random.pick(CITIES);
-    let date = format!(
-        "20{:02}-{:02}-{:02}",
-        random.between(24, 39),
-        random.between(1, 12),
-        random.between(1, 28)
-    );
+    let date =
+        format!("20{:02}-{:02}-{:02}", random.between(24, 39), random.between(1, 12), random.between(1, 28));
     let time = format!("{:02}:{:02}", random.between(7, 22), random.below(12) * 5);
-    let sentence = fill(
-        random.pick(EVENT),
-        &[
-            ("kind", kind),
-            ("city", city),
-            ("date", &date),
-            ("time", &time),
-        ],
-    );
+    let sentence =
+        fill(random.pick(EVENT), &[("kind", kind), ("city", city), ("date", &date), ("time", &time)]);
     let record = format!(
         "{{\"kind\":{},\"city\":{},\"date\":{},\"time\":{}}}",
         quote(kind),
@@ -142,40 +96,23 @@ fn team(random: &mut Random) -> (String, String, String) {
             members.push(name);
         }
     }
-    let (last, others) = members
-        .split_last()
-        .expect("a team has at least two members");
+    let (last, others) = members.split_last().expect("a team has at least two members");
     let prose = format!("{} and {last}", others.join(", "));
     let city = random.pick(CITIES);
-    let sentence = fill(
-        random.pick(TEAM),
-        &[("team", team), ("members", &prose), ("city", city)],
-    );
+    let sentence = fill(random.pick(TEAM), &[("team", team), ("members", &prose), ("city", city)]);
     let quoted: Vec<String> = members.iter().map(|name| quote(name)).collect();
-    let record = format!(
-        "{{\"team\":{},\"members\":[{}]}}",
-        quote(team),
-        quoted.join(",")
-    );
+    let record = format!("{{\"team\":{},\"members\":[{}]}}", quote(team), quoted.join(","));
     (sentence, record, members.join(" "))
 }
 
 fn full_name(random: &mut Random) -> String {
     let first = first_name(random);
-    let last = if random.chance(INVENTED) {
-        invented(random)
-    } else {
-        random.pick(LAST_NAMES).to_string()
-    };
+    let last = if random.chance(INVENTED) { invented(random) } else { random.pick(LAST_NAMES).to_string() };
     format!("{first} {last}")
 }
 
 fn first_name(random: &mut Random) -> String {
-    if random.chance(INVENTED) {
-        invented(random)
-    } else {
-        random.pick(FIRST_NAMES).to_string()
-    }
+    if random.chance(INVENTED) { invented(random) } else { random.pick(FIRST_NAMES).to_string() }
 }
 
 fn invented(random: &mut Random) -> String {
@@ -192,9 +129,7 @@ fn invented(random: &mut Random) -> String {
 fn fill(template: &str, values: &[(&str, &str)]) -> String {
     values
         .iter()
-        .fold(template.to_string(), |text, (field, value)| {
-            text.replace(&format!("{{{field}}}"), value)
-        })
+        .fold(template.to_string(), |text, (field, value)| text.replace(&format!("{{{field}}}"), value))
 }
 
 /// A JSON string.

@@ -58,13 +58,8 @@ pub const EXPRESS: &[&str] = &[
 ];
 
 /// What may follow the sentence of an order that is not.
-pub const NOT_EXPRESS: &[&str] = &[
-    "",
-    "",
-    " There is no hurry.",
-    " Standard delivery.",
-    " Any time is fine.",
-];
+pub const NOT_EXPRESS: &[&str] =
+    &["", "", " There is no hurry.", " Standard delivery.", " Any time is fine."];
 
 /// Sentences about an event.
 pub const EVENT: &[&str] = &[
@@ -97,14 +92,4 @@ pub const TEAM: &[&str] = &[
 ];
 
 /// What may stand before any sentence.
-pub const OPENINGS: &[&str] = &[
-    "",
-    "",
-    "",
-    "",
-    "",
-    "Note: ",
-    "News: ",
-    "For the file: ",
-    "Hello! ",
-];
+pub const OPENINGS: &[&str] = &["", "", "", "", "", "Note: ", "News: ", "For the file: ", "Hello! "];

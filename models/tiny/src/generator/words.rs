@@ -2,42 +2,39 @@
 
 /// First names.
 pub const FIRST_NAMES: &[&str] = &[
-    "Ada", "Adam", "Agnes", "Aisha", "Alan", "Albert", "Alice", "Amara", "Amir", "Ana", "Andrea",
-    "Anika", "Anton", "Arthur", "Astrid", "Aziz", "Beatrice", "Ben", "Bianca", "Boris", "Bruno",
-    "Camille", "Carl", "Carmen", "Chidi", "Chloe", "Clara", "Conrad", "Cyrus", "Dana", "Daniel",
-    "Daria", "David", "Diego", "Dora", "Edgar", "Edith", "Elena", "Elias", "Emil", "Emma", "Enzo",
-    "Erik", "Esther", "Eva", "Farah", "Felix", "Fiona", "Frank", "Freya", "Gabriel", "Gemma",
-    "George", "Gloria", "Grace", "Greta", "Hana", "Hannah", "Harold", "Hassan", "Hector", "Heidi",
-    "Helen", "Hugo", "Ida", "Igor", "Ines", "Ingrid", "Irene", "Isaac", "Ivan", "Jack", "Jana",
-    "Jasper", "Joan", "Jonas", "José", "Julia", "Kai", "Karin", "Katya", "Kenji", "Klaus", "Kofi",
-    "Lars", "Laura", "Leila", "Lena", "Leon", "Lin", "Linus", "Lucia", "Luis", "Lydia", "Magnus",
-    "Maria", "Marco", "Martha", "Max", "Maya", "Mei", "Mila", "Mina", "Mohamed", "Mona", "Nadia",
-    "Naomi", "Nathan", "Nina", "Noah", "Nora", "Olga", "Oliver", "Omar", "Oscar", "Otto", "Pablo",
-    "Paula", "Pedro", "Petra", "Philip", "Priya", "Quentin", "Rafael", "Rania", "Ravi", "Rita",
-    "Robert", "Rosa", "Ruben", "Ruth", "Sam", "Samira", "Sana", "Sarah", "Silvia", "Simon",
-    "Sofia", "Stefan", "Susan", "Tara", "Tariq", "Thomas", "Tim", "Tova", "Ugo", "Uma", "Vera",
-    "Victor", "Viola", "Walter", "Wanda", "Wei", "Xenia", "Yara", "Yusuf", "Yuki", "Zara", "Zoë",
+    "Ada", "Adam", "Agnes", "Aisha", "Alan", "Albert", "Alice", "Amara", "Amir", "Ana", "Andrea", "Anika",
+    "Anton", "Arthur", "Astrid", "Aziz", "Beatrice", "Ben", "Bianca", "Boris", "Bruno", "Camille", "Carl",
+    "Carmen", "Chidi", "Chloe", "Clara", "Conrad", "Cyrus", "Dana", "Daniel", "Daria", "David", "Diego",
+    "Dora", "Edgar", "Edith", "Elena", "Elias", "Emil", "Emma", "Enzo", "Erik", "Esther", "Eva", "Farah",
+    "Felix", "Fiona", "Frank", "Freya", "Gabriel", "Gemma", "George", "Gloria", "Grace", "Greta", "Hana",
+    "Hannah", "Harold", "Hassan", "Hector", "Heidi", "Helen", "Hugo", "Ida", "Igor", "Ines", "Ingrid",
+    "Irene", "Isaac", "Ivan", "Jack", "Jana", "Jasper", "Joan", "Jonas", "José", "Julia", "Kai", "Karin",
+    "Katya", "Kenji", "Klaus", "Kofi", "Lars", "Laura", "Leila", "Lena", "Leon", "Lin", "Linus", "Lucia",
+    "Luis", "Lydia", "Magnus", "Maria", "Marco", "Martha", "Max", "Maya", "Mei", "Mila", "Mina", "Mohamed",
+    "Mona", "Nadia", "Naomi", "Nathan", "Nina", "Noah", "Nora", "Olga", "Oliver", "Omar", "Oscar", "Otto",
+    "Pablo", "Paula", "Pedro", "Petra", "Philip", "Priya", "Quentin", "Rafael", "Rania", "Ravi", "Rita",
+    "Robert", "Rosa", "Ruben", "Ruth", "Sam", "Samira", "Sana", "Sarah", "Silvia", "Simon", "Sofia",
+    "Stefan", "Susan", "Tara", "Tariq", "Thomas", "Tim", "Tova", "Ugo", "Uma", "Vera", "Victor", "Viola",
+    "Walter", "Wanda", "Wei", "Xenia", "Yara", "Yusuf", "Yuki", "Zara", "Zoë",
 ];
 
 /// Last names.
 pub const LAST_NAMES: &[&str] = &[
-    "Abbott", "Adeyemi", "Alvarez", "Andersen", "Archer", "Bailey", "Banerjee", "Barros", "Becker",
-    "Bell", "Berg", "Blake", "Bloom", "Bondar", "Brandt", "Brook", "Castro", "Chapman", "Chen",
-    "Clarke", "Conti", "Costa", "Cruz", "Dalton", "Danek", "Das", "Diallo", "Dietz", "Doyle",
-    "Drake", "Dubois", "Eaton", "Eklund", "Ellis", "Engel", "Evans", "Falk", "Farrell", "Fischer",
-    "Fonseca", "Forster", "Foster", "Frost", "Fuchs", "Garcia", "Gibbs", "Glass", "Gomez", "Grant",
-    "Gray", "Greene", "Gupta", "Haas", "Haddad", "Hale", "Hansen", "Hart", "Hayes", "Heller",
-    "Holm", "Horvat", "Howe", "Hughes", "Ibarra", "Inoue", "Jansen", "Jensen", "Johnson", "Kane",
-    "Kaplan", "Keller", "Kelly", "Khan", "Kim", "King", "Klein", "Kovacs", "Kraus", "Lang",
-    "Larsen", "Laurent", "Lee", "Lehmann", "Lopez", "Lovell", "Lund", "Madsen", "Marin", "Marsh",
-    "Martin", "Mason", "Meyer", "Mills", "Moran", "Moreau", "Morris", "Müller", "Nagy", "Nash",
-    "Nguyen", "Nilsson", "Novak", "Nowak", "O'Brien", "O'Neill", "Okafor", "Olsen", "Ortega",
-    "Osman", "Owen", "Palmer", "Park", "Patel", "Perez", "Peters", "Poole", "Porter", "Price",
-    "Quinn", "Ramos", "Reed", "Reyes", "Rossi", "Roth", "Rowe", "Russo", "Sato", "Schmidt",
-    "Seidel", "Shah", "Sharma", "Silva", "Singh", "Stark", "Stein", "Stone", "Suzuki", "Swan",
-    "Takeda", "Tanaka", "Thorpe", "Torres", "Turner", "Ueda", "Vargas", "Vega", "Vogel", "Wagner",
-    "Walsh", "Ward", "Weber", "Wells", "West", "White", "Winter", "Wolf", "Wong", "Wright", "Yang",
-    "Young", "Zhang", "Ziegler",
+    "Abbott", "Adeyemi", "Alvarez", "Andersen", "Archer", "Bailey", "Banerjee", "Barros", "Becker", "Bell",
+    "Berg", "Blake", "Bloom", "Bondar", "Brandt", "Brook", "Castro", "Chapman", "Chen", "Clarke", "Conti",
+    "Costa", "Cruz", "Dalton", "Danek", "Das", "Diallo", "Dietz", "Doyle", "Drake", "Dubois", "Eaton",
+    "Eklund", "Ellis", "Engel", "Evans", "Falk", "Farrell", "Fischer", "Fonseca", "Forster", "Foster",
+    "Frost", "Fuchs", "Garcia", "Gibbs", "Glass", "Gomez", "Grant", "Gray", "Greene", "Gupta", "Haas",
+    "Haddad", "Hale", "Hansen", "Hart", "Hayes", "Heller", "Holm", "Horvat", "Howe", "Hughes", "Ibarra",
+    "Inoue", "Jansen", "Jensen", "Johnson", "Kane", "Kaplan", "Keller", "Kelly", "Khan", "Kim", "King",
+    "Klein", "Kovacs", "Kraus", "Lang", "Larsen", "Laurent", "Lee", "Lehmann", "Lopez", "Lovell", "Lund",
+    "Madsen", "Marin", "Marsh", "Martin", "Mason", "Meyer", "Mills", "Moran", "Moreau", "Morris", "Müller",
+    "Nagy", "Nash", "Nguyen", "Nilsson", "Novak", "Nowak", "O'Brien", "O'Neill", "Okafor", "Olsen", "Ortega",
+    "Osman", "Owen", "Palmer", "Park", "Patel", "Perez", "Peters", "Poole", "Porter", "Price", "Quinn",
+    "Ramos", "Reed", "Reyes", "Rossi", "Roth", "Rowe", "Russo", "Sato", "Schmidt", "Seidel", "Shah",
+    "Sharma", "Silva", "Singh", "Stark", "Stein", "Stone", "Suzuki", "Swan", "Takeda", "Tanaka", "Thorpe",
+    "Torres", "Turner", "Ueda", "Vargas", "Vega", "Vogel", "Wagner", "Walsh", "Ward", "Weber", "Wells",
+    "West", "White", "Winter", "Wolf", "Wong", "Wright", "Yang", "Young", "Zhang", "Ziegler",
 ];
 
 /// Cities.
@@ -422,25 +419,22 @@ pub const EVENT_KINDS: &[&str] = &[
 
 /// Names of teams.
 pub const TEAMS: &[&str] = &[
-    "Badgers", "Bears", "Beavers", "Bisons", "Bulls", "Cobras", "Condors", "Cougars", "Coyotes",
-    "Cranes", "Dolphins", "Dragons", "Eagles", "Falcons", "Foxes", "Gazelles", "Geckos", "Giants",
-    "Hawks", "Herons", "Hornets", "Jaguars", "Kestrels", "Lions", "Lynxes", "Magpies", "Mustangs",
-    "Otters", "Owls", "Panthers", "Pelicans", "Penguins", "Pirates", "Pumas", "Rams", "Ravens",
-    "Rockets", "Sharks", "Sparrows", "Stags", "Storks", "Swallows", "Tigers", "Titans", "Vikings",
-    "Vipers", "Wasps", "Wizards", "Wolves", "Wombats",
+    "Badgers", "Bears", "Beavers", "Bisons", "Bulls", "Cobras", "Condors", "Cougars", "Coyotes", "Cranes",
+    "Dolphins", "Dragons", "Eagles", "Falcons", "Foxes", "Gazelles", "Geckos", "Giants", "Hawks", "Herons",
+    "Hornets", "Jaguars", "Kestrels", "Lions", "Lynxes", "Magpies", "Mustangs", "Otters", "Owls", "Panthers",
+    "Pelicans", "Penguins", "Pirates", "Pumas", "Rams", "Ravens", "Rockets", "Sharks", "Sparrows", "Stags",
+    "Storks", "Swallows", "Tigers", "Titans", "Vikings", "Vipers", "Wasps", "Wizards", "Wolves", "Wombats",
 ];
 
 /// Beginnings, middles and ends of invented names, so that the model has to copy and not to recite.
 pub const NAME_SYLLABLES: [&[&str]; 3] = [
     &[
-        "Bal", "Bre", "Cas", "Dor", "El", "Fen", "Gal", "Hol", "Ir", "Jor", "Kel", "Lor", "Mar",
-        "Nel", "Or", "Pel", "Quor", "Ros", "Sel", "Tam", "Ul", "Val", "Wil", "Yor", "Zan",
+        "Bal", "Bre", "Cas", "Dor", "El", "Fen", "Gal", "Hol", "Ir", "Jor", "Kel", "Lor", "Mar", "Nel", "Or",
+        "Pel", "Quor", "Ros", "Sel", "Tam", "Ul", "Val", "Wil", "Yor", "Zan",
     ],
+    &["a", "an", "ber", "di", "e", "en", "go", "i", "la", "li", "mo", "o", "ra", "ri", "ta", "vo"],
     &[
-        "a", "an", "ber", "di", "e", "en", "go", "i", "la", "li", "mo", "o", "ra", "ri", "ta", "vo",
-    ],
-    &[
-        "ba", "by", "dan", "der", "do", "fell", "gan", "ka", "lin", "mer", "na", "nor", "ra",
-        "ric", "sen", "son", "ston", "ta", "ton", "vic", "win", "worth",
+        "ba", "by", "dan", "der", "do", "fell", "gan", "ka", "lin", "mer", "na", "nor", "ra", "ric", "sen",
+        "son", "ston", "ta", "ton", "vic", "win", "worth",
     ],
 ];

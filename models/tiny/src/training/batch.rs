@@ -45,19 +45,13 @@ pub struct Batch {
 impl Batch {
     /// Encodes examples, in the order given.
     pub fn new(tokenizer: &Tokenizer, examples: &[Example]) -> Result<Self, Error> {
-        let encoded: Result<Vec<_>, _> = examples
-            .iter()
-            .map(|example| Encoded::new(tokenizer, example))
-            .collect();
+        let encoded: Result<Vec<_>, _> =
+            examples.iter().map(|example| Encoded::new(tokenizer, example)).collect();
         Ok(Self::pad(&encoded?))
     }
 
     fn pad(examples: &[Encoded]) -> Self {
-        let length = examples
-            .iter()
-            .map(|example| example.tokens.len() - 1)
-            .max()
-            .unwrap_or(0);
+        let length = examples.iter().map(|example| example.tokens.len() - 1).max().unwrap_or(0);
         let mut batch = Self {
             size: examples.len(),
             length,
@@ -72,11 +66,7 @@ impl Batch {
             batch.tokens += last as u64;
             for column in 0..length {
                 // The padding is never a target and, under a causal mask, never looked at.
-                let token = if column < last {
-                    example.tokens[column]
-                } else {
-                    example.tokens[last]
-                };
+                let token = if column < last { example.tokens[column] } else { example.tokens[last] };
                 batch.inputs.push(token as i32);
                 if column + 1 >= example.prompt && column < last {
                     batch.positions.push((row * length + column) as i32);
@@ -111,10 +101,7 @@ impl Encoded {
     fn new(tokenizer: &Tokenizer, example: &Example) -> Result<Self, Error> {
         let prompt = tokenizer.encode(chat_prompt(&example.prompt), false)?;
         let record = tokenizer.encode(format!("{}{END}", example.record), false)?;
-        Ok(Self {
-            prompt: prompt.len(),
-            tokens: [prompt.get_ids(), record.get_ids()].concat(),
-        })
+        Ok(Self { prompt: prompt.len(), tokens: [prompt.get_ids(), record.get_ids()].concat() })
     }
 }
 
@@ -132,13 +119,7 @@ pub struct Batches<'a> {
 impl<'a> Batches<'a> {
     /// Batches of `size` examples.
     pub fn new(tokenizer: &'a Tokenizer, seed: u64, size: usize) -> Self {
-        Self {
-            tokenizer,
-            generator: Generator::new(seed),
-            seed,
-            size,
-            chunk: None,
-        }
+        Self { tokenizer, generator: Generator::new(seed), seed, size, chunk: None }
     }
 
     /// The batch of step `step`.

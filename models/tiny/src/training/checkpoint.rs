@@ -33,9 +33,7 @@ pub struct Checkpoint {
 impl Checkpoint {
     /// The checkpoint of this folder, which need not exist yet.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self {
-            folder: folder.into(),
-        }
+        Self { folder: folder.into() }
     }
 
     /// The progress at the last checkpoint, if there is one.
@@ -84,9 +82,7 @@ impl Checkpoint {
     fn step(&self) -> Result<usize, Error> {
         let folder = self.folder.display();
         let progress = self.progress()?;
-        Ok(progress
-            .ok_or_else(|| format!("no checkpoint in {folder}"))?
-            .step)
+        Ok(progress.ok_or_else(|| format!("no checkpoint in {folder}"))?.step)
     }
 
     fn model(&self, step: usize) -> PathBuf {

@@ -1,7 +1,8 @@
-//! Training of the embedded model: tokenizer, batches, the loop with its checkpoints, export.
+//! Training of the embedded model: tokenizer, batches, the loop with its checkpoints, evaluation.
 
 mod batch;
 mod checkpoint;
+mod evaluation;
 mod prompt;
 mod schedule;
 mod tokenizer;
@@ -9,6 +10,7 @@ mod trainer;
 
 pub use batch::{Batch, Batches};
 pub use checkpoint::{Checkpoint, Progress};
+pub use evaluation::{Mode, Score, evaluate};
 pub use prompt::{END, PROMPT_END, PROMPT_START, chat_prompt};
 pub use schedule::Schedule;
 pub use tokenizer::{build_tokenizer, load_tokenizer};

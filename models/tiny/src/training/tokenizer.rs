@@ -80,9 +80,7 @@ pub fn build_tokenizer(
             "chat_template": CHAT_TEMPLATE,
         }),
     )?;
-    let end = tokenizer
-        .token_to_id(END)
-        .ok_or("the end token is missing from the tokenizer")?;
+    let end = tokenizer.token_to_id(END).ok_or("the end token is missing from the tokenizer")?;
     write_json(
         &folder.join("generation_config.json"),
         &json!({ "eos_token_id": end, "pad_token_id": end, "do_sample": false }),

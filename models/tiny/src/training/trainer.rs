@@ -58,14 +58,7 @@ pub fn train(options: &TrainOptions, tokenizer: &Tokenizer) -> Result<(Llama, Pr
     let held_out = held_out(options.seed, 256);
     let mut batches = Batches::new(tokenizer, options.seed, options.batch);
     let bar = progress_bar(options.schedule.steps, progress.step);
-    report(
-        &bar,
-        &format!(
-            "{} parameters, from step {}",
-            model.num_params(),
-            progress.step
-        ),
-    );
+    report(&bar, &format!("{} parameters, from step {}", model.num_params(), progress.step));
     let earlier = progress.seconds;
     let (start, first_tokens) = (Instant::now(), progress.tokens);
 
@@ -110,11 +103,7 @@ pub fn train(options: &TrainOptions, tokenizer: &Tokenizer) -> Result<(Llama, Pr
 
 /// The share of examples of which every record token, and the end, is the model's first choice given
 /// the tokens before: exactly those whose record greedy decoding gets right.
-pub fn teacher_forced(
-    model: &Llama,
-    tokenizer: &Tokenizer,
-    examples: &[Example],
-) -> Result<f64, Error> {
+pub fn teacher_forced(model: &Llama, tokenizer: &Tokenizer, examples: &[Example]) -> Result<f64, Error> {
     let device = Device::flex();
     let mut right = 0;
     for rows in examples.chunks(EVALUATION_ROWS) {
@@ -136,9 +125,7 @@ pub fn teacher_forced(
 /// The first `count` held-out examples.
 fn held_out(seed: u64, count: u64) -> Vec<Example> {
     let generator = Generator::new(seed);
-    (0..count)
-        .map(|index| generator.example(Split::HeldOut, index))
-        .collect()
+    (0..count).map(|index| generator.example(Split::HeldOut, index)).collect()
 }
 
 fn optimizer() -> ModuleOptimizer {
@@ -162,9 +149,7 @@ fn loss(model: &Llama, batch: &Batch, device: &Device) -> Tensor<1> {
 fn target_logits(model: &Llama, batch: &Batch, device: &Device) -> Tensor<2> {
     let logits = model.forward(batch.inputs(device));
     let [rows, length, vocabulary] = logits.dims();
-    logits
-        .reshape([rows * length, vocabulary])
-        .select(0, batch.positions(device))
+    logits.reshape([rows * length, vocabulary]).select(0, batch.positions(device))
 }
 
 /// A moving average that starts at the plain mean.
@@ -183,13 +168,10 @@ fn report(bar: &ProgressBar, line: &str) {
 }
 
 fn progress_bar(steps: usize, position: usize) -> ProgressBar {
-    let style = ProgressStyle::with_template(
-        "{elapsed_precise} {wide_bar} {pos}/{len} {msg}, {eta_precise} left",
-    )
-    .expect("the template is well formed");
-    let bar = ProgressBar::new(steps as u64)
-        .with_style(style)
-        .with_position(position as u64);
+    let style =
+        ProgressStyle::with_template("{elapsed_precise} {wide_bar} {pos}/{len} {msg}, {eta_precise} left")
+            .expect("the template is well formed");
+    let bar = ProgressBar::new(steps as u64).with_style(style).with_position(position as u64);
     bar.reset_eta();
     bar
 }
