@@ -46,16 +46,7 @@ mod tests {
         bytes.sort_unstable();
         bytes.dedup();
         assert_eq!(bytes.len(), 256);
-        let known = [
-            ('Ġ', b' '),
-            ('Ċ', b'\n'),
-            ('Ā', 0),
-            ('Ń', 0xAD),
-            ('ł', 0xA0),
-            ('ÿ', 0xFF),
-        ];
-        known
-            .iter()
-            .for_each(|&(char, expected)| assert_eq!(byte(char), Some(expected)));
+        let known = [('Ġ', b' '), ('Ċ', b'\n'), ('Ā', 0), ('Ń', 0xAD), ('ł', 0xA0), ('ÿ', 0xFF)];
+        known.iter().for_each(|&(char, expected)| assert_eq!(byte(char), Some(expected)));
     }
 }

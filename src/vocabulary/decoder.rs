@@ -61,9 +61,7 @@ impl Decoder {
     fn read(&mut self, decoder: &Value) -> Result<()> {
         let name = name(decoder, "decoder")?;
         match name {
-            "Sequence" => parts(decoder, "decoders")?
-                .iter()
-                .try_for_each(|part| self.read(part)),
+            "Sequence" => parts(decoder, "decoders")?.iter().try_for_each(|part| self.read(part)),
             "ByteLevel" if self.joined || self.has(&Step::ByteFallback) => {
                 refuse("`ByteLevel` after a decoder that joins pieces")
             }
@@ -72,9 +70,7 @@ impl Decoder {
                 self.joined = true;
                 Ok(())
             }
-            "ByteFallback" if self.joined => {
-                refuse("`ByteFallback` after a decoder that joins pieces")
-            }
+            "ByteFallback" if self.joined => refuse("`ByteFallback` after a decoder that joins pieces"),
             "ByteFallback" => {
                 self.steps.push(Step::ByteFallback);
                 Ok(())
@@ -95,13 +91,9 @@ impl Decoder {
                 self.replace(from, to.to_owned())
             }
             "Strip" if !self.joined => refuse("`Strip` of each piece"),
-            "Strip" if decoder["stop"].as_u64() != Some(0) => {
-                refuse("`Strip` of the end of the text")
-            }
+            "Strip" if decoder["stop"].as_u64() != Some(0) => refuse("`Strip` of the end of the text"),
             "Strip" => Ok(()),
-            "WordPiece" => {
-                refuse("`WordPiece`, where the bytes of a token depend on the one before it")
-            }
+            "WordPiece" => refuse("`WordPiece`, where the bytes of a token depend on the one before it"),
             other => refuse(&format!("`{other}`")),
         }
     }
@@ -155,11 +147,7 @@ impl Decoder {
     /// The bytes of an added token that is text. Those of a byte-level tokenizer are matched in, and
     /// stand for, plain text; in others they are pieces like all (Gemma adds `▁▁`, two spaces).
     pub(super) fn added(&self, content: &str) -> Vec<u8> {
-        if self.has(&Step::ByteLevel) {
-            content.as_bytes().to_vec()
-        } else {
-            self.piece(content)
-        }
+        if self.has(&Step::ByteLevel) { content.as_bytes().to_vec() } else { self.piece(content) }
     }
 }
 
@@ -171,34 +159,25 @@ fn fallback(piece: &str) -> Option<u8> {
 }
 
 fn refuse<T>(what: &str) -> Result<T> {
-    Err(Error::vocabulary(format!(
-        "the tokenizer's decoder is not supported: {what}"
-    )))
+    Err(Error::vocabulary(format!("the tokenizer's decoder is not supported: {what}")))
 }
 
 /// The `type` of a part of the tokenizer.
 fn name<'a>(part: &'a Value, place: &str) -> Result<&'a str> {
-    part["type"]
-        .as_str()
-        .ok_or_else(|| Error::vocabulary(format!("a `{place}` without a `type`")))
+    part["type"].as_str().ok_or_else(|| Error::vocabulary(format!("a `{place}` without a `type`")))
 }
 
 fn parts<'a>(sequence: &'a Value, key: &str) -> Result<&'a [Value]> {
     match &sequence[key] {
         Value::Array(parts) => Ok(parts),
-        _ => Err(Error::vocabulary(format!(
-            "a `Sequence` whose `{key}` is not a list"
-        ))),
+        _ => Err(Error::vocabulary(format!("a `Sequence` whose `{key}` is not a list"))),
     }
 }
 
 /// The part of `pre_tokenizer` of that type, in a `Sequence` or not.
 fn find<'a>(pre_tokenizer: &'a Value, name: &str) -> Option<&'a Value> {
     match pre_tokenizer["type"].as_str()? {
-        "Sequence" => pre_tokenizer["pretokenizers"]
-            .as_array()?
-            .iter()
-            .find_map(|part| find(part, name)),
+        "Sequence" => pre_tokenizer["pretokenizers"].as_array()?.iter().find_map(|part| find(part, name)),
         own => (own == name).then_some(pre_tokenizer),
     }
 }
@@ -214,13 +193,9 @@ fn metaspace(decoder: &Value) -> Result<String> {
 
 /// The pattern of a `Replace`, where it is a plain string.
 fn literal(pattern: &Value) -> Result<String> {
-    let plain = |pattern: &str| {
-        !pattern.is_empty() && !pattern.contains(|c: char| r"\.+*?()|[]{}^$".contains(c))
-    };
-    if let Some(string) = pattern["String"]
-        .as_str()
-        .filter(|string| !string.is_empty())
-    {
+    let plain =
+        |pattern: &str| !pattern.is_empty() && !pattern.contains(|c: char| r"\.+*?()|[]{}^$".contains(c));
+    if let Some(string) = pattern["String"].as_str().filter(|string| !string.is_empty()) {
         return Ok(string.to_owned());
     }
     match pattern["Regex"].as_str() {

@@ -21,11 +21,7 @@ use crate::error::{Error, Result};
 pub fn eos_from_config(json: &str) -> Result<Vec<TokenId>> {
     let config = object(json)?;
     let own = &config["eos_token_id"];
-    let ids = if own.is_null() {
-        &config["text_config"]["eos_token_id"]
-    } else {
-        own
-    };
+    let ids = if own.is_null() { &config["text_config"]["eos_token_id"] } else { own };
     match ids {
         Value::Null => Ok(Vec::new()),
         Value::Array(ids) => ids.iter().map(id).collect(),
@@ -37,11 +33,7 @@ pub fn eos_from_config(json: &str) -> Result<Vec<TokenId>> {
 pub(super) fn width(json: &str) -> Result<Option<usize>> {
     let config = object(json)?;
     let own = &config["vocab_size"];
-    let width = if own.is_null() {
-        &config["text_config"]["vocab_size"]
-    } else {
-        own
-    };
+    let width = if own.is_null() { &config["text_config"]["vocab_size"] } else { own };
     match width {
         Value::Null => Ok(None),
         width => match width.as_u64().map(usize::try_from) {
@@ -63,9 +55,7 @@ pub(super) fn token(json: &str) -> Result<Option<String>> {
         Value::String(token) => Ok(Some(token.clone())),
         other => match other["content"].as_str() {
             Some(token) => Ok(Some(token.to_owned())),
-            None => Err(Error::vocabulary(format!(
-                "`eos_token` is {other}, not a token"
-            ))),
+            None => Err(Error::vocabulary(format!("`eos_token` is {other}, not a token"))),
         },
     }
 }
@@ -74,17 +64,13 @@ fn object(json: &str) -> Result<Value> {
     match serde_json::from_str(json) {
         Ok(Value::Object(object)) => Ok(Value::Object(object)),
         Ok(_) => Err(Error::vocabulary("the configuration is not a JSON object")),
-        Err(error) => Err(Error::vocabulary(format!(
-            "the configuration is not JSON: {error}"
-        ))),
+        Err(error) => Err(Error::vocabulary(format!("the configuration is not JSON: {error}"))),
     }
 }
 
 fn id(value: &Value) -> Result<TokenId> {
     match value.as_u64().map(u32::try_from) {
         Some(Ok(id)) => Ok(TokenId(id)),
-        _ => Err(Error::vocabulary(format!(
-            "`eos_token_id` is {value}, not a token id or a list of them"
-        ))),
+        _ => Err(Error::vocabulary(format!("`eos_token_id` is {value}, not a token id or a list of them"))),
     }
 }

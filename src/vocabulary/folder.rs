@@ -23,16 +23,12 @@ impl Vocabulary {
         let mut vocabulary = Self::from_tokenizer_file(folder.join("tokenizer.json"))?;
         let config = folder.join("config.json");
         if let Some(width) = read(&config, eos::width)?.flatten() {
-            vocabulary = vocabulary
-                .with_len(width)
-                .map_err(|error| in_file(&config, &error))?;
+            vocabulary = vocabulary.with_len(width).map_err(|error| in_file(&config, &error))?;
         }
         for path in [folder.join("generation_config.json"), config] {
             let ids = read(&path, eos::eos_from_config)?.unwrap_or_default();
             if !ids.is_empty() {
-                return vocabulary
-                    .with_eos(ids)
-                    .map_err(|error| in_file(&path, &error));
+                return vocabulary.with_eos(ids).map_err(|error| in_file(&path, &error));
             }
         }
         let path = folder.join("tokenizer_config.json");
@@ -45,9 +41,7 @@ impl Vocabulary {
         match vocabulary.find(&token) {
             Some(id) => vocabulary.with_eos([id]),
             None => {
-                let error = Error::vocabulary(format!(
-                    "its `eos_token` {token:?} is not in tokenizer.json"
-                ));
+                let error = Error::vocabulary(format!("its `eos_token` {token:?} is not in tokenizer.json"));
                 Err(in_file(&path, &error))
             }
         }
@@ -57,18 +51,14 @@ impl Vocabulary {
     fn find(&self, token: &str) -> Option<TokenId> {
         let spells = |id: &TokenId| self.content(*id) == Some(token.as_bytes());
         let ids = || (0..self.len() as u32).map(TokenId).filter(spells);
-        ids()
-            .find(|&id| self.kind(id) == TokenKind::Special)
-            .or_else(|| ids().next())
+        ids().find(|&id| self.kind(id) == TokenKind::Special).or_else(|| ids().next())
     }
 }
 
 /// Reads a file; `None` where it does not exist.
 fn read<T>(path: &Path, reader: fn(&str) -> Result<T>) -> Result<Option<T>> {
     match std::fs::read_to_string(path) {
-        Ok(json) => reader(&json)
-            .map(Some)
-            .map_err(|error| in_file(path, &error)),
+        Ok(json) => reader(&json).map(Some).map_err(|error| in_file(path, &error)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(cannot_read(path, &error)),
     }

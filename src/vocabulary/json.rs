@@ -75,33 +75,23 @@ impl<'de> Visitor<'de> for PiecesVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pieces, A::Error> {
         let mut pieces = Vec::new();
         while let Some(piece) = map.next_key::<String>()? {
-            let id: Id = map
-                .next_value()
-                .map_err(|error| A::Error::custom(format!("token {piece:?}: {error}")))?;
+            let id: Id =
+                map.next_value().map_err(|error| A::Error::custom(format!("token {piece:?}: {error}")))?;
             pieces.push((piece, id.0));
         }
-        Ok(Pieces {
-            pieces,
-            is_list: false,
-        })
+        Ok(Pieces { pieces, is_list: false })
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Pieces, A::Error> {
         let mut pieces = Vec::new();
         while let Some((piece, _score)) = list.next_element::<(String, f64)>()? {
             if pieces.len() == Vocabulary::MAX_LEN {
-                return Err(A::Error::custom(format!(
-                    "more than {} tokens",
-                    Vocabulary::MAX_LEN
-                )));
+                return Err(A::Error::custom(format!("more than {} tokens", Vocabulary::MAX_LEN)));
             }
             let id = pieces.len() as u32;
             pieces.push((piece, id));
         }
-        Ok(Pieces {
-            pieces,
-            is_list: true,
-        })
+        Ok(Pieces { pieces, is_list: true })
     }
 }
 
@@ -127,10 +117,7 @@ impl Visitor<'_> for IdVisitor {
     fn visit_u64<E: serde::de::Error>(self, id: u64) -> Result<Id, E> {
         match u32::try_from(id) {
             Ok(small) if (small as usize) < Vocabulary::MAX_LEN => Ok(Id(small)),
-            _ => Err(E::custom(format!(
-                "id {id} is not below the limit of {}",
-                Vocabulary::MAX_LEN
-            ))),
+            _ => Err(E::custom(format!("id {id} is not below the limit of {}", Vocabulary::MAX_LEN))),
         }
     }
 

@@ -168,9 +168,7 @@ impl Vocabulary {
     ///
     /// # Errors
     /// [`Error::is_vocabulary`]: more than [`MAX_LEN`](Self::MAX_LEN) tokens, or 4 GiB of bytes.
-    pub fn from_tokens<B: AsRef<[u8]>>(
-        tokens: impl IntoIterator<Item = (TokenKind, B)>,
-    ) -> Result<Self> {
+    pub fn from_tokens<B: AsRef<[u8]>>(tokens: impl IntoIterator<Item = (TokenKind, B)>) -> Result<Self> {
         let mut vocabulary = Self::default();
         for (kind, content) in tokens {
             vocabulary.push(kind, content.as_ref())?;
@@ -180,11 +178,7 @@ impl Vocabulary {
 
     /// Appends a token.
     fn push(&mut self, kind: TokenKind, content: &[u8]) -> Result<()> {
-        let content = if kind == TokenKind::Unused {
-            &[]
-        } else {
-            content
-        };
+        let content = if kind == TokenKind::Unused { &[] } else { content };
         if self.kinds.len() == Self::MAX_LEN {
             return Err(too_wide(Self::MAX_LEN + 1));
         }
@@ -228,14 +222,11 @@ impl Vocabulary {
         let had_eos = !self.eos.is_empty();
         self.eos.retain(|id| id.index() < len);
         if had_eos && self.eos.is_empty() {
-            return Err(Error::vocabulary(format!(
-                "none of its end-of-sequence ids is below {len}"
-            )));
+            return Err(Error::vocabulary(format!("none of its end-of-sequence ids is below {len}")));
         }
         self.kinds.resize(len, TokenKind::Unused);
         self.ends.resize(len, self.contents.len() as u32);
-        self.contents
-            .truncate(self.ends.last().map_or(0, |&end| end as usize));
+        self.contents.truncate(self.ends.last().map_or(0, |&end| end as usize));
         self.forget();
         Ok(self)
     }
@@ -273,19 +264,14 @@ impl Vocabulary {
     /// What `id` is for; [`Unused`](TokenKind::Unused) for ids past the end. An end-of-sequence id keeps
     /// the kind that the tokenizer gives it.
     pub fn kind(&self, id: TokenId) -> TokenKind {
-        self.kinds
-            .get(id.index())
-            .copied()
-            .unwrap_or(TokenKind::Unused)
+        self.kinds.get(id.index()).copied().unwrap_or(TokenKind::Unused)
     }
 
     /// The bytes that `id` adds to the text, at least one; `None` where it is never text: special and
     /// unused ids, end-of-sequence ids, tokens of zero length.
     pub fn bytes(&self, id: TokenId) -> Option<&[u8]> {
-        let text = matches!(self.kind(id), TokenKind::Normal | TokenKind::Added)
-            && !self.eos.contains(&id);
-        text.then(|| self.stored(id.index()))
-            .filter(|bytes| !bytes.is_empty())
+        let text = matches!(self.kind(id), TokenKind::Normal | TokenKind::Added) && !self.eos.contains(&id);
+        text.then(|| self.stored(id.index())).filter(|bytes| !bytes.is_empty())
     }
 
     /// The bytes that a decoder writes for `id` where it does not skip special tokens: as
@@ -295,9 +281,7 @@ impl Vocabulary {
     }
 
     fn stored(&self, index: usize) -> &[u8] {
-        let start = index
-            .checked_sub(1)
-            .map_or(0, |before| self.ends[before] as usize);
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
         &self.contents[start..self.ends[index] as usize]
     }
 
@@ -311,9 +295,7 @@ impl Vocabulary {
     /// # Ok::<(), burn_dfa::Error>(())
     /// ```
     pub fn iter(&self) -> impl Iterator<Item = (TokenId, &[u8])> {
-        (0..self.len() as u32)
-            .map(TokenId)
-            .filter_map(|id| Some((id, self.bytes(id)?)))
+        (0..self.len() as u32).map(TokenId).filter_map(|id| Some((id, self.bytes(id)?)))
     }
 
     /// The tokens that are text in the order of their bytes, then of their ids. Sorted once.
@@ -327,12 +309,7 @@ impl Vocabulary {
 
     /// The bytes of the tokens that are text; all others, and ids past the end, are left out.
     pub fn decode(&self, tokens: &[TokenId]) -> Vec<u8> {
-        tokens
-            .iter()
-            .filter_map(|&id| self.bytes(id))
-            .flatten()
-            .copied()
-            .collect()
+        tokens.iter().filter_map(|&id| self.bytes(id)).flatten().copied().collect()
     }
 
     /// The digest of ids, contents, kinds and end-of-sequence ids. Computed once.
@@ -342,10 +319,7 @@ impl Vocabulary {
 }
 
 fn too_wide(len: usize) -> Error {
-    Error::vocabulary(format!(
-        "{len} ids are more than the limit of {}",
-        Vocabulary::MAX_LEN
-    ))
+    Error::vocabulary(format!("{len} ids are more than the limit of {}", Vocabulary::MAX_LEN))
 }
 
 /// `error`, said of the file at `path`.

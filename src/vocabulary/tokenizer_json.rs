@@ -47,11 +47,9 @@ impl Vocabulary {
     /// id given twice, negative, not below [`MAX_LEN`](Self::MAX_LEN), or far beyond the number of tokens
     /// (16 ids per token and 65,536 more are allowed).
     pub fn from_tokenizer_json(json: impl AsRef<[u8]>) -> Result<Self> {
-        let text = std::str::from_utf8(json.as_ref()).map_err(|error| {
-            Error::vocabulary(format!("not UTF-8 at byte {}", error.valid_up_to()))
-        })?;
-        let file: File =
-            serde_json::from_str(text).map_err(|error| Error::vocabulary(format!("{error}")))?;
+        let text = std::str::from_utf8(json.as_ref())
+            .map_err(|error| Error::vocabulary(format!("not UTF-8 at byte {}", error.valid_up_to())))?;
+        let file: File = serde_json::from_str(text).map_err(|error| Error::vocabulary(format!("{error}")))?;
         assemble(&file)
     }
 
@@ -69,11 +67,7 @@ impl Vocabulary {
 fn assemble(file: &File) -> Result<Vocabulary> {
     let model = &file.model;
     check_model(model)?;
-    let decoder = Decoder::new(
-        &file.decoder,
-        &file.pre_tokenizer,
-        model.byte_fallback == Some(true),
-    )?;
+    let decoder = Decoder::new(&file.decoder, &file.pre_tokenizer, model.byte_fallback == Some(true))?;
     let added = file.added_tokens.as_deref().unwrap_or_default();
     let slots = slots(model, added)?;
 
@@ -89,16 +83,12 @@ fn assemble(file: &File) -> Result<Vocabulary> {
         let special = |content: &str| specials.contains(content) || unknown == Some(id);
         match slot {
             Slot::Hole => vocabulary.push(TokenKind::Unused, &[])?,
-            Slot::Piece(piece) if special(piece) => {
-                vocabulary.push(TokenKind::Special, piece.as_bytes())?
-            }
+            Slot::Piece(piece) if special(piece) => vocabulary.push(TokenKind::Special, piece.as_bytes())?,
             Slot::Piece(piece) => vocabulary.push(TokenKind::Normal, &decoder.piece(piece))?,
             Slot::Added(token) if special(&token.content) => {
                 vocabulary.push(TokenKind::Special, token.content.as_bytes())?;
             }
-            Slot::Added(token) => {
-                vocabulary.push(TokenKind::Added, &decoder.added(&token.content))?
-            }
+            Slot::Added(token) => vocabulary.push(TokenKind::Added, &decoder.added(&token.content))?,
         }
     }
     Ok(vocabulary)
@@ -116,17 +106,12 @@ fn model_name(model: &Model) -> &str {
 }
 
 fn check_model(model: &Model) -> Result<()> {
-    let refuse = |reason: String| {
-        Err(Error::vocabulary(format!(
-            "the tokenizer's model is not supported: {reason}"
-        )))
-    };
+    let refuse =
+        |reason: String| Err(Error::vocabulary(format!("the tokenizer's model is not supported: {reason}")));
     let name = model_name(model);
     match name {
         "WordPiece" => {
-            return refuse(
-                "`WordPiece`, where the bytes of a token depend on the one before it".to_owned(),
-            );
+            return refuse("`WordPiece`, where the bytes of a token depend on the one before it".to_owned());
         }
         "BPE" | "WordLevel" if model.vocab.is_list => {
             return refuse(format!("`{name}` whose `vocab` is a list"));
@@ -138,10 +123,7 @@ fn check_model(model: &Model) -> Result<()> {
         other => return refuse(format!("`{other}`")),
     }
     let affixes = [
-        (
-            "continuing_subword_prefix",
-            &model.continuing_subword_prefix,
-        ),
+        ("continuing_subword_prefix", &model.continuing_subword_prefix),
         ("end_of_word_suffix", &model.end_of_word_suffix),
     ];
     for (key, affix) in affixes {
@@ -158,12 +140,7 @@ fn check_model(model: &Model) -> Result<()> {
 fn slots<'a>(model: &'a Model, added: &'a [Added]) -> Result<Vec<Slot<'a>>> {
     let pieces = &model.vocab.pieces;
     let added = || added.iter().filter(|token| !token.content.is_empty());
-    let Some(last) = pieces
-        .iter()
-        .map(|&(_, id)| id)
-        .chain(added().map(|token| token.id.0))
-        .max()
-    else {
+    let Some(last) = pieces.iter().map(|&(_, id)| id).chain(added().map(|token| token.id.0)).max() else {
         return Err(Error::vocabulary("it has no tokens"));
     };
     let count = pieces.len() + added().count();
@@ -178,17 +155,10 @@ fn slots<'a>(model: &'a Model, added: &'a [Added]) -> Result<Vec<Slot<'a>>> {
     let mut seen = HashMap::with_capacity(pieces.len());
     for (piece, id) in pieces {
         if let Slot::Piece(other) = slots[*id as usize] {
-            return Err(Error::vocabulary(format!(
-                "id {id} is both {other:?} and {piece:?}"
-            )));
+            return Err(Error::vocabulary(format!("id {id} is both {other:?} and {piece:?}")));
         }
-        if let Some(other) = seen
-            .insert(piece.as_str(), *id)
-            .filter(|_| !model.vocab.is_list)
-        {
-            return Err(Error::vocabulary(format!(
-                "token {piece:?} has both id {other} and id {id}"
-            )));
+        if let Some(other) = seen.insert(piece.as_str(), *id).filter(|_| !model.vocab.is_list) {
+            return Err(Error::vocabulary(format!("token {piece:?} has both id {other} and id {id}")));
         }
         slots[*id as usize] = Slot::Piece(piece);
     }

@@ -18,9 +18,7 @@ pub fn dir() -> Option<PathBuf> {
 
 /// The file or folder at `path` in the test data; `None`, and a line that says so, where it is missing.
 pub fn find(path: &str) -> Option<PathBuf> {
-    let found = dir()
-        .map(|folder| folder.join(path))
-        .filter(|path| path.exists());
+    let found = dir().map(|folder| folder.join(path)).filter(|path| path.exists());
     if found.is_none() {
         println!("skipped: no {path} in the test data (BURN_DFA_DATA names its folder)");
     }
@@ -30,10 +28,7 @@ pub fn find(path: &str) -> Option<PathBuf> {
 /// The text of the file at `path` in the test data; as [`find`].
 pub fn read(path: &str) -> Option<String> {
     let found = find(path)?;
-    Some(
-        std::fs::read_to_string(&found)
-            .unwrap_or_else(|error| panic!("{}: {error}", found.display())),
-    )
+    Some(std::fs::read_to_string(&found).unwrap_or_else(|error| panic!("{}: {error}", found.display())))
 }
 
 /// The names in the folder at `path`, sorted; none where it is missing.
@@ -41,9 +36,7 @@ pub fn list(path: &str) -> Vec<String> {
     let Some(folder) = find(path) else {
         return Vec::new();
     };
-    let names = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name());
+    let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
     let mut names: Vec<String> = names.filter_map(|name| name.into_string().ok()).collect();
     names.sort();
     names

@@ -21,11 +21,8 @@ fn byte_level() {
         Some("Ġ日".as_bytes()),
         Some("é <x>".as_bytes()),
     ];
-    let pre = |pre: &str| {
-        format!(r#"{{"added_tokens": {added}, "pre_tokenizer": {pre}, "model": {model}}}"#)
-    };
-    let split =
-        r#"{"type": "Split", "pattern": {"Regex": "x"}, "behavior": "Isolated", "invert": false}"#;
+    let pre = |pre: &str| format!(r#"{{"added_tokens": {added}, "pre_tokenizer": {pre}, "model": {model}}}"#);
+    let split = r#"{"type": "Split", "pattern": {"Regex": "x"}, "behavior": "Isolated", "invert": false}"#;
     let all = [
         tokenizer(r#"{"type": "ByteLevel"}"#, model, added),
         tokenizer(
@@ -43,10 +40,7 @@ fn byte_level() {
         assert_eq!(bytes, expected);
         let kind = |id| vocabulary.kind(TokenId(id));
         use TokenKind::{Added, Normal, Special, Unused};
-        assert_eq!(
-            [6, 7, 8, 9, 10, 11].map(kind),
-            [Special, Normal, Unused, Normal, Added, Unused]
-        );
+        assert_eq!([6, 7, 8, 9, 10, 11].map(kind), [Special, Normal, Unused, Normal, Added, Unused]);
         assert_eq!(vocabulary.decode(&ids(&[3, 4, 1, 6])), "é b".as_bytes());
     }
 }
@@ -67,22 +61,9 @@ fn sentencepiece_with_byte_fallback() {
         r#"{"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first"}"#,
     ] {
         let vocabulary = tokenizer(decoder, model, added).unwrap();
-        let bytes: Vec<_> = (0..11)
-            .map(|id| vocabulary.bytes(TokenId(id)).unwrap_or(b"-"))
-            .collect();
-        let expected: [&[u8]; 11] = [
-            b"-",
-            b"a",
-            &[0xE2],
-            b" Hello",
-            b"a",
-            b"  ",
-            "Ġ".as_bytes(),
-            b"<0x6>",
-            b"<0x+1>",
-            b"\n",
-            b"   ",
-        ];
+        let bytes: Vec<_> = (0..11).map(|id| vocabulary.bytes(TokenId(id)).unwrap_or(b"-")).collect();
+        let expected: [&[u8]; 11] =
+            [b"-", b"a", &[0xE2], b" Hello", b"a", b"  ", "Ġ".as_bytes(), b"<0x6>", b"<0x+1>", b"\n", b"   "];
         assert_eq!(bytes, expected, "{decoder}");
         assert_eq!(vocabulary.kind(TokenId(0)), TokenKind::Special);
     }
@@ -98,27 +79,18 @@ fn unigram() {
         r#"{{"added_tokens": {added}, "pre_tokenizer": {{"type": "Metaspace", "replacement": "▁"}}, "model": {model}}}"#
     );
     let decoder = r#"{"type": "Metaspace", "replacement": "▁", "add_prefix_space": true}"#;
-    for vocabulary in [
-        tokenizer(decoder, model, added),
-        Vocabulary::from_tokenizer_json(json),
-    ]
-    .map(Result::unwrap)
+    for vocabulary in
+        [tokenizer(decoder, model, added), Vocabulary::from_tokenizer_json(json)].map(Result::unwrap)
     {
         let expected = [None, None, None, Some(" "), Some("X"), Some(" the"), None];
-        assert_eq!(
-            texts(&vocabulary),
-            expected.map(|text| text.map(str::to_owned))
-        );
+        assert_eq!(texts(&vocabulary), expected.map(|text| text.map(str::to_owned)));
     }
 }
 
 #[test]
 fn files_without_a_model_type() {
     let bpe = r#"{"vocab": {"Ġa": 0}, "merges": ["Ġ a"]}"#;
-    assert_eq!(
-        texts(&tokenizer(r#"{"type": "ByteLevel"}"#, bpe, "null").unwrap()),
-        [Some(" a".to_owned())]
-    );
+    assert_eq!(texts(&tokenizer(r#"{"type": "ByteLevel"}"#, bpe, "null").unwrap()), [Some(" a".to_owned())]);
     let unigram = r#"{"vocab": [["▁a", 0.0]]}"#;
     assert_eq!(
         texts(&tokenizer(r#"{"type": "Metaspace"}"#, unigram, "[]").unwrap()),
@@ -127,12 +99,7 @@ fn files_without_a_model_type() {
     let pieces = r###"{"vocab": {"a": 0, "##b": 1}, "max_input_chars_per_word": 100}"###;
     assert!(tokenizer(r#"{"type": "Fuse"}"#, pieces, "[]").is_err());
     let words = r#"{"vocab": {"a": 0, "b": 1}}"#;
-    assert_eq!(
-        tokenizer(r#"{"type": "Fuse"}"#, words, "[]")
-            .unwrap()
-            .decode(&ids(&[1, 0])),
-        b"ba"
-    );
+    assert_eq!(tokenizer(r#"{"type": "Fuse"}"#, words, "[]").unwrap().decode(&ids(&[1, 0])), b"ba");
 }
 
 #[test]
@@ -142,13 +109,7 @@ fn added_tokens_go_first() {
         {"id": 2, "content": "", "special": true}, {"id": 5, "content": "s", "special": true}]"#;
     let vocabulary = tokenizer(r#"{"type": "ByteLevel"}"#, model, added).unwrap();
     let expected = [Some("a"), Some("Ġé"), Some("c"), None, None, None];
-    assert_eq!(
-        texts(&vocabulary),
-        expected.map(|text| text.map(str::to_owned))
-    );
+    assert_eq!(texts(&vocabulary), expected.map(|text| text.map(str::to_owned)));
     let kind = |id| vocabulary.kind(TokenId(id));
-    assert_eq!(
-        [3, 4, 5].map(kind),
-        [TokenKind::Special, TokenKind::Unused, TokenKind::Special]
-    );
+    assert_eq!([3, 4, 5].map(kind), [TokenKind::Special, TokenKind::Unused, TokenKind::Special]);
 }

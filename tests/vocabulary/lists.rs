@@ -12,11 +12,7 @@ fn characters_and_duplicates() {
 
 #[test]
 fn empty_tokens_and_ends_are_never_text() {
-    let tokens = [
-        (TokenKind::Normal, ""),
-        (TokenKind::Added, "x"),
-        (TokenKind::Normal, "y"),
-    ];
+    let tokens = [(TokenKind::Normal, ""), (TokenKind::Added, "x"), (TokenKind::Normal, "y")];
     let vocabulary = Vocabulary::from_tokens(tokens).unwrap();
     let text = |vocabulary: &Vocabulary| vocabulary.iter().map(|(id, _)| id.0).collect::<Vec<_>>();
     assert_eq!(text(&vocabulary), [1, 2]);
@@ -31,50 +27,22 @@ fn empty_tokens_and_ends_are_never_text() {
 fn widths() {
     let vocabulary = Vocabulary::from_chars("abc".chars()).unwrap();
     let refused = vocabulary.clone().with_eos(ids(&[3])).unwrap_err();
-    assert!(
-        refused.is_vocabulary() && refused.to_string().contains("pad_to"),
-        "{refused}"
-    );
+    assert!(refused.is_vocabulary() && refused.to_string().contains("pad_to"), "{refused}");
 
-    let wide = vocabulary
-        .clone()
-        .pad_to(5)
-        .unwrap()
-        .with_eos(ids(&[0, 4]))
-        .unwrap();
+    let wide = vocabulary.clone().pad_to(5).unwrap().with_eos(ids(&[0, 4])).unwrap();
     assert_eq!((wide.len(), wide.kind(TokenId(3))), (5, TokenKind::Unused));
-    assert_eq!(
-        (wide.bytes(TokenId(3)), wide.content(TokenId(4))),
-        (None, None)
-    );
+    assert_eq!((wide.bytes(TokenId(3)), wide.content(TokenId(4))), (None, None));
     assert_eq!(wide.clone().pad_to(2).unwrap(), wide);
 
     let narrow = wide.clone().with_len(2).unwrap();
     assert!(narrow.eos().iter().eq(&[TokenId(0)]));
-    assert_eq!(
-        narrow,
-        Vocabulary::from_chars("ab".chars())
-            .unwrap()
-            .with_eos(ids(&[0]))
-            .unwrap()
-    );
+    assert_eq!(narrow, Vocabulary::from_chars("ab".chars()).unwrap().with_eos(ids(&[0])).unwrap());
     assert_eq!(wide.with_eos([]).unwrap().with_len(3).unwrap(), vocabulary);
 
     let last = vocabulary.clone().with_eos(ids(&[2])).unwrap();
     assert!(last.with_len(2).unwrap_err().is_vocabulary());
-    assert!(
-        vocabulary
-            .clone()
-            .with_len(usize::MAX)
-            .unwrap_err()
-            .is_vocabulary()
-    );
-    assert!(
-        vocabulary
-            .pad_to(Vocabulary::MAX_LEN + 1)
-            .unwrap_err()
-            .is_vocabulary()
-    );
+    assert!(vocabulary.clone().with_len(usize::MAX).unwrap_err().is_vocabulary());
+    assert!(vocabulary.pad_to(Vocabulary::MAX_LEN + 1).unwrap_err().is_vocabulary());
 }
 
 #[test]
@@ -107,18 +75,11 @@ fn fingerprints_tell_all_apart() {
     for (at, one) in all.iter().enumerate() {
         for (other_at, other) in all.iter().enumerate() {
             assert_eq!(one == other, at == other_at, "{at} {other_at}");
-            assert_eq!(
-                one.fingerprint() == other.fingerprint(),
-                at == other_at,
-                "{at} {other_at}"
-            );
+            assert_eq!(one.fingerprint() == other.fingerprint(), at == other_at, "{at} {other_at}");
         }
     }
     let empty = Vocabulary::default().fingerprint().to_string();
-    assert_eq!(
-        (empty.len(), Vocabulary::default().fingerprint().to_string()),
-        (64, empty)
-    );
+    assert_eq!((empty.len(), Vocabulary::default().fingerprint().to_string()), (64, empty));
 }
 
 #[test]
@@ -127,8 +88,5 @@ fn a_changed_vocabulary_has_a_new_fingerprint() {
     let before = vocabulary.fingerprint();
     assert_eq!(vocabulary.clone().fingerprint(), before);
     assert_ne!(vocabulary.clone().pad_to(3).unwrap().fingerprint(), before);
-    assert_ne!(
-        vocabulary.with_eos(ids(&[0])).unwrap().fingerprint(),
-        before
-    );
+    assert_ne!(vocabulary.with_eos(ids(&[0])).unwrap().fingerprint(), before);
 }

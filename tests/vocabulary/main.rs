@@ -18,19 +18,14 @@ fn ids(ids: &[u32]) -> Vec<TokenId> {
 }
 
 fn texts(vocabulary: &Vocabulary) -> Vec<Option<String>> {
-    let text = |id| {
-        vocabulary
-            .bytes(TokenId(id))
-            .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
-    };
+    let text = |id| vocabulary.bytes(TokenId(id)).map(|bytes| String::from_utf8_lossy(bytes).into_owned());
     (0..vocabulary.len() as u32).map(text).collect()
 }
 
 /// The vocabulary of a tokenizer with this decoder, model and added tokens.
 fn tokenizer(decoder: &str, model: &str, added: &str) -> burn_dfa::Result<Vocabulary> {
-    let json = format!(
-        r#"{{"version": "1.0", "added_tokens": {added}, "decoder": {decoder}, "model": {model}}}"#
-    );
+    let json =
+        format!(r#"{{"version": "1.0", "added_tokens": {added}, "decoder": {decoder}, "model": {model}}}"#);
     Vocabulary::from_tokenizer_json(json)
 }
 

@@ -6,18 +6,11 @@ use crate::*;
 
 /// Kind and content of each id, from `tokenizers/token-bytes`.
 fn table(name: &str) -> Option<Vec<(TokenKind, Vec<u8>)>> {
-    let file = std::fs::File::open(data::find(&format!(
-        "tokenizers/token-bytes/{name}.tsv.gz"
-    ))?)
-    .unwrap();
+    let file = std::fs::File::open(data::find(&format!("tokenizers/token-bytes/{name}.tsv.gz"))?).unwrap();
     let mut text = String::new();
-    flate2::read::GzDecoder::new(file)
-        .read_to_string(&mut text)
-        .unwrap();
+    flate2::read::GzDecoder::new(file).read_to_string(&mut text).unwrap();
     let rows = text.lines().enumerate().map(|(at, line)| {
-        let [id, kind, hex] = line.split('\t').collect::<Vec<_>>()[..] else {
-            panic!("{line}")
-        };
+        let [id, kind, hex] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
         assert_eq!(id.parse(), Ok(at));
         let kind = match kind {
             "N" => TokenKind::Normal,
@@ -39,19 +32,12 @@ fn assert_same(name: &str, vocabulary: &Vocabulary, table: &[(TokenKind, Vec<u8>
         counts[*kind as usize] += 1;
         assert_eq!(vocabulary.kind(id), *kind, "{name}: {id}");
         let text = matches!(kind, TokenKind::Normal | TokenKind::Added) && !content.is_empty();
-        assert_eq!(
-            vocabulary.bytes(id),
-            text.then_some(&content[..]),
-            "{name}: {id}"
-        );
+        assert_eq!(vocabulary.bytes(id), text.then_some(&content[..]), "{name}: {id}");
         if *kind != TokenKind::Unused {
             assert_eq!(vocabulary.content(id), Some(&content[..]), "{name}: {id}");
         }
     }
-    println!(
-        "{name}: {} ids alike; normal, added, special, unused: {counts:?}",
-        table.len()
-    );
+    println!("{name}: {} ids alike; normal, added, special, unused: {counts:?}", table.len());
 }
 
 #[test]
@@ -59,12 +45,9 @@ fn every_id_of_every_tokenizer() {
     for file in data::list("tokenizers/token-bytes") {
         let name = file.trim_end_matches(".tsv.gz");
         let table = table(name).unwrap();
-        let built =
-            Vocabulary::from_tokens(table.iter().map(|(kind, content)| (*kind, content))).unwrap();
+        let built = Vocabulary::from_tokens(table.iter().map(|(kind, content)| (*kind, content))).unwrap();
         assert_same(name, &built, &table);
-        let path = data::dir()
-            .unwrap()
-            .join(format!("tokenizers/{name}/tokenizer.json"));
+        let path = data::dir().unwrap().join(format!("tokenizers/{name}/tokenizer.json"));
         if path.exists() {
             let read = Vocabulary::from_tokenizer_file(path).unwrap();
             assert_same(name, &read, &table);
@@ -81,10 +64,7 @@ fn raw_bytes_come_back() {
         return;
     };
     let text = |kind| matches!(kind, TokenKind::Normal | TokenKind::Added);
-    let tokens: Vec<_> = table
-        .into_iter()
-        .map(|(kind, content)| text(kind).then_some(content))
-        .collect();
+    let tokens: Vec<_> = table.into_iter().map(|(kind, content)| text(kind).then_some(content)).collect();
     let vocabulary = Vocabulary::from_bytes(tokens.clone()).unwrap();
     assert_eq!(vocabulary.len(), 32_064);
     for (id, token) in (0..).map(TokenId).zip(&tokens) {
@@ -98,20 +78,10 @@ fn folders_name_the_end() {
         let Some(folder) = data::find(&format!("tokenizers/{name}")) else {
             continue;
         };
-        assert!(
-            Vocabulary::from_folder(folder)
-                .unwrap()
-                .eos()
-                .iter()
-                .eq(&[TokenId(eos)]),
-            "{name}"
-        );
+        assert!(Vocabulary::from_folder(folder).unwrap().eos().iter().eq(&[TokenId(eos)]), "{name}");
     }
     if let Some(folder) = data::find("tokenizers/smollm2") {
         let error = Vocabulary::from_folder(folder).unwrap_err();
-        assert!(
-            error.is_vocabulary() && error.to_string().contains("with_eos"),
-            "{error}"
-        );
+        assert!(error.is_vocabulary() && error.to_string().contains("with_eos"), "{error}");
     }
 }

@@ -1,0 +1,163 @@
+//! Regexes with verdicts that others gave, through the token tables of real tokenizers.
+//!
+//! Every string of RE2's and of Rust's regex corpora is cut into tokens in up to three ways: by the
+//! tokenizer itself where its tokens spell the string, by the longest token at each place, and byte by byte.
+//! Each way has to end in the verdict of the corpus on the whole string.
+
+#[path = "common/data.rs"]
+mod data;
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Instant;
+
+use burn_dfa::{Constraint, Limits, StateId, TokenId, TokenTable, Vocabulary};
+use tokenizers::Tokenizer;
+
+const CORPORA: [&str; 2] = ["regex/re2_search_fullmatch.json", "regex/rust_regex_fullmatch.json"];
+
+/// A regex with strings and whether each matches as a whole.
+struct Case {
+    pattern: String,
+    verdicts: Vec<(String, bool)>,
+}
+
+fn cases(corpus: &str) -> Option<Vec<Case>> {
+    let rows: Vec<serde_json::Value> = serde_json::from_str(&data::read(corpus)?).unwrap();
+    let case = |row: &serde_json::Value| {
+        // The flags that change the language; the others are about searching.
+        let flag = |name: &str| row["flags"][name].as_bool();
+        let mut pattern = row["regex"].as_str().unwrap().to_owned();
+        if flag("unicode") == Some(false) {
+            pattern.insert_str(0, "(?-u)");
+        }
+        if flag("case-insensitive") == Some(true) {
+            pattern.insert_str(0, "(?i)");
+        }
+        let verdicts = [("accepts", true), ("rejects", false)].into_iter().flat_map(|(key, verdict)| {
+            let texts = row[key].as_array().unwrap().iter();
+            texts.map(move |text| (text.as_str().unwrap().to_owned(), verdict))
+        });
+        Case { pattern, verdicts: verdicts.collect() }
+    };
+    Some(rows.iter().map(case).collect())
+}
+
+/// A tokenizer and the ways to cut a string into its tokens.
+struct Cutter {
+    vocabulary: Vocabulary,
+    tokenizer: Tokenizer,
+    by_bytes: HashMap<Vec<u8>, TokenId>,
+    longest: usize,
+}
+
+impl Cutter {
+    fn new(name: &str, eos: u32) -> Option<Self> {
+        let json = data::read(&format!("tokenizers/{name}/tokenizer.json"))?;
+        let vocabulary = Vocabulary::from_tokenizer_json(&json).unwrap().with_eos([TokenId(eos)]).unwrap();
+        let by_bytes: HashMap<_, _> = vocabulary.iter().map(|(id, bytes)| (bytes.to_vec(), id)).collect();
+        let longest = by_bytes.keys().map(Vec::len).max()?;
+        Some(Self { vocabulary, tokenizer: json.parse().unwrap(), by_bytes, longest })
+    }
+
+    /// By the tokenizer, where that spells `text` and nothing else.
+    fn encoded(&self, text: &str) -> Option<Vec<TokenId>> {
+        let encoding = self.tokenizer.encode(text, false).unwrap();
+        let tokens: Vec<_> = encoding.get_ids().iter().copied().map(TokenId).collect();
+        let is_text = tokens.iter().all(|&token| self.vocabulary.bytes(token).is_some());
+        (is_text && self.vocabulary.decode(&tokens) == text.as_bytes()).then_some(tokens)
+    }
+
+    /// By the longest token of at most `longest` bytes at each place, where there is one.
+    fn cut(&self, text: &str, longest: usize) -> Option<Vec<TokenId>> {
+        let mut rest = text.as_bytes();
+        let mut tokens = Vec::new();
+        while !rest.is_empty() {
+            let lengths = (1..=longest.min(rest.len())).rev();
+            let (length, &token) =
+                lengths.filter_map(|n| Some((n, self.by_bytes.get(&rest[..n])?))).next()?;
+            tokens.push(token);
+            rest = &rest[length..];
+        }
+        Some(tokens)
+    }
+
+    fn ways(&self, text: &str) -> [Option<Vec<TokenId>>; 3] {
+        [self.encoded(text), self.cut(text, self.longest), self.cut(text, 1)]
+    }
+}
+
+/// Whether `tokens` and then the end are legal.
+fn accepts(table: &TokenTable, tokens: &[TokenId], eos: TokenId) -> bool {
+    let mut state = table.start();
+    for &token in tokens {
+        state = table.next(state, token);
+    }
+    let ends = table.next(state, eos) == StateId::DONE;
+    assert_eq!(ends, table.is_accepting(state), "the end is legal exactly in accepting states");
+    ends
+}
+
+/// Holds every verdict of the corpora against the token tables of one tokenizer.
+fn check(name: &str, eos: u32) {
+    let Some(cutter) = Cutter::new(name, eos) else { return };
+    for corpus in CORPORA {
+        let Some(cases) = cases(corpus) else { continue };
+        let clock = Instant::now();
+        let mut tables: HashMap<String, Result<Option<TokenTable>, String>> = HashMap::new();
+        let mut refused: BTreeMap<String, usize> = BTreeMap::new();
+        let (mut walks, mut wrong) = ([0; 3], Vec::new());
+        for Case { pattern, verdicts } in &cases {
+            let table = tables.entry(pattern.clone()).or_insert_with(|| {
+                let constraint = Constraint::regex(pattern).map_err(|error| error.to_string())?;
+                match TokenTable::compile(&constraint, &cutter.vocabulary, &Limits::default()) {
+                    Ok(table) => Ok(Some(table)),
+                    Err(error) if error.is_unsatisfiable() => Ok(None),
+                    Err(error) => Err(error.to_string()),
+                }
+            });
+            let table = match table {
+                Ok(table) => table,
+                Err(reason) => {
+                    *refused.entry(format!("{pattern:?}: {reason}")).or_default() += 1;
+                    continue;
+                }
+            };
+            for (text, verdict) in verdicts {
+                for (way, tokens) in cutter.ways(text).iter().enumerate() {
+                    let Some(tokens) = tokens else { continue };
+                    walks[way] += 1;
+                    let accepted = table.as_ref().is_some_and(|table| accepts(table, tokens, TokenId(eos)));
+                    if accepted != *verdict {
+                        wrong.push(format!("{pattern:?} on {text:?} as {tokens:?}: should be {verdict}"));
+                    }
+                }
+            }
+        }
+        let texts: usize = cases.iter().map(|case| case.verdicts.len()).sum();
+        println!(
+            "{name}, {corpus}: {} regexes, {texts} strings, {:.1?}; encoded, longest, bytes: {walks:?}; {} wrong; {} refused",
+            tables.len(),
+            clock.elapsed(),
+            wrong.len(),
+            refused.len(),
+        );
+        refused.iter().for_each(|(reason, count)| println!("  refused, {count} rows: {reason}"));
+        assert!(wrong.is_empty(), "{name}, {corpus}:\n{}", wrong.join("\n"));
+        assert!(walks.iter().all(|&walks| walks > 0), "{name}, {corpus}: {walks:?}");
+    }
+}
+
+#[test]
+fn smollm2_byte_level() {
+    check("smollm2", 2);
+}
+
+#[test]
+fn gpt2_byte_level() {
+    check("gpt2", 50_256);
+}
+
+#[test]
+fn mistral_sentencepiece() {
+    check("mistral_v1", 2);
+}
