@@ -184,3 +184,70 @@ fn one_char(ranges: &[(char, char)], meter: &Meter) -> Result<ByteDfa> {
     let start = nfa.union(starts)?;
     nfa.determinize(start)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::Limits;
+
+    fn word(word: &str) -> Expr {
+        Expr::Literals(vec![word.into()])
+    }
+
+    fn members(expr: &Expr, candidates: &str) -> String {
+        let limits = Limits::default();
+        let dfa = expr.determinize(&Meter::start(&limits)).unwrap();
+        let of = candidates.split(' ').filter(|text| dfa.matches(text.as_bytes()));
+        of.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn separators_stand_between_the_items_that_are_present() {
+        let item = |name: &str, required| Item { expr: word(name), required };
+        let expr = Expr::Separated {
+            separator: b",".to_vec(),
+            items: vec![item("a", false), item("b", true), item("c", false), item("d", false)],
+        };
+        let good = "b a,b b,c b,d a,b,c a,b,d b,c,d a,b,c,d";
+        let bad = "a c a,c ab ,b b, b,,d b,a b,d,c a,b,c,d,";
+        assert_eq!(members(&expr, &format!("{good} {bad}")), good);
+        let optional =
+            Expr::Separated { separator: b", ".to_vec(), items: vec![item("a", false), item("b", false)] };
+        assert_eq!(
+            members(&Expr::Concat(vec![word("("), optional, word(")")]), "() (a) (b) (,)"),
+            "() (a) (b)"
+        );
+        let none = Expr::Separated { separator: b",".to_vec(), items: vec![] };
+        assert_eq!(members(&none, " x"), "");
+    }
+
+    #[test]
+    fn repetitions_count() {
+        let repeat = |min, max| Expr::Repeat { expr: Arc::new(word("ab")), min, max };
+        assert_eq!(members(&repeat(1, Some(2)), "a ab abab ababab"), "ab abab");
+        assert_eq!(members(&repeat(2, None), "ab abab ababab"), "abab ababab");
+        let limits = Limits::default();
+        let meter = Meter::start(&limits);
+        assert!(repeat(2, Some(1)).determinize(&meter).unwrap().is_empty());
+        assert!(repeat(usize::MAX, None).determinize(&meter).unwrap_err().is_limit());
+        assert!(repeat(0, Some(usize::MAX)).determinize(&meter).unwrap_err().is_limit());
+        let empty = Expr::Repeat { expr: Arc::new(Expr::Concat(vec![])), min: usize::MAX, max: None };
+        assert!(empty.determinize(&meter).unwrap_err().is_limit());
+    }
+
+    #[test]
+    fn pieces_are_laid_down_whole() {
+        let limits = Limits::default();
+        let meter = Meter::start(&limits);
+        let words = Expr::Literals(["", "a", "ab", "b", "xyab"].map(Into::into).to_vec());
+        let dfa = words.determinize(&meter).unwrap();
+        let piece = Expr::Dfa(Arc::new(dfa));
+        let twice = |expr: &Expr| Expr::Concat(vec![expr.clone(), expr.clone()]).determinize(&meter).unwrap();
+        assert_eq!(twice(&piece), twice(&words));
+        let nothing = Expr::Alternate(vec![]);
+        assert!(nothing.determinize(&meter).unwrap().is_empty());
+        assert!(Expr::Concat(vec![piece, Expr::Literals(vec![])]).determinize(&meter).unwrap().is_empty());
+        let chars = Expr::Chars(vec![('x', 'z'), ('a', 'é'), ('\u{D7FF}', '\u{E000}')]);
+        assert_eq!(members(&chars, "w z é ê \u{E000} \u{E001}"), "w z é \u{E000}");
+    }
+}

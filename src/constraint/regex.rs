@@ -7,7 +7,8 @@
 
 use regex_automata::nfa::thompson::{self, WhichCaptures};
 use regex_automata::util::primitives::StateID;
-use regex_syntax::hir::{Dot, Hir};
+use regex_syntax::ast::{self, AssertionKind, Ast};
+use regex_syntax::hir::{Dot, Hir, HirKind, Repetition};
 
 use crate::automaton::{ByteDfa, Nfa};
 use crate::error::{Error, Limit, Result};
@@ -37,7 +38,7 @@ impl Regex {
         let properties = hir.properties();
         if !properties.is_utf8() && properties.look_set().contains_word_unicode() {
             return Err(Error::pattern(
-                unicode_boundary(pattern),
+                first_boundary(pattern),
                 r"a Unicode word boundary in a pattern that matches bytes that are not UTF-8: write (?-u:\b), or leave Unicode on",
             ));
         }
@@ -83,7 +84,7 @@ fn lay(hir: &Hir, nfa: &mut Nfa, meter: &Meter) -> Result<u32> {
         .nfa_size_limit(Some(bytes.min(NFA_BYTES)));
     let source = thompson::Compiler::new()
         .configure(config)
-        .build_from_hir(hir)
+        .build_from_hir(&simplify(hir))
         // There is no capture, no pattern too many, no reverse search: what is left is size.
         .map_err(|_| Error::limit(Limit::Bytes(bytes)))?;
     let base = nfa.next_state()?;
@@ -109,6 +110,41 @@ fn lay(hir: &Hir, nfa: &mut Nfa, meter: &Meter) -> Result<u32> {
     Ok(at(source.start_anchored()))
 }
 
+/// The same language without groups, and with repetitions of repetitions made one where they can be.
+///
+/// `(x?){1000}` has a thousand ways to be empty, and the automaton would go through them all after each
+/// character; `x{0,1000}` has one.
+fn simplify(hir: &Hir) -> Hir {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) | HirKind::Look(_) => hir.clone(),
+        HirKind::Capture(capture) => simplify(&capture.sub),
+        HirKind::Concat(subs) => Hir::concat(subs.iter().map(simplify).collect()),
+        HirKind::Alternation(subs) => Hir::alternation(subs.iter().map(simplify).collect()),
+        HirKind::Repetition(outer) => {
+            let sub = simplify(&outer.sub);
+            if let HirKind::Repetition(inner) = sub.kind()
+                && let Some((min, max)) = once(inner, outer)
+            {
+                return Hir::repetition(Repetition { min, max, ..inner.clone() });
+            }
+            Hir::repetition(outer.with(sub))
+        }
+    }
+}
+
+/// The counts of `inner` repeated by `outer` where they have no gaps and are in range.
+fn once(inner: &Repetition, outer: &Repetition) -> Option<(u32, Option<u32>)> {
+    // Of k times between a and b the counts are ka to kb; with a ≤ 1 ≤ b there is no gap after kb.
+    if inner.min > 1 || inner.max == Some(0) || outer.max == Some(0) {
+        return None;
+    }
+    let max = match (inner.max, outer.max) {
+        (Some(inner), Some(outer)) => Some(inner.checked_mul(outer)?),
+        _ => None,
+    };
+    Some((inner.min * outer.min, max))
+}
+
 fn pattern_error(error: &regex_syntax::Error) -> Error {
     match error {
         regex_syntax::Error::Parse(error) => {
@@ -121,8 +157,29 @@ fn pattern_error(error: &regex_syntax::Error) -> Error {
     }
 }
 
-/// Where the first Unicode word boundary of a pattern is written.
-fn unicode_boundary(pattern: &str) -> usize {
-    // The shortest prefix that cannot do without one would need a parser; the first mention will do.
-    ["\\b", "\\B", "\\<", "\\>"].iter().filter_map(|look| pattern.find(look)).min().unwrap_or(0)
+/// Where the first word boundary of a pattern is written.
+fn first_boundary(pattern: &str) -> usize {
+    struct First;
+    impl ast::Visitor for First {
+        type Output = ();
+        type Err = usize;
+
+        fn finish(self) -> std::result::Result<(), usize> {
+            Ok(())
+        }
+
+        fn visit_pre(&mut self, ast: &Ast) -> std::result::Result<(), usize> {
+            match ast {
+                Ast::Assertion(assertion) if is_boundary(&assertion.kind) => Err(assertion.span.start.offset),
+                _ => Ok(()),
+            }
+        }
+    }
+    let Ok(ast) = ast::parse::Parser::new().parse(pattern) else { return 0 };
+    ast::visit(&ast, First).err().unwrap_or(0)
+}
+
+fn is_boundary(kind: &AssertionKind) -> bool {
+    use AssertionKind::{EndLine, EndText, StartLine, StartText};
+    !matches!(kind, StartLine | EndLine | StartText | EndText)
 }
