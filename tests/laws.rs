@@ -47,7 +47,7 @@ struct Tape {
 /// Random logits with NaN, infinities and ties; tokens that follow the tables, as a sampler's would.
 fn tape(seed: u64, tables: &[TokenTable], rows: &[usize], wild: bool) -> Tape {
     let mut rng = StdRng::seed_from_u64(seed);
-    let mut logit = |rng: &mut StdRng| match rng.random_range(0..12) {
+    let logit = |rng: &mut StdRng| match rng.random_range(0..12) {
         0 if wild => f32::NAN,
         1 if wild => f32::INFINITY,
         2 if wild => f32::NEG_INFINITY,

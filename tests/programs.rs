@@ -1,0 +1,158 @@
+//! The examples and the command line tool, run as a user runs them.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// An example, which `cargo test` builds beside the tests.
+fn example(name: &str) -> Command {
+    let tests = std::env::current_exe().unwrap();
+    let profile = tests.parent().and_then(Path::parent).unwrap();
+    let mut command = Command::new(profile.join("examples").join(name));
+    command.current_dir(env!("CARGO_MANIFEST_DIR"));
+    command
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn succeeds(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// Fails with status 2 and a message that holds all of `parts`.
+fn fails(command: &mut Command, parts: &[&str]) {
+    let Output { status, stderr, .. } = command.output().unwrap();
+    let stderr = text(&stderr);
+    assert_eq!(status.code(), Some(2), "{command:?}: {stderr}");
+    for part in parts {
+        assert!(stderr.contains(part), "{command:?}: {part:?} is missing in: {stderr}");
+    }
+}
+
+fn smollm2(args: &[&str]) -> Command {
+    let mut command = example("smollm2");
+    command.args(args);
+    command
+}
+
+/// A file that lives as long as the test process.
+fn file(name: &str, content: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("burn-dfa-programs-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join(name);
+    std::fs::write(&path, content).unwrap();
+    path
+}
+
+/// The lines of `--json`, checked for the promised fields.
+fn rows(args: &[&str]) -> Vec<Value> {
+    let stdout = succeeds(smollm2(args).arg("--json"));
+    let rows: Vec<Value> = stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for row in &rows {
+        assert!(row["text"].is_string() && row["complete"].is_boolean(), "{row}");
+        assert!(row["seconds"].as_f64().unwrap() > 0.0, "{row}");
+        let ids = row["token_ids"].as_array().unwrap();
+        assert!(!ids.is_empty() && ids.iter().all(Value::is_u64), "{row}");
+    }
+    rows
+}
+
+const PROMPT: &str = "Meet Tomasz Quill, a 51 year old glazier from Turku.";
+
+#[test]
+fn a_schema_holds_for_every_row_and_a_seed_repeats() {
+    for name in ["person", "order", "event", "team", "any"] {
+        let schema = format!("models/tiny/schemas/{name}.json");
+        let parsed = serde_json::from_str(burn_dfa_tiny::schema(name).unwrap().json).unwrap();
+        let validator = jsonschema::validator_for(&parsed).unwrap();
+        let args = ["--seed", "3", "--batch", "3", "--schema", &schema, "--prompt", PROMPT];
+        let first = rows(&args);
+        assert_eq!(first.len(), 3);
+        for row in &first {
+            let value: Value = serde_json::from_str(row["text"].as_str().unwrap()).unwrap();
+            assert!(validator.is_valid(&value), "{name}: {row}");
+            assert_eq!(row["complete"], true);
+            assert!(row["constraint"].as_str().unwrap().contains(name));
+        }
+        let again = rows(&args);
+        for (one, other) in first.iter().zip(&again) {
+            assert_eq!(one["token_ids"], other["token_ids"]);
+        }
+        // Row 1 of a batch from seed 3 is row 0 of a batch from seed 4.
+        let alone = rows(&["--seed", "4", "--schema", &schema, "--prompt", PROMPT]);
+        assert_eq!(alone[0]["token_ids"], first[1]["token_ids"]);
+    }
+}
+
+#[test]
+fn every_kind_of_constraint_can_be_asked_for() {
+    let regex = rows(&["--regex", "[a-z]{3}-[0-9]{2}", "--prompt", PROMPT]);
+    assert_eq!(regex[0]["text"].as_str().unwrap().len(), 6);
+    let choice = rows(&["--choice", "yes", "no", "--prompt", PROMPT]);
+    assert!(["yes", "no"].contains(&choice[0]["text"].as_str().unwrap()));
+    let spec = file("choice.json", r#"{"structured_outputs": {"choice": ["left", "right"]}}"#);
+    let spec = rows(&["--spec", spec.to_str().unwrap(), "--prompt", PROMPT]);
+    assert!(["left", "right"].contains(&spec[0]["text"].as_str().unwrap()));
+    let free = rows(&["--unconstrained", "--prompt", PROMPT, "--max-tokens", "5"]);
+    assert!(free[0]["constraint"].is_null());
+    assert!(free[0]["token_ids"].as_array().unwrap().len() <= 5);
+}
+
+#[test]
+fn the_demonstration_and_the_small_examples_run() {
+    let demo = succeeds(&mut example("smollm2"));
+    assert!(demo.contains("constrained   6 of 6 fit their schema"), "{demo}");
+    let minimal = succeeds(&mut example("minimal"));
+    assert_eq!(minimal.lines().count(), 2, "{minimal}");
+    let format = succeeds(&mut example("nanogpt_format"));
+    let lines: Vec<_> = format.lines().filter(|line| line.contains("seed")).collect();
+    assert_eq!(lines.len(), 10, "{format}");
+    let pattern = regex_automata::meta::Regex::new(r#"^  seed \d: "[A-Z]+: [a-z]+\\n"$"#).unwrap();
+    assert!(lines.iter().all(|line| pattern.is_match(line)), "{format}");
+}
+
+#[test]
+fn mistakes_are_named() {
+    let bad = file("bad.json", "{\"type\": \"strin");
+    let unknown = file("unknown.json", r#"{"type": "object", "properties": {"a": {"type": "integer", "minimum": 3}}}"#);
+    let (bad, unknown) = (bad.to_str().unwrap(), unknown.to_str().unwrap());
+    fails(&mut smollm2(&["--json"]), &["--prompt"]);
+    fails(&mut smollm2(&["--prompt", "x", "--schema", "nowhere.json"]), &["nowhere.json"]);
+    fails(&mut smollm2(&["--prompt", "x", "--schema", bad]), &["bad.json", "not JSON"]);
+    fails(&mut smollm2(&["--prompt", "x", "--schema", unknown]), &["/properties/a/minimum"]);
+    fails(&mut smollm2(&["--prompt", "x", "--regex", "a(b"]), &["at byte 1"]);
+    fails(&mut smollm2(&["--prompt", "x", "--regex", "a{40}", "--max-tokens", "3"]), &["max_tokens is 3", "raise it"]);
+    fails(&mut smollm2(&["--prompt", "x", "--max-tokens", "0"]), &["max_tokens of 0"]);
+    fails(&mut smollm2(&["--prompt", "x", "--batch", "0"]), &["at least one request"]);
+    fails(&mut smollm2(&["--prompt", "x", "--temperature", "0"]), &["temperature 0"]);
+    fails(&mut smollm2(&["--prompt", "x", "--model", "no-such-folder"]), &["no-such-folder"]);
+    fails(&mut smollm2(&["--prompt", "x", "--regex", "a", "--choice", "b"]), &["cannot be used with"]);
+    if !cfg!(feature = "cuda") {
+        fails(&mut smollm2(&["--prompt", "x", "--device", "cuda"]), &["--features cuda"]);
+    }
+}
+
+#[test]
+fn the_command_line_tool_compiles_and_checks() {
+    let Some(program) = option_env!("CARGO_BIN_EXE_burn-dfa") else {
+        return println!("skipped: the tool needs the feature cli");
+    };
+    let tool = |args: &[&str]| {
+        let mut command = Command::new(program);
+        command.current_dir(env!("CARGO_MANIFEST_DIR")).args(args);
+        command
+    };
+    let compiled = succeeds(&mut tool(&["compile", "--regex", "[0-9]{4}", "--tokenizer", "models/tiny"]));
+    assert!(compiled.contains("least tokens   5"), "{compiled}");
+    let matched = tool(&["check", "--regex", "a+", "aaa"]).output().unwrap();
+    assert_eq!(matched.status.code(), Some(0));
+    let unmatched = tool(&["check", "--regex", "a+", "aaa", "b"]).output().unwrap();
+    assert_eq!(unmatched.status.code(), Some(1));
+    assert_eq!(text(&unmatched.stdout), "match    aaa\nno match b\n");
+    fails(&mut tool(&["check", "--regex", "[", "x"]), &["at byte 0"]);
+}
