@@ -1,14 +1,14 @@
 //! The automata of regexes, choices and patterns against `regex-automata`, RE2's verdicts and their own laws.
 
 #[path = "common/data.rs"]
-#[allow(dead_code)]
 mod data;
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use burn_dfa::automaton::{ByteDfa, StateId};
-use burn_dfa::{Constraint, Error, Limit, Limits};
+use burn_dfa::constraint::{CharClass, CharPattern, Transitions};
+use burn_dfa::{Constraint, Error, Limit, Limits, TokenId};
 use proptest::prelude::*;
 use regex_automata::dfa::{Automaton, dense};
 use regex_automata::nfa::thompson;
@@ -390,15 +390,24 @@ struct Case {
     rejects: Vec<String>,
 }
 
+/// Verdicts of another engine, whose classes and cases are those of ASCII.
+const OF_REGEX_LITE: [&str; 6] = [
+    "rust-regex regex-lite/perl-class-decimal",
+    "rust-regex regex-lite/perl-class-space",
+    "rust-regex regex-lite/perl-class-word",
+    "rust-regex regex-lite/case-insensitive-is-ascii-only",
+    "rust-regex regex-lite/dot-always-matches-codepoint",
+    "rust-regex regex-lite/negated-class-always-matches-codepoint",
+];
+
 fn cases(file: &str) -> Option<Vec<Case>> {
     let strings = |value: &serde_json::Value| -> Vec<String> {
         value.as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
     };
     let rows: Vec<serde_json::Value> = serde_json::from_str(&data::read(file)?).unwrap();
-    // Verdicts of `regex-lite`, another engine with another syntax: classes by ASCII alone.
-    let rows = rows.iter().filter(|row| {
-        !row["source"].as_str().is_some_and(|source| source.starts_with("rust-regex regex-lite/"))
-    });
+    let rows = rows
+        .iter()
+        .filter(|row| !row["source"].as_str().is_some_and(|source| OF_REGEX_LITE.contains(&source)));
     let case = |row: &serde_json::Value| {
         // The flags that change a language; the others are about searching.
         let flag = |name: &str| row["flags"].get(name).and_then(serde_json::Value::as_bool);
@@ -459,4 +468,53 @@ fn re2_agrees() {
 fn rust_regex_agrees() {
     let refused = check_corpus("regex/rust_regex_fullmatch.json").unwrap_or_default();
     assert!(refused.is_empty());
+}
+
+#[test]
+fn character_patterns_are_regexes_of_a_small_kind() {
+    let lower = |text: &str| {
+        let pattern = CharPattern::parse(text).unwrap();
+        Constraint::pattern(pattern).to_byte_dfa(&Limits::default()).unwrap().unwrap()
+    };
+    for (text, regex) in [
+        ("UPPER+: LOWER+\n", "[A-Z]+: [a-z]+\n"),
+        ("UPPER+: LOWER+\\n", "[A-Z]+: [a-z]+\n"),
+        ("xDIGIT?y*é+", "x[0-9]?y*é+"),
+        ("Ab\\+\\D\\Oc", r"Ab\+DOc"),
+        ("ANY*", ".*"),
+        ("", ""),
+    ] {
+        assert_eq!(lower(text), compile(regex).unwrap(), "{text:?}");
+    }
+    let literal = CharPattern::new().zero_or_more("ab").optional(CharClass::any_of("é-"));
+    let literal = Constraint::pattern(literal).to_byte_dfa(&Limits::default()).unwrap().unwrap();
+    assert_eq!(literal, compile("(ab)*[é-]?").unwrap());
+    for (text, offset) in [("é UPER+", 3), ("+a", 0), ("a+*", 2), ("ab\\", 2)] {
+        assert_eq!(CharPattern::parse(text).unwrap_err().offset(), Some(offset), "{text:?}");
+    }
+    let empty = Constraint::pattern(CharPattern::new().one(CharClass::range('z', 'a')));
+    assert!(empty.to_byte_dfa(&Limits::default()).unwrap_err().is_unsatisfiable());
+}
+
+#[test]
+fn token_constraints_are_checked() {
+    let token = TokenId;
+    let good = [(7, token(3), 9), (7, token(3), 9), (9, token(0), 7)];
+    let constraint = Constraint::transitions(Transitions::new(7, [9], good).unwrap());
+    assert!(constraint.to_byte_dfa(&Limits::default()).unwrap().is_none());
+    let message = |error: Error| {
+        assert!(error.is_input());
+        error.to_string()
+    };
+    let twice = Transitions::new(1, [2], [(1, token(5), 2), (1, token(5), 3)]).unwrap_err();
+    assert!(message(twice).contains("to state 2 and to state 3"));
+    assert!(message(Transitions::new(1, [2], []).unwrap_err()).contains("at least one"));
+    assert!(message(Transitions::new(4, [9], good).unwrap_err()).contains("initial state 4"));
+    assert!(message(Transitions::new(7, [8], good).unwrap_err()).contains("accepting state 8"));
+    assert!(message(Transitions::new(7, [], good).unwrap_err()).contains("no state accepts"));
+
+    assert!(Constraint::token_sets(vec![vec![token(1)], vec![token(2), token(3)]]).is_ok());
+    let gap = Constraint::token_sets(vec![vec![token(1)], vec![]]).unwrap_err();
+    assert!(message(gap).contains("position 1"));
+    assert!(Constraint::token_sets(vec![]).unwrap_err().is_input());
 }

@@ -20,16 +20,14 @@ pub(super) fn canonical(raw: &RawDfa, blocks: &[u32], meter: &Meter) -> Result<B
 
     // Classes in order of their first byte.
     let mut numbers = [None; 256];
-    let mut classes = [0; 256];
     let mut symbols = Vec::new(); // one symbol of each class
-    for byte in 0..256 {
+    let classes: [u8; 256] = std::array::from_fn(|byte| {
         let symbol = raw.symbols[byte];
-        let number = numbers[merged[symbol as usize] as usize].get_or_insert_with(|| {
+        *numbers[merged[symbol as usize] as usize].get_or_insert_with(|| {
             symbols.push(symbol);
             (symbols.len() - 1) as u8
-        });
-        classes[byte] = *number;
-    }
+        })
+    });
     let class_count = symbols.len();
     meter.bytes(count.saturating_mul(class_count).saturating_mul(4))?;
 
@@ -42,9 +40,9 @@ pub(super) fn canonical(raw: &RawDfa, blocks: &[u32], meter: &Meter) -> Result<B
     let mut at = 1;
     while at < queue.len() {
         let state = representatives[queue[at] as usize];
-        let mut runs = Targets::of(raw, state, blocks);
+        let targets = Targets::of(raw, state, blocks);
         for &symbol in &symbols {
-            let block = runs.get(symbol);
+            let block = targets.get(symbol);
             if block != 0 && number_of[block as usize] == 0 {
                 number_of[block as usize] = queue.len() as u32;
                 queue.push(block);
@@ -72,7 +70,7 @@ impl Targets {
         Self(targets)
     }
 
-    fn get(&mut self, symbol: u8) -> u32 {
+    fn get(&self, symbol: u8) -> u32 {
         self.0[symbol as usize]
     }
 }

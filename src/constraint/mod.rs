@@ -59,7 +59,7 @@ enum Kind {
 #[derive(Clone, Debug)]
 pub(crate) enum Lowered {
     /// Over the bytes of the output.
-    Bytes(ByteDfa),
+    Bytes(Arc<ByteDfa>),
     /// Over its tokens.
     Tokens(TokenAutomaton),
 }
@@ -132,19 +132,19 @@ impl Constraint {
     /// - [`Error::is_unsatisfiable`]: nothing matches.
     pub fn to_byte_dfa(&self, limits: &Limits) -> Result<Option<ByteDfa>> {
         match self.lower(&Meter::start(limits))? {
-            Lowered::Bytes(dfa) => Ok(Some(dfa)),
+            Lowered::Bytes(dfa) => Ok(Some(Arc::unwrap_or_clone(dfa))),
             Lowered::Tokens(_) => Ok(None),
         }
     }
 
     /// The automaton of the constraint.
     pub(crate) fn lower(&self, meter: &Meter) -> Result<Lowered> {
-        let dfa = match &self.kind {
-            Kind::Regex(regex) => regex.lower(meter)?,
-            Kind::Choice(choices) => choice::lower(choices, meter)?,
-            Kind::Pattern(pattern) => pattern.lower(meter)?,
-            Kind::JsonSchema(schema) => schema.lower(meter)?,
-            Kind::Dfa(dfa) => ByteDfa::clone(dfa),
+        let dfa: Arc<ByteDfa> = match &self.kind {
+            Kind::Regex(regex) => regex.lower(meter)?.into(),
+            Kind::Choice(choices) => choice::lower(choices, meter)?.into(),
+            Kind::Pattern(pattern) => pattern.lower(meter)?.into(),
+            Kind::JsonSchema(schema) => schema.lower(meter)?.into(),
+            Kind::Dfa(dfa) => Arc::clone(dfa),
             Kind::Transitions(transitions) => {
                 return Ok(Lowered::Tokens(transitions.lower()));
             }

@@ -45,11 +45,6 @@ impl Regex {
         Ok(Self { hir })
     }
 
-    /// Takes a pattern that was read already.
-    pub(crate) fn from_hir(hir: Hir) -> Self {
-        Self { hir }
-    }
-
     /// The language of the strings that the pattern matches as a whole.
     pub(crate) fn lower(&self, meter: &Meter) -> Result<ByteDfa> {
         determinize(&self.hir, meter)
