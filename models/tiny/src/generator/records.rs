@@ -71,8 +71,8 @@ fn event(random: &mut Random) -> (String, String, String) {
     let kind = random.pick(EVENT_KINDS);
     let city = random.pick(CITIES);
     let date =
-        format!("20{:02}-{:02}-{:02}", random.between(24, 39), random.between(1, 12), random.between(1, 28));
-    let time = format!("{:02}:{:02}", random.between(7, 22), random.below(12) * 5);
+        format!("20{:02}-{:02}-{:02}", random.between(25, 29), random.between(1, 12), random.between(1, 28));
+    let time = format!("{:02}:{:02}", random.between(7, 22), random.below(4) * 15);
     let sentence =
         fill(random.pick(EVENT), &[("kind", kind), ("city", city), ("date", &date), ("time", &time)]);
     let record = format!(

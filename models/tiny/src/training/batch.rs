@@ -7,10 +7,13 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 use tokenizers::Tokenizer;
 
 use super::{END, Error, chat_prompt};
-use crate::generator::{Example, Generator, Random, Split};
+use crate::generator::{Example, Generator, Kind, Random, Split};
 
 /// Batches that are sorted together.
 const CHUNK: usize = 16;
+
+/// How often each kind occurs, of 100 examples: lists and rows of digits take the longest to learn.
+const MIX: [(Kind, usize); 4] = [(Kind::Person, 20), (Kind::Order, 15), (Kind::Event, 35), (Kind::Team, 30)];
 
 /// An example as tokens.
 #[derive(Debug, Clone)]
@@ -137,7 +140,8 @@ impl<'a> Batches<'a> {
         let first = (number * count) as u64;
         let mut examples = (first..first + count as u64)
             .map(|index| {
-                let example = self.generator.example(Split::Train, index);
+                let kind = mixed(&mut Random::new(self.seed.rotate_left(32), index));
+                let example = self.generator.example_of(kind, Split::Train, index);
                 Encoded::new(self.tokenizer, &example)
             })
             .collect::<Result<Vec<_>, _>>()?;
@@ -149,4 +153,16 @@ impl<'a> Batches<'a> {
         }
         Ok(batches)
     }
+}
+
+/// A kind, as often as [`MIX`] says.
+fn mixed(random: &mut Random) -> Kind {
+    let mut left = random.below(100);
+    for (kind, share) in MIX {
+        if left < share {
+            return kind;
+        }
+        left -= share;
+    }
+    unreachable!("the shares add up to 100")
 }

@@ -13,7 +13,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use tokenizers::Tokenizer;
 
 use super::{Batch, Batches, Checkpoint, Error, Progress, Schedule};
-use crate::generator::{Example, Generator, Split};
+use crate::generator::{Example, Generator, Kind, Split};
 
 /// Rows of a batch when no gradient is needed.
 const EVALUATION_ROWS: usize = 64;
@@ -84,10 +84,10 @@ pub fn train(options: &TrainOptions, tokenizer: &Tokenizer) -> Result<(Llama, Pr
         if done || progress.step.is_multiple_of(options.check_every) {
             let exact = teacher_forced(&model.valid(), tokenizer, &held_out)?;
             let line = format!(
-                "step {}: loss {:.4}, held out exact {:.1} %, {} tokens in {:.0} s ({rate:.0}/s)",
+                "step {}: loss {:.4}, held out exact {}, {} tokens in {:.0} s ({rate:.0}/s)",
                 progress.step,
                 progress.loss,
-                100.0 * exact,
+                shares(&held_out, &exact),
                 progress.tokens,
                 progress.seconds,
             );
@@ -101,11 +101,15 @@ pub fn train(options: &TrainOptions, tokenizer: &Tokenizer) -> Result<(Llama, Pr
     Ok((model.valid(), progress))
 }
 
-/// The share of examples of which every record token, and the end, is the model's first choice given
+/// Says of each example whether every record token, and the end, is the model's first choice given
 /// the tokens before: exactly those whose record greedy decoding gets right.
-pub fn teacher_forced(model: &Llama, tokenizer: &Tokenizer, examples: &[Example]) -> Result<f64, Error> {
+pub fn teacher_forced(
+    model: &Llama,
+    tokenizer: &Tokenizer,
+    examples: &[Example],
+) -> Result<Vec<bool>, Error> {
     let device = Device::flex();
-    let mut right = 0;
+    let mut right = Vec::with_capacity(examples.len());
     for rows in examples.chunks(EVALUATION_ROWS) {
         let batch = Batch::new(tokenizer, rows)?;
         let choices = target_logits(model, &batch, &device)
@@ -117,9 +121,23 @@ pub fn teacher_forced(model: &Llama, tokenizer: &Tokenizer, examples: &[Example]
         for (agrees, row) in choices.iter::<bool>().zip(&batch.rows) {
             exact[*row] &= agrees;
         }
-        right += exact.into_iter().filter(|exact| *exact).count();
+        right.extend(exact);
     }
-    Ok(right as f64 / examples.len().max(1) as f64)
+    Ok(right)
+}
+
+/// The share of right examples, in all and by kind.
+fn shares(examples: &[Example], right: &[bool]) -> String {
+    let share = |kind: Option<Kind>| {
+        let of_kind =
+            examples.iter().zip(right).filter(|(example, _)| kind.is_none_or(|k| k == example.kind));
+        let (all, good) =
+            of_kind.fold((0_u32, 0_u32), |(all, good), (_, right)| (all + 1, good + u32::from(*right)));
+        format!("{:.1} %", 100.0 * f64::from(good) / f64::from(all.max(1)))
+    };
+    let kinds: Vec<_> =
+        Kind::ALL.iter().map(|kind| format!("{} {}", kind.name(), share(Some(*kind)))).collect();
+    format!("{} ({})", share(None), kinds.join(", "))
 }
 
 /// The first `count` held-out examples.
