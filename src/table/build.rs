@@ -6,7 +6,7 @@ use super::compile::Source;
 use crate::automaton::StateId;
 use crate::error::{Error, Result};
 use crate::limits::Meter;
-use crate::vocabulary::Vocabulary;
+use crate::vocabulary::{TokenId, TokenKind, Vocabulary};
 
 /// A state that is not in the table.
 const ABSENT: u32 = u32::MAX;
@@ -48,9 +48,7 @@ pub(super) fn build(source: Source, vocabulary: &Vocabulary, meter: &Meter) -> R
             column_class
         })
         .collect();
-    for &id in vocabulary.eos() {
-        class[id.index()] = TokenTable::EOS;
-    }
+    reserve(&mut class, vocabulary);
 
     let states = order.len() + StateId::RESERVED as usize;
     let class_count = columns.len() + TokenTable::MUTE as usize;
@@ -83,6 +81,18 @@ pub(super) fn build(source: Source, vocabulary: &Vocabulary, meter: &Meter) -> R
     })
 }
 
+/// Puts the ids that end a sequence, and those that stand for no token, into their reserved classes.
+fn reserve(class: &mut [u32], vocabulary: &Vocabulary) {
+    for (id, class) in class.iter_mut().enumerate() {
+        if *class == TokenTable::MUTE && vocabulary.kind(TokenId(id as u32)) == TokenKind::Unused {
+            *class = TokenTable::NEVER;
+        }
+    }
+    for &id in vocabulary.eos() {
+        class[id.index()] = TokenTable::EOS;
+    }
+}
+
 /// A `D` of which only the rows of the reserved states are filled.
 fn reserved_rows(states: usize, class_count: usize) -> Vec<u32> {
     let mut next = vec![StateId::DEAD.0; states * class_count];
@@ -98,9 +108,7 @@ fn reserved_rows(states: usize, class_count: usize) -> Vec<u32> {
 pub(super) fn unconstrained(vocabulary: &Vocabulary) -> TokenTable {
     let class_count = TokenTable::RESERVED_CLASSES;
     let mut class = vec![TokenTable::MUTE; vocabulary.len()];
-    for &id in vocabulary.eos() {
-        class[id.index()] = TokenTable::EOS;
-    }
+    reserve(&mut class, vocabulary);
     TokenTable {
         next: reserved_rows(StateId::RESERVED as usize, class_count),
         class,

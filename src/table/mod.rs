@@ -9,12 +9,12 @@
 //! |---|---|---|
 //! | [`StateId::DEAD`] | no legal token; as an entry of the table it means "illegal" | nothing |
 //! | [`StateId::DONE`] | an end-of-sequence token in an accepting state | end-of-sequence tokens, for ever |
-//! | [`StateId::FREE`] | rows without a constraint | every token of the vocabulary; end of sequence leads to `DONE` |
+//! | [`StateId::FREE`] | rows without a constraint | every token of the vocabulary, special ones too; end of sequence leads to `DONE` |
 //!
 //! # Reserved classes
-//! Class 0 ([`TokenTable::NEVER`]) is for ids that no state allows (ids past the vocabulary), class 1
-//! ([`TokenTable::EOS`]) for the end-of-sequence ids, class 2 ([`TokenTable::MUTE`]) for ids that only
-//! `FREE` allows: special and unused ids, and tokens that fit nowhere in the constraint.
+//! Class 0 ([`TokenTable::NEVER`]) is for ids that no state allows (ids past the vocabulary, unused ids),
+//! class 1 ([`TokenTable::EOS`]) for the end-of-sequence ids, class 2 ([`TokenTable::MUTE`]) for ids that
+//! only `FREE` allows: special tokens, and tokens that fit nowhere in the constraint.
 //!
 //! # Invariants
 //! - every entry of `D` is a state, every entry of `class` a class;
