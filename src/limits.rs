@@ -8,9 +8,9 @@ use crate::error::{Error, Limit, Result};
 /// ([`Error::is_limit`]), never a smaller or larger language.
 ///
 /// ```
-/// use burn_dfa::{Constraint, Limits, TokenTable, Vocabulary};
+/// use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
 ///
-/// let vocabulary = Vocabulary::from_chars("abc".chars())?;
+/// let vocabulary = Vocabulary::from_chars("abc.".chars())?.with_eos([TokenId(3)])?;
 /// let wide = Constraint::regex("[abc]{5000}")?;
 /// let limits = Limits { states: 1000, ..Limits::default() };
 /// assert!(TokenTable::compile(&wide, &vocabulary, &limits).unwrap_err().is_limit());
