@@ -45,6 +45,12 @@ impl Regex {
         Ok(Self { hir })
     }
 
+    /// A pattern of another dialect, translated, over UTF-8. (Printing and parsing it would not do:
+    /// `regex-syntax` prints `(a+)?` as `a+?`.)
+    pub(crate) fn from_hir(hir: Hir) -> Self {
+        Self { hir }
+    }
+
     /// The language of the strings that the pattern matches as a whole.
     pub(crate) fn lower(&self, meter: &Meter) -> Result<ByteDfa> {
         determinize(&self.hir, meter)
