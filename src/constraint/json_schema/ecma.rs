@@ -12,7 +12,7 @@ use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, Look, Repet
 use super::escape::{self, Escape};
 
 /// Deepest nesting of groups.
-const MAX_DEPTH: usize = 64;
+const MAX_DEPTH: usize = 100;
 
 /// Why a pattern is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -21,9 +21,8 @@ use crate::limits::Meter;
 /// The automaton of the JSON texts, quotes included, of the strings that `text` admits.
 pub(super) fn lower(text: &Text, meter: &Meter) -> Result<ByteDfa> {
     let strings = match &text.pattern {
-        // The pattern was read before; its normal form is in the syntax of the regex crate.
         Some(pattern) => match ecma::parse(pattern) {
-            Ok(hir) => Regex::parse(&hir.to_string())?.lower_search(meter)?,
+            Ok(hir) => Regex::from_hir(hir).lower_search(meter)?,
             Err(_) => unreachable!("the pattern was checked when the schema was read"),
         },
         None => {

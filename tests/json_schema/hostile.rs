@@ -1,0 +1,137 @@
+//! Schemas made to hurt: each ends in a typed error or in time.
+
+use std::time::Duration;
+
+use burn_dfa::{Constraint, Error, Limits};
+use serde_json::{Map, Value, json};
+
+fn error(schema: Value, limits: &Limits) -> Error {
+    Constraint::json_schema(schema)
+        .and_then(|constraint| constraint.to_byte_dfa(limits))
+        .expect_err("too much")
+}
+
+/// `depth` levels of `wrap` around a null.
+fn nested(depth: usize, wrap: impl Fn(Value) -> Value) -> Value {
+    (0..depth).fold(json!({"type": "null"}), |inner, _| wrap(inner))
+}
+
+/// Drops a deep value without recursion.
+fn dismantle(mut value: Value) {
+    while let Some(inner) = match &mut value {
+        Value::Array(items) => items.pop(),
+        Value::Object(members) => {
+            let last = members.keys().next_back().cloned();
+            last.and_then(|name| members.shift_remove(&name))
+        }
+        _ => None,
+    } {
+        value = inner;
+    }
+}
+
+#[test]
+fn deep_nesting() {
+    type Wrap = fn(Value) -> Value;
+    let wraps: [Wrap; 3] = [
+        |inner| Value::Object(Map::from_iter([("type".into(), "array".into()), ("items".into(), inner)])),
+        |inner| Value::Object(Map::from_iter([("anyOf".into(), Value::Array(vec![inner]))])),
+        |inner| Value::Object(Map::from_iter([("const".into(), inner)])),
+    ];
+    for wrap in wraps {
+        // The crate takes schemas by value: their own drop is serde_json's, and recursive.
+        let deep = nested(1_000, wrap);
+        let refusal = Constraint::json_schema(deep.clone()).unwrap_err();
+        assert!(refusal.is_schema() && refusal.to_string().contains("deep"), "{refusal}");
+        dismantle(deep);
+    }
+    let fits = nested(100, |inner| json!({"type": "array", "items": inner}));
+    Constraint::json_schema(fits).unwrap().to_byte_dfa(&Limits::default()).unwrap();
+}
+
+#[test]
+fn a_chain_of_references() {
+    let chain = |length: usize| {
+        let mut defs = Map::new();
+        for i in 0..length {
+            defs.insert(format!("d{i}"), json!({"$ref": format!("#/$defs/d{}", i + 1)}));
+        }
+        defs.insert(format!("d{length}"), json!({"type": "null"}));
+        json!({"$ref": "#/$defs/d0", "$defs": defs})
+    };
+    assert!(error(chain(10_000), &Limits::default()).is_schema());
+    crate::compile(&chain(100));
+}
+
+#[test]
+fn definitions_that_double() {
+    let doubling = |levels: usize, twice: fn(Value) -> Value| {
+        let mut defs = Map::from_iter([("d0".to_owned(), json!({"type": "string", "maxLength": 2}))]);
+        for i in 0..levels {
+            defs.insert(format!("d{}", i + 1), twice(json!({"$ref": format!("#/$defs/d{i}")})));
+        }
+        json!({"$ref": format!("#/$defs/d{levels}"), "$defs": defs})
+    };
+    let limits = Limits { states: 100_000, ..Limits::default() };
+    let object = |d: Value| json!({"type": "object", "properties": {"a": d, "b": d}, "required": ["a", "b"]});
+    assert!(error(doubling(60, object), &limits).is_limit());
+    let array = |d: Value| json!({"type": "array", "items": d, "maxItems": 2});
+    assert!(error(doubling(60, array), &limits).is_limit());
+    // Twice the same is the same.
+    crate::compile(&doubling(60, |d| json!({"anyOf": [d, d]})));
+}
+
+#[test]
+fn filters_that_double() {
+    let mut defs = Map::from_iter([("d0".to_owned(), json!({"type": "null"}))]);
+    for i in 0..60 {
+        let d = json!({"$ref": format!("#/$defs/d{i}")});
+        let other = json!({"anyOf": [d, {"const": i}]});
+        defs.insert(format!("d{}", i + 1), json!({"anyOf": [d, other]}));
+    }
+    let schema = json!({"enum": ["x"], "anyOf": [{"$ref": "#/$defs/d60"}], "$defs": defs});
+    let limits = Limits { time: Duration::from_millis(200), ..Limits::default() };
+    assert!(error(schema, &limits).is_limit());
+}
+
+#[test]
+fn great_counts() {
+    let limits = Limits { states: 50_000, ..Limits::default() };
+    for count in [json!(100_000), json!(u64::MAX), json!(1e30)] {
+        for keyword in ["minLength", "maxLength"] {
+            assert!(error(json!({"type": "string", keyword: count}), &limits).is_limit(), "{keyword}");
+        }
+        for keyword in ["minItems", "maxItems"] {
+            let schema = json!({"type": "array", "items": {"type": "integer"}, keyword: count});
+            assert!(error(schema, &limits).is_limit(), "{keyword}");
+        }
+    }
+    // A great bound on what is short anyway costs nothing.
+    crate::compile(&json!({"type": "string", "pattern": "^a{0,3}$", "maxLength": 1e30}));
+    crate::compile(&json!({"type": "array", "items": {"type": "null"}, "minItems": 0, "maxItems": 1000}));
+}
+
+#[test]
+fn great_patterns() {
+    let limits = Limits { states: 50_000, ..Limits::default() };
+    for pattern in ["(((a{1000}){1000}){1000}){1000}", "(a|b)*a(a|b){30}", "x{4294967295}"] {
+        assert!(error(json!({"type": "string", "pattern": pattern}), &limits).is_limit(), "{pattern}");
+    }
+    let deep = format!("{}a{}", "(".repeat(10_000), ")".repeat(10_000));
+    assert!(error(json!({"type": "string", "pattern": deep}), &limits).is_schema());
+    let fits = format!("{}a|b{}", "(?:x(".repeat(30), "|y+)*z){2}".repeat(30).replace("{2}", ""));
+    crate::compile(&json!({"type": "string", "pattern": fits}));
+    let fits = format!("{}a{}", "(x|y".repeat(100), "z)?".repeat(100));
+    crate::compile(&json!({"type": "string", "pattern": fits}));
+}
+
+#[test]
+fn many_values_and_properties() {
+    let values: Vec<Value> = (0..100_000).map(|i| json!(format!("value {}", i * 7919 % 100_000))).collect();
+    let dfa = crate::compile(&json!({"type": "string", "enum": values}));
+    assert!(dfa.matches(b"\"value 99999\"") && !dfa.matches(b"\"value 100000\""));
+    let properties: Map<String, Value> =
+        (0..2_000).map(|i| (format!("p{i}"), json!({"type": "integer"}))).collect();
+    let dfa = crate::compile(&json!({"type": "object", "properties": properties}));
+    assert!(dfa.matches(b"{\"p3\":1,\"p1999\":2}"));
+}

@@ -1,0 +1,87 @@
+//! `response_format` and `structured_outputs`.
+
+use burn_dfa::constraint::{ResponseFormat, StructuredOutputs};
+use burn_dfa::{Constraint, Limits};
+use serde_json::{Value, json};
+
+fn accepts(request: Value, text: &str) -> bool {
+    let constraint = Constraint::from_request(&request)
+        .unwrap_or_else(|error| panic!("{request}: {error}"))
+        .expect("a constraint");
+    constraint.to_byte_dfa(&Limits::default()).unwrap().unwrap().matches(text.as_bytes())
+}
+
+fn refusal(request: Value) -> String {
+    let error = Constraint::from_request(&request).expect_err("refused");
+    assert!(error.is_request(), "{request}: {error}");
+    error.to_string()
+}
+
+fn schema() -> Value {
+    json!({"type": "object", "properties": {"z": {"type": "null"}, "a": {"type": "null"}}, "required": ["z", "a"]})
+}
+
+#[test]
+fn response_format() {
+    let format = json!({"type": "json_schema", "json_schema": {
+        "name": "n", "description": "d", "strict": true, "schema": schema()
+    }});
+    let text = r#"{"z":null,"a":null}"#;
+    assert!(accepts(format.clone(), text));
+    assert!(accepts(json!({"model": "m", "response_format": format}), text));
+    // From text, the order of the properties survives.
+    let read: ResponseFormat = serde_json::from_str(&format.to_string()).unwrap();
+    let dfa = read.to_constraint().unwrap().unwrap().to_byte_dfa(&Limits::default()).unwrap().unwrap();
+    assert!(dfa.matches(text.as_bytes()) && !dfa.matches(br#"{"a":null,"z":null}"#));
+    assert_eq!(serde_json::to_value(&read).unwrap().to_string(), format_of(&format));
+
+    assert!(Constraint::from_request(&json!({"type": "text"})).unwrap().is_none());
+    assert!(Constraint::from_request(&json!({"response_format": {"type": "text"}})).unwrap().is_none());
+    assert!(refusal(json!({"type": "json_object"})).contains("json_object"));
+    assert!(refusal(json!({"type": "structural_tag"})).contains("structural_tag"));
+    assert!(refusal(json!({"type": "json_schema"})).contains("json_schema"));
+    assert!(refusal(json!({"type": "json_schema", "json_schema": {"name": "n"}})).contains("schema"));
+    assert!(
+        refusal(json!({"type": "json_schema", "json_schema": {"name": "n", "schema": {}, "shema": 1}}))
+            .contains("shema")
+    );
+    assert!(
+        refusal(json!({"type": "json_schema", "json_schema": {"name": "n", "schema": {}}, "x": 1}))
+            .contains("`x`")
+    );
+    let bad = json!({"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "integer", "minimum": 1}}});
+    assert_eq!(Constraint::from_request(&bad).unwrap_err().pointer(), Some("/minimum"));
+}
+
+/// What serde writes: the fields in the order of the type.
+fn format_of(format: &Value) -> String {
+    let inner = &format["json_schema"];
+    json!({"type": "json_schema", "json_schema": {
+        "name": inner["name"], "description": inner["description"], "schema": inner["schema"], "strict": inner["strict"]
+    }})
+    .to_string()
+}
+
+#[test]
+fn structured_outputs() {
+    let text = r#"{"z":null,"a":null}"#;
+    assert!(accepts(json!({"json": schema()}), text));
+    assert!(accepts(json!({"json": schema().to_string()}), text));
+    assert!(accepts(json!({"structured_outputs": {"regex": "a+", "grammar": null}}), "aa"));
+    assert!(accepts(json!({"choice": ["x", "y"]}), "y"));
+    for name in ["grammar", "json_object", "structural_tag", "whitespace_pattern", "jsn"] {
+        assert!(refusal(json!({name: true})).contains(&format!("`{name}`")));
+    }
+    assert!(refusal(json!({"regex": "a", "choice": ["a"]})).contains("exactly one"));
+    assert!(refusal(json!({"structured_outputs": {}})).contains("exactly one"));
+    assert!(refusal(json!({"json": "{"})).contains("holds no JSON"));
+    assert!(refusal(json!({"regex": 3})).contains("structured_outputs"));
+    assert!(refusal(json!([])).contains("object"));
+    let both = json!({"response_format": {"type": "text"}, "structured_outputs": {"regex": "a"}});
+    assert!(refusal(both).contains("leave one out"));
+    assert_eq!(Constraint::from_request(&json!({"regex": "("})).unwrap_err().offset(), Some(0));
+
+    let outputs = StructuredOutputs { regex: Some("a".into()), ..StructuredOutputs::default() };
+    assert_eq!(serde_json::to_value(&outputs).unwrap(), json!({"regex": "a"}));
+    Constraint::try_from(&outputs).unwrap();
+}
