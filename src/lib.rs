@@ -1,4 +1,59 @@
-//! Constrained decoding as tensors, for Burn.
+//! Constrained decoding as tensors, for [Burn](burn).
+//!
+//! A constraint (a regex, a choice, a JSON schema, a character pattern, explicit transitions) is compiled on the
+//! host, once, to an automaton over the tokens of a vocabulary. Its transitions are tensors on the model's
+//! device, and in the generation loop everything stays there: look up the state, mask the logits, sample,
+//! advance.
+//!
+//! ```text
+//! Constraint ──▶ ByteDfa ──(+ Vocabulary)──▶ TokenTable ──▶ TensorTable ──▶ DfaProcessor ──▶ generation
+//! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`constraint`] | what the user asks for |
+//! | [`automaton`] | automata over bytes |
+//! | [`vocabulary`] | token ids and their bytes; readers of tokenizers |
+//! | [`table`] | the constraint over tokens, on the host |
+//! | [`tensor`] | the same on a device |
+//! | [`processor`] | logits processors and their chains |
+//! | [`sampling`] | greedy and Gumbel-max |
+//! | [`generation`] | the model trait, the decode loop, streaming |
+//!
+//! # Example
+//!
+//! ```
+//! use burn::tensor::{Device, Int, Tensor};
+//! use burn_dfa::processor::DfaProcessor;
+//! use burn_dfa::sampling::{Greedy, Sampler};
+//! use burn_dfa::{Constraint, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
+//!
+//! // Three tokens and the end of the sequence.
+//! let tokens = [Some("yes"), Some("no"), Some("!"), None];
+//! let vocabulary = Vocabulary::from_bytes(tokens)?.with_eos([TokenId(3)])?;
+//! let constraint = Constraint::regex("(yes|no)!?")?;
+//! let table = TokenTable::compile(&constraint, &vocabulary, &Limits::default())?;
+//!
+//! let device = Device::flex();
+//! let tensors = TensorTable::new(&[&table], 4, &TensorOptions::default(), &device)?;
+//! let processor = DfaProcessor::new(tensors, &[0])?;
+//! let mut state = processor.start();
+//! let step = Tensor::<1, Int>::zeros([1], &device);
+//! let mut output = Vec::new();
+//! for _ in 0..3 {
+//!     // A model that would rather say "!" than anything else.
+//!     let logits = Tensor::<2>::from_data([[0.1, 0.2, 0.9, 0.0]], &device);
+//!     let token = Greedy.sample(processor.mask(&state, logits), &step);
+//!     state = processor.advance(state, token.clone());
+//!     output.push(TokenId(token.into_data().try_to_vec::<i32>().unwrap()[0] as u32));
+//! }
+//! assert_eq!(vocabulary.decode(&output), b"no!");
+//! # Ok::<(), burn_dfa::Error>(())
+//! ```
+//!
+//! # Features
+//! `flex` (default), `vulkan`, `wgpu`, `cuda`, `cuda-cpp` and `fusion` are Burn's backends and options; they
+//! combine freely. `cli` builds the command line tool `burn-dfa`.
 
 pub mod automaton;
 pub mod constraint;

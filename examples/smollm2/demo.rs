@@ -58,7 +58,8 @@ pub fn run(args: &Args) -> Result<()> {
                 Ok(_) => ("fits the schema", GREEN),
             };
             total.add(parsed.is_ok_and(|value| validator.is_valid(&value)), &output, seconds);
-            println!("  {label:13} {style}{verdict:17}{style:#} {}", text.escape_debug());
+            let line = text.replace('\n', "\\n");
+            println!("  {label:13} {style}{verdict:17}{style:#} {line}");
         }
         println!();
     }

@@ -34,7 +34,7 @@ pub(super) fn build(source: Source, vocabulary: &Vocabulary, meter: &Meter) -> R
     let mut class: Vec<u32> = (0..vocabulary.len())
         .map(|id| {
             let column = source.column_of[id] as usize;
-            let column_class = *class_of_column[column].get_or_insert_with(|| {
+            *class_of_column[column].get_or_insert_with(|| {
                 scratch.clear();
                 let old = source.columns.get(column as u32).iter();
                 scratch.extend(old.filter_map(|&(state, next)| {
@@ -44,8 +44,7 @@ pub(super) fn build(source: Source, vocabulary: &Vocabulary, meter: &Meter) -> R
                 scratch.sort_unstable();
                 // Column 0 leads nowhere: those tokens are MUTE; the others follow the reserved classes.
                 columns.intern(&scratch) + TokenTable::MUTE
-            });
-            column_class
+            })
         })
         .collect();
     reserve(&mut class, vocabulary);

@@ -51,6 +51,7 @@ pub(super) fn check_size(
 
 /// The transitions of all states, in one layout.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one of them per table")]
 pub(super) enum Transitions {
     Dense {
         /// `[states, width]`

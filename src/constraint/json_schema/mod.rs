@@ -50,6 +50,7 @@ mod lower;
 mod node;
 mod read;
 mod reference;
+mod shapes;
 mod string;
 mod value;
 

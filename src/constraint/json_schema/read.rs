@@ -9,9 +9,9 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use super::keywords::{self, Keyword};
-use super::node::{Array, Node, NodeId, Nodes, Object, Property, Text, Types};
+use super::node::{Node, NodeId, Nodes, Types};
 use super::value::{self, Inexact, Json};
-use super::{MAX_DEPTH, ecma, reference};
+use super::{MAX_DEPTH, reference};
 use crate::error::{Error, Result};
 
 /// Reads `root` into nodes; returns them with the root's.
@@ -32,7 +32,7 @@ pub(super) fn read(root: &Value) -> Result<(Nodes, NodeId)> {
 
 /// What a schema is read for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Purpose {
+pub(super) enum Purpose {
     /// To write its members: what is not closed must be said.
     Language,
     /// To pick values out of an `enum`: what is not said is open.
@@ -41,21 +41,22 @@ enum Purpose {
 
 /// What the schemas around say to a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Context {
+pub(super) struct Context {
     /// Types that are open.
-    types: Types,
-    purpose: Purpose,
+    pub(super) types: Types,
+    pub(super) purpose: Purpose,
     /// Inside a subschema with an `$id` of its own.
-    embedded: bool,
+    pub(super) embedded: bool,
 }
 
-struct Reader<'a> {
+/// A place in a schema, and what was read so far.
+pub(super) struct Reader<'a> {
     root: &'a Value,
     /// The keywords of `true`.
     nothing: &'a Map<String, Value>,
-    nodes: Nodes,
+    pub(super) nodes: Nodes,
     /// JSON pointer of the schema at hand.
-    at: String,
+    pub(super) at: String,
     /// Pointers of the schemas that are being read.
     open: HashSet<String>,
     depth: usize,
@@ -88,7 +89,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The schema at `tokens` below the one at hand.
-    fn below(&mut self, tokens: &[&str], schema: &'a Value, context: Context) -> Result<NodeId> {
+    pub(super) fn below(&mut self, tokens: &[&str], schema: &'a Value, context: Context) -> Result<NodeId> {
         let end = self.at.len();
         tokens.iter().for_each(|token| reference::push(&mut self.at, token));
         let node = self.schema(schema, context);
@@ -287,162 +288,15 @@ impl<'a> Reader<'a> {
         Ok(self.nodes.add(Node::Both(union, shapes), &self.at))
     }
 
-    /// One node for each type that is open, by the keywords for it.
-    fn shapes(&mut self, map: &'a Map<String, Value>, context: Context) -> Result<NodeId> {
-        let types = context.types;
-        let mut nodes = Vec::new();
-        if types.meets(Types::NULL) {
-            nodes.push(Node::Null);
-        }
-        if types.meets(Types::BOOLEAN) {
-            nodes.push(Node::Boolean);
-        }
-        if types.meets(Types::FRACTION) {
-            nodes.push(Node::Number);
-        } else if types.meets(Types::INTEGER) {
-            nodes.push(Node::Integer);
-        }
-        if types.meets(Types::STRING) {
-            nodes.push(Node::String(self.text(map)?));
-        }
-        if types.meets(Types::ARRAY) {
-            nodes.push(Node::Array(self.array(map, context)?));
-        }
-        if types.meets(Types::OBJECT) {
-            nodes.push(Node::Object(self.object(map, context)?));
-        }
-        let ids = nodes.into_iter().map(|node| self.nodes.add(node, &self.at)).collect();
-        Ok(self.nodes.add_union(ids, &self.at))
-    }
-
-    fn text(&self, map: &Map<String, Value>) -> Result<Text> {
-        let pattern = match map.get("pattern") {
-            None => None,
-            Some(Value::String(pattern)) => {
-                ecma::parse(pattern).map_err(|error| {
-                    self.error_at(
-                        "pattern",
-                        format!("at byte {} of the pattern: {}", error.offset, error.reason),
-                    )
-                })?;
-                Some(pattern.clone())
-            }
-            Some(_) => return Err(self.error_at("pattern", "a pattern is a string")),
-        };
-        let min = self.count(map, "minLength")?.unwrap_or(0);
-        Ok(Text { min, max: self.count(map, "maxLength")?, pattern })
-    }
-
-    fn array(&mut self, map: &'a Map<String, Value>, context: Context) -> Result<Array> {
-        let min = self.count(map, "minItems")?.unwrap_or(0);
-        let max = self.count(map, "maxItems")?;
-        let items = match map.get("items") {
-            _ if max == Some(0) => None,
-            Some(Value::Array(_)) => {
-                return Err(self.error_at("items", "a list of `items` is not offered; use one schema for all items, or an object with named properties"));
-            }
-            Some(items) => {
-                let context = Context { types: Types::ALL, ..context };
-                Some(self.below(&["items"], items, context)?)
-            }
-            None if context.purpose == Purpose::Filter => None,
-            None => {
-                return Err(
-                    self.error("an array without `items` holds any JSON, which is not offered; add `items`")
-                );
-            }
-        };
-        Ok(Array { items, min, max })
-    }
-
-    fn object(&mut self, map: &'a Map<String, Value>, context: Context) -> Result<Object> {
-        let filter = context.purpose == Purpose::Filter;
-        let closed = match map.get("additionalProperties") {
-            None => false,
-            Some(Value::Bool(false)) => true,
-            Some(Value::Bool(true)) if filter => false,
-            Some(Value::Bool(true) | Value::Object(_)) => {
-                return Err(self.error_at(
-                    "additionalProperties",
-                    "properties of other names are not offered; list them under `properties`, or remove it: silence closes an object here",
-                ));
-            }
-            Some(_) => {
-                return Err(self.error_at("additionalProperties", "a schema is an object or a boolean"));
-            }
-        };
-        let mut required = self.required(map)?;
-        let mut properties = Vec::new();
-        match map.get("properties") {
-            Some(Value::Object(members)) => {
-                let context = Context { types: Types::ALL, ..context };
-                for (name, schema) in members {
-                    let schema = self.below(&["properties", name], schema, context)?;
-                    let required = required.remove(name.as_str()).is_some();
-                    properties.push(Property { name: name.clone(), schema, required });
-                }
-            }
-            Some(_) => {
-                return Err(self.error_at("properties", "`properties` is an object of schemas by name"));
-            }
-            None if closed || filter => {}
-            None => {
-                return Err(self.error(
-                    "an object without `properties` holds any JSON, which is not offered; add `properties`, or `additionalProperties: false` for `{}` alone",
-                ));
-            }
-        }
-        if !filter && let Some((name, i)) = required.iter().min_by_key(|(_, i)| **i) {
-            return Err(self.error_below(
-                &["required", &i.to_string()],
-                format!("{name:?} is required but is not among `properties`, and the object is closed; add it there"),
-            ));
-        }
-        let mut foreign: Vec<String> = required.into_keys().map(str::to_owned).collect();
-        foreign.sort_unstable();
-        Ok(Object { properties, foreign, closed })
-    }
-
-    /// Required names with their first place in the list.
-    fn required<'m>(&self, map: &'m Map<String, Value>) -> Result<HashMap<&'m str, usize>> {
-        let mut names = HashMap::new();
-        match map.get("required") {
-            None => {}
-            Some(Value::Array(list)) => {
-                for (i, name) in list.iter().enumerate() {
-                    let Some(name) = name.as_str() else {
-                        return Err(self.error_below(&["required", &i.to_string()], "a name is a string"));
-                    };
-                    names.entry(name).or_insert(i);
-                }
-            }
-            Some(_) => {
-                return Err(self.error_at(
-                    "required",
-                    "`required` is a list of names, beside `properties` (the boolean of draft 3 is not offered)",
-                ));
-            }
-        }
-        Ok(names)
-    }
-
-    fn count(&self, map: &Map<String, Value>, name: &str) -> Result<Option<u64>> {
-        let Some(value) = map.get(name) else { return Ok(None) };
-        match value::count(value) {
-            Some(count) => Ok(Some(count)),
-            None => Err(self.error_at(name, format!("`{name}` is a count: an integer, not negative"))),
-        }
-    }
-
-    fn error(&self, reason: impl Into<String>) -> Error {
+    pub(super) fn error(&self, reason: impl Into<String>) -> Error {
         Error::schema(self.at.clone(), reason)
     }
 
-    fn error_at(&self, name: &str, reason: impl Into<String>) -> Error {
+    pub(super) fn error_at(&self, name: &str, reason: impl Into<String>) -> Error {
         self.error_below(&[name], reason)
     }
 
-    fn error_below(&self, tokens: &[&str], reason: impl Into<String>) -> Error {
+    pub(super) fn error_below(&self, tokens: &[&str], reason: impl Into<String>) -> Error {
         let mut pointer = self.at.clone();
         tokens.iter().for_each(|token| reference::push(&mut pointer, token));
         Error::schema(pointer, reason)

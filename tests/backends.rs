@@ -1,0 +1,60 @@
+//! A whole generation with the embedded model, on every device of this build: the same tokens.
+
+mod common;
+
+use std::ops::ControlFlow;
+
+use burn::tensor::FloatDType;
+use burn_dfa::generation::{Options, Request, generate};
+use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
+use burn_dfa_llama::{ChatTemplate, Llama, Message, Pretrained};
+use burn_dfa_tiny::generator::{Generator, Split};
+use common::devices;
+
+#[test]
+fn every_device_writes_the_same_tokens() {
+    let vocabulary = Vocabulary::from_tokenizer_json(burn_dfa_tiny::TOKENIZER).unwrap();
+    let config = std::str::from_utf8(burn_dfa_tiny::CONFIG).unwrap();
+    let tokenizer_config = std::str::from_utf8(burn_dfa_tiny::TOKENIZER_CONFIG).unwrap();
+    let examples: Vec<_> = (0..6).map(|index| Generator::new(5).example(Split::HeldOut, index)).collect();
+    let mut expected: Option<Vec<Vec<TokenId>>> = None;
+    for (name, device) in devices::all() {
+        let model = Llama::from_bytes(config, burn_dfa_tiny::WEIGHTS, FloatDType::F32, &device).unwrap();
+        let template = ChatTemplate::from_files(Some(tokenizer_config), None).unwrap();
+        let pretrained = Pretrained::new(model, burn_dfa_tiny::TOKENIZER, template).unwrap();
+        let eos = pretrained.eos().iter().map(|&id| TokenId(id));
+        let vocabulary = vocabulary.clone().with_eos(eos).unwrap();
+        let tables: Vec<_> = examples
+            .iter()
+            .map(|example| {
+                let schema = burn_dfa_tiny::schema(example.kind.name()).unwrap();
+                let constraint = Constraint::json_schema(serde_json::from_str(schema.json).unwrap()).unwrap();
+                TokenTable::compile(&constraint, &vocabulary, &Limits::default()).unwrap()
+            })
+            .collect();
+        // The last row has no constraint.
+        let requests: Vec<_> = examples
+            .iter()
+            .enumerate()
+            .map(|(row, example)| {
+                let ids = pretrained.encode_chat(&[Message::user(example.prompt.as_str())]).unwrap();
+                let request = Request::new(ids.into_iter().map(TokenId).collect(), 80).with_seed(row as u64);
+                Request { table: (row < 5).then(|| &tables[row]), ..request }
+            })
+            .collect();
+        let mut tokens = Vec::new();
+        for temperature in [None, Some(0.7)] {
+            let options = Options { temperature, ..Options::default() };
+            let outputs = generate(pretrained.model(), &vocabulary, &requests, &options, |_| {
+                ControlFlow::Continue(())
+            });
+            for (output, table) in outputs.unwrap().into_iter().zip(&tables).take(5) {
+                assert!(output.is_complete() && table.accepts(&output.tokens), "{name}: {}", output.text());
+                tokens.push(output.tokens);
+            }
+        }
+        let known = expected.get_or_insert_with(|| tokens.clone());
+        assert_eq!(*known, tokens, "{name}");
+        eprintln!("the same tokens on {name}");
+    }
+}
