@@ -9,7 +9,7 @@
 //! sees nothing, and its scores are then all the same finite number: it carries meaningless but finite
 //! values, which nobody else sees.
 
-use burn::tensor::{Bool, Device, IndexingUpdateOp, Int, Tensor};
+use burn::tensor::{Bool, Device, IndexingUpdateOp, Int, Tensor, s};
 use burn_dfa::generation::CausalLm;
 
 use crate::model::Llama;
@@ -57,7 +57,7 @@ impl LlamaCache {
         );
         self.slot.inplace(|slot| {
             let length = slot.full_like(length as i64);
-            slot.slice_assign([0..1], length)
+            slot.slice_assign(s![0..1], length)
         });
     }
 
@@ -176,7 +176,7 @@ impl CausalLm for Llama {
         let last = cache.capacity() as i64 - 1;
         cache.slot.inplace(|slot| {
             let next = slot.clone().add_scalar(1).clamp_max(last);
-            slot.slice_assign([0..1], next)
+            slot.slice_assign(s![0..1], next)
         });
         self.logits(x).reshape([batch, self.config.vocab_size])
     }
