@@ -35,21 +35,15 @@ fn renders_as_transformers_does() {
             .unwrap()
             .with_bos_token("<s>")
             .with_eos_token("</s>");
-        let messages: Vec<Message> = case
-            .messages
-            .iter()
-            .map(|turn| Message::new(&turn.role, &turn.content))
-            .collect();
+        let messages: Vec<Message> =
+            case.messages.iter().map(|turn| Message::new(&turn.role, &turn.content)).collect();
         let text = template.render(&messages, case.add_generation_prompt);
         match &case.text {
             Some(expected) => assert_eq!(&text.unwrap(), expected, "{}", case.template),
             None => {
                 let error = text.unwrap_err();
                 assert!(matches!(error, LlamaError::Template { .. }));
-                assert!(
-                    error.to_string().contains("Roles must alternate"),
-                    "{error}"
-                );
+                assert!(error.to_string().contains("Roles must alternate"), "{error}");
             }
         }
     }
@@ -73,10 +67,7 @@ fn finds_the_template_wherever_it_is() {
         {"name": "default", "template": "D"}]}"#;
     assert_eq!(render(Some(named), None).unwrap(), "D");
     // The file of its own takes precedence, and finds the special tokens in the other.
-    assert_eq!(
-        render(Some(plain), Some("B{{ bos_token }}")).unwrap(),
-        "B<s>"
-    );
+    assert_eq!(render(Some(plain), Some("B{{ bos_token }}")).unwrap(), "B<s>");
     assert_eq!(render(None, Some("B")).unwrap(), "B");
     assert_eq!(render(Some("{}"), None), None);
     assert_eq!(render(None, None), None);
@@ -105,9 +96,6 @@ fn hostile_templates_end() {
     ] {
         let template = ChatTemplate::new(source).unwrap();
         let result = template.render(&[Message::user("x")], false);
-        assert!(
-            matches!(result, Err(LlamaError::Template { .. })),
-            "{source}"
-        );
+        assert!(matches!(result, Err(LlamaError::Template { .. })), "{source}");
     }
 }

@@ -11,9 +11,7 @@ use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 
 fn golden(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/golden")
-        .join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }
 
 /// An empty folder of that name.
@@ -35,10 +33,7 @@ fn logits(model: &Llama) -> Vec<f32> {
 
 fn worst(a: &[f32], b: &[f32]) -> f32 {
     assert_eq!(a.len(), b.len());
-    a.iter()
-        .zip(b)
-        .map(|(a, b)| (a - b).abs())
-        .fold(0.0, f32::max)
+    a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
 }
 
 /// Tensors by name, as in a file.
@@ -56,9 +51,9 @@ fn tensors(bytes: &[u8]) -> Tensors {
 }
 
 fn serialize(tensors: &Tensors) -> Vec<u8> {
-    let views = tensors.iter().map(|(name, (dtype, shape, data))| {
-        (name, TensorView::new(*dtype, shape.clone(), data).unwrap())
-    });
+    let views = tensors
+        .iter()
+        .map(|(name, (dtype, shape, data))| (name, TensorView::new(*dtype, shape.clone(), data).unwrap()));
     safetensors::serialize(views, None).unwrap()
 }
 
@@ -115,48 +110,22 @@ fn reads_shards_of_mixed_dtypes() {
     std::fs::write(folder.join("config.json"), config("untied_gqa")).unwrap();
     let mut shards: [Tensors; 3] = Default::default();
     let mut map = serde_json::Map::new();
-    for (index, (name, (_, shape, data))) in tensors(&weights("untied_gqa")).into_iter().enumerate()
-    {
-        let values = data
-            .as_chunks::<4>()
-            .0
-            .iter()
-            .map(|c| f32::from_le_bytes(*c));
+    for (index, (name, (_, shape, data))) in tensors(&weights("untied_gqa")).into_iter().enumerate() {
+        let values = data.as_chunks::<4>().0.iter().map(|c| f32::from_le_bytes(*c));
         let tensor = match index % 3 {
             0 => (Dtype::F32, data.clone()),
-            1 => (
-                Dtype::F16,
-                values
-                    .flat_map(|v| f16::from_f32(v).to_le_bytes())
-                    .collect(),
-            ),
-            _ => (
-                Dtype::BF16,
-                values
-                    .flat_map(|v| bf16::from_f32(v).to_le_bytes())
-                    .collect(),
-            ),
+            1 => (Dtype::F16, values.flat_map(|v| f16::from_f32(v).to_le_bytes()).collect()),
+            _ => (Dtype::BF16, values.flat_map(|v| bf16::from_f32(v).to_le_bytes()).collect()),
         };
-        map.insert(
-            name.clone(),
-            format!("part-{}.safetensors", index % 3).into(),
-        );
+        map.insert(name.clone(), format!("part-{}.safetensors", index % 3).into());
         shards[index % 3].insert(name, (tensor.0, shape, tensor.1));
     }
     for (index, shard) in shards.iter().enumerate() {
-        std::fs::write(
-            folder.join(format!("part-{index}.safetensors")),
-            serialize(shard),
-        )
-        .unwrap();
+        std::fs::write(folder.join(format!("part-{index}.safetensors")), serialize(shard)).unwrap();
     }
     let write_index = |map: &serde_json::Map<String, serde_json::Value>| {
         let index = serde_json::json!({"metadata": {"total_size": 1}, "weight_map": map});
-        std::fs::write(
-            folder.join("model.safetensors.index.json"),
-            index.to_string(),
-        )
-        .unwrap();
+        std::fs::write(folder.join("model.safetensors.index.json"), index.to_string()).unwrap();
     };
     write_index(&map);
     let model = load(&folder).unwrap();
@@ -185,10 +154,7 @@ fn reads_shards_of_mixed_dtypes() {
     write_index(&map);
     refused(load(&folder), &["lm_head.weight", "both"]);
     std::fs::write(folder.join("model.safetensors.index.json"), "{}").unwrap();
-    refused(
-        load(&folder),
-        &["model.safetensors.index.json", "weight_map"],
-    );
+    refused(load(&folder), &["model.safetensors.index.json", "weight_map"]);
 }
 
 #[test]
@@ -201,18 +167,9 @@ fn refuses_checkpoints_that_do_not_fit() {
         edit(&mut tensors);
         from_bytes(&text, &serialize(&tensors))
     };
-    refused(
-        change(&|tensors| drop(tensors.remove(name))),
-        &[name, "missing"],
-    );
-    refused(
-        change(&|tensors| tensors.get_mut(name).unwrap().1.reverse()),
-        &[name, "[32, 64]", "[64, 32]"],
-    );
-    refused(
-        change(&|tensors| tensors.get_mut(name).unwrap().0 = Dtype::I32),
-        &[name, "I32"],
-    );
+    refused(change(&|tensors| drop(tensors.remove(name))), &[name, "missing"]);
+    refused(change(&|tensors| tensors.get_mut(name).unwrap().1.reverse()), &[name, "[32, 64]", "[64, 32]"]);
+    refused(change(&|tensors| tensors.get_mut(name).unwrap().0 = Dtype::I32), &[name, "I32"]);
     refused(
         change(&|tensors| {
             let bias = (Dtype::F32, vec![2], vec![0; 8]);
@@ -223,14 +180,8 @@ fn refuses_checkpoints_that_do_not_fit() {
     // Left over by exporters, and of no use.
     change(&|tensors| {
         let unused = (Dtype::F32, vec![4], vec![0; 16]);
-        tensors.insert(
-            "model.layers.0.self_attn.rotary_emb.inv_freq".into(),
-            unused,
-        );
-        tensors.insert(
-            "lm_head.weight".into(),
-            tensors["model.embed_tokens.weight"].clone(),
-        );
+        tensors.insert("model.layers.0.self_attn.rotary_emb.inv_freq".into(), unused);
+        tensors.insert("lm_head.weight".into(), tensors["model.embed_tokens.weight"].clone());
     })
     .unwrap();
 }
@@ -241,19 +192,10 @@ fn refuses_damaged_files() {
     for length in [0, 7, 8, 100, bytes.len() - 1] {
         refused(from_bytes(&text, &bytes[..length]), &["model.safetensors"]);
     }
-    refused(
-        from_bytes(&text, &[bytes.as_slice(), &[0]].concat()),
-        &["damaged"],
-    );
-    refused(
-        from_bytes(&text, &[0xff; 64]),
-        &["truncated, or no safetensors"],
-    );
+    refused(from_bytes(&text, &[bytes.as_slice(), &[0]].concat()), &["damaged"]);
+    refused(from_bytes(&text, &[0xff; 64]), &["truncated, or no safetensors"]);
     refused(from_bytes(&text, b"\x02\0\0\0\0\0\0\0[]"), &["not valid"]);
-    refused(
-        from_bytes(&text, b"\x02\0\0\0\0\0\0\0{}"),
-        &["embed_tokens", "missing"],
-    );
+    refused(from_bytes(&text, b"\x02\0\0\0\0\0\0\0{}"), &["embed_tokens", "missing"]);
 
     let folder = scratch("damaged");
     refused(load(&folder), &["config.json"]);
@@ -285,27 +227,15 @@ fn refuses_what_the_model_does_not_compute() {
         r#"{"rope_parameters": null, "rope_scaling": {"type": "yarn"}}"#,
     ] {
         let error = with(rope).unwrap_err();
-        assert!(
-            matches!(&error, LlamaError::RopeType { found } if found == "yarn"),
-            "{error}"
-        );
+        assert!(matches!(&error, LlamaError::RopeType { found } if found == "yarn"), "{error}");
     }
     for (fields, part) in [
         (r#"{"hidden_act": "gelu"}"#, "hidden_act"),
         (r#"{"attention_bias": true}"#, "attention_bias"),
         (r#"{"mlp_bias": true}"#, "mlp_bias"),
-        (
-            r#"{"quantization_config": {"bits": 4}}"#,
-            "quantization_config",
-        ),
-        (
-            r#"{"hidden_size": 33, "head_dim": null}"#,
-            "hidden_size is 33",
-        ),
-        (
-            r#"{"num_attention_heads": 0, "head_dim": null}"#,
-            "num_attention_heads",
-        ),
+        (r#"{"quantization_config": {"bits": 4}}"#, "quantization_config"),
+        (r#"{"hidden_size": 33, "head_dim": null}"#, "hidden_size is 33"),
+        (r#"{"num_attention_heads": 0, "head_dim": null}"#, "num_attention_heads"),
         (r#"{"num_attention_heads": 0}"#, "num_attention_heads"),
         (r#"{"num_key_value_heads": 3}"#, "num_key_value_heads is 3"),
         (r#"{"num_key_value_heads": 0}"#, "num_key_value_heads is 0"),
@@ -313,24 +243,12 @@ fn refuses_what_the_model_does_not_compute() {
         (r#"{"hidden_size": 0}"#, "hidden_size is 0"),
         (r#"{"vocab_size": 0}"#, "vocab_size is 0"),
         (r#"{"num_hidden_layers": 4000000000}"#, "num_hidden_layers"),
-        (
-            r#"{"intermediate_size": 18446744073709551615}"#,
-            "intermediate_size",
-        ),
-        (
-            r#"{"num_attention_heads": 4194304, "head_dim": 1024}"#,
-            "num_attention_heads",
-        ),
-        (
-            r#"{"max_position_embeddings": 16777216, "head_dim": 1024}"#,
-            "max_position_embeddings",
-        ),
+        (r#"{"intermediate_size": 18446744073709551615}"#, "intermediate_size"),
+        (r#"{"num_attention_heads": 4194304, "head_dim": 1024}"#, "num_attention_heads"),
+        (r#"{"max_position_embeddings": 16777216, "head_dim": 1024}"#, "max_position_embeddings"),
         (r#"{"rms_norm_eps": 0}"#, "rms_norm_eps"),
         (r#"{"rope_parameters": {"rope_theta": -1.0}}"#, "rope_theta"),
-        (
-            r#"{"rope_parameters": {"rope_type": "llama3", "factor": 8.0}}"#,
-            "low_freq_factor",
-        ),
+        (r#"{"rope_parameters": {"rope_type": "llama3", "factor": 8.0}}"#, "low_freq_factor"),
         (r#"{"vocab_size": -1}"#, "config.json is not valid"),
         (r#"{"vocab_size": "many"}"#, "config.json is not valid"),
     ] {
@@ -341,10 +259,7 @@ fn refuses_what_the_model_does_not_compute() {
 #[test]
 fn a_size_that_the_file_does_not_back_is_refused_before_it_is_allocated() {
     let text = config("tied_mha").replace("\"vocab_size\": 128", "\"vocab_size\": 16777216");
-    refused(
-        from_bytes(&text, &weights("tied_mha")),
-        &["embed_tokens", "16777216"],
-    );
+    refused(from_bytes(&text, &weights("tied_mha")), &["embed_tokens", "16777216"]);
 }
 
 #[test]
@@ -383,10 +298,7 @@ const TOKENIZER: &str = r#"{"version": "1.0", "truncation": null, "padding": nul
 #[test]
 fn opens_a_whole_folder() {
     let folder = scratch("pretrained");
-    load(&golden("untied_gqa"))
-        .unwrap()
-        .save(&folder, FloatDType::F16)
-        .unwrap();
+    load(&golden("untied_gqa")).unwrap().save(&folder, FloatDType::F16).unwrap();
     let open = || Pretrained::load(&folder, FloatDType::F32, &Device::flex());
     refused(open(), &["tokenizer.json"]);
     std::fs::write(folder.join("tokenizer.json"), TOKENIZER).unwrap();
@@ -398,11 +310,7 @@ fn opens_a_whole_folder() {
     assert!(bare.chat_template().is_none());
     refused(bare.encode_chat(&[Message::user("hello")]), &["has none"]);
 
-    std::fs::write(
-        folder.join("generation_config.json"),
-        r#"{"eos_token_id": [9, 2]}"#,
-    )
-    .unwrap();
+    std::fs::write(folder.join("generation_config.json"), r#"{"eos_token_id": [9, 2]}"#).unwrap();
     let template = "{% for m in messages %}{{ m.role }} {{ m.content }}{% endfor %}";
     std::fs::write(folder.join("chat_template.jinja"), template).unwrap();
     let chat = open().unwrap();

@@ -23,9 +23,7 @@ struct Expected {
 }
 
 fn folder(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/golden")
-        .join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }
 
 fn expected(name: &str) -> Expected {
@@ -64,13 +62,7 @@ fn assert_close<const D: usize>(what: &str, found: Tensor<D>, expected: &[f32], 
     let worst = found
         .iter()
         .zip(expected)
-        .map(|(a, b)| {
-            if a.is_finite() {
-                (a - b).abs()
-            } else {
-                f32::INFINITY
-            }
-        })
+        .map(|(a, b)| if a.is_finite() { (a - b).abs() } else { f32::INFINITY })
         .fold(0.0, f32::max);
     assert!(worst <= tolerance, "{what}: off by {worst}");
 }
@@ -80,8 +72,7 @@ fn greedy(model: &Llama, prompts: &[Vec<i64>], steps: usize) -> (Tensor<2>, Vec<
     let device = model.device();
     let (rows, padding) = left_pad(prompts);
     let capacity = rows[0].len() + steps;
-    let (first, mut cache) =
-        model.prefill(ints(&rows, &device), column(padding, &device), capacity);
+    let (first, mut cache) = model.prefill(ints(&rows, &device), column(padding, &device), capacity);
     let mut output = vec![Vec::new(); prompts.len()];
     let mut logits = first.clone();
     for step in 0..steps {
@@ -105,30 +96,16 @@ fn check(device: &Device, dtype: FloatDType, tolerance: f32, exact: bool) {
         let expected = expected(name);
 
         let logits = model.forward(ints(&expected.batch, device));
-        let flat: Vec<f32> = expected
-            .logits
-            .iter()
-            .flatten()
-            .flatten()
-            .copied()
-            .collect();
+        let flat: Vec<f32> = expected.logits.iter().flatten().flatten().copied().collect();
         assert_close(&format!("{name}: forward"), logits, &flat, tolerance);
 
         // A prefill of four tokens, then the rest one at a time.
         let head: Vec<Vec<i64>> = expected.batch.iter().map(|row| row[..4].to_vec()).collect();
         let length = expected.batch[0].len();
-        let (mut logits, mut cache) =
-            model.prefill(ints(&head, device), column(vec![0; 2], device), length);
+        let (mut logits, mut cache) = model.prefill(ints(&head, device), column(vec![0; 2], device), length);
         for position in 3..length {
-            let want: Vec<f32> = (0..2)
-                .flat_map(|row| expected.logits[row][position].clone())
-                .collect();
-            assert_close(
-                &format!("{name}: position {position}"),
-                logits,
-                &want,
-                tolerance,
-            );
+            let want: Vec<f32> = (0..2).flat_map(|row| expected.logits[row][position].clone()).collect();
+            assert_close(&format!("{name}: position {position}"), logits, &want, tolerance);
             if position + 1 == length {
                 break;
             }
@@ -137,29 +114,14 @@ fn check(device: &Device, dtype: FloatDType, tolerance: f32, exact: bool) {
         }
 
         // Alone, in pairs and all together: the padding must not show.
-        for rows in [
-            vec![0],
-            vec![1],
-            vec![2],
-            vec![0, 1],
-            vec![2, 1],
-            vec![0, 1, 2],
-        ] {
+        for rows in [vec![0], vec![1], vec![2], vec![0, 1], vec![2, 1], vec![0, 1, 2]] {
             let pick = |all: &[Vec<i64>]| rows.iter().map(|row| all[*row].clone()).collect();
             let prompts: Vec<Vec<i64>> = pick(&expected.prompts);
             let want: Vec<Vec<i64>> = pick(&expected.greedy);
             let steps = if exact { want[0].len() } else { 4 };
             let (first, tokens) = greedy(&model, &prompts, steps);
-            let last: Vec<f32> = rows
-                .iter()
-                .flat_map(|row| expected.last[*row].clone())
-                .collect();
-            assert_close(
-                &format!("{name}: prompts {rows:?}"),
-                first,
-                &last,
-                tolerance,
-            );
+            let last: Vec<f32> = rows.iter().flat_map(|row| expected.last[*row].clone()).collect();
+            assert_close(&format!("{name}: prompts {rows:?}"), first, &last, tolerance);
             if exact {
                 assert_eq!(tokens, want, "{name}: greedy {rows:?}");
             }
