@@ -8,6 +8,7 @@ mod hostile;
 mod instances;
 mod members;
 mod oracle;
+mod patterns;
 mod refused;
 mod requests;
 mod suite;

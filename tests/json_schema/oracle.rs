@@ -1,17 +1,29 @@
 //! The crate `jsonschema` as a judge, and members drawn at random for it.
 
 use burn_dfa::{ByteDfa, StateId};
-use jsonschema::Validator;
+use jsonschema::{Draft, Validator};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde_json::Value;
 
 /// A validator that takes formats for annotations.
 pub fn validator(schema: &Value) -> Validator {
+    validator_of(Draft::Draft202012, schema)
+}
+
+/// As [`validator`], for a schema that does not name its draft.
+pub fn validator_of(draft: Draft, schema: &Value) -> Validator {
+    let draft = draft.detect(schema);
     jsonschema::options()
+        .with_draft(draft)
         .should_validate_formats(false)
         .build(schema)
         .unwrap_or_else(|error| panic!("{schema}: {error}"))
+}
+
+/// A validator, where the crate reads the schema.
+pub fn lenient(schema: &Value) -> Option<Validator> {
+    jsonschema::options().build(schema).ok()
 }
 
 /// Whether `text` is JSON and valid; the error says what it is instead.
