@@ -112,6 +112,13 @@ impl Constraint {
 
     /// JSON text that is valid under a JSON schema.
     ///
+    /// The text is compact, properties in the order of `properties`. Honoured are `type`, `enum`, `const`,
+    /// `anyOf`, `properties`, `required`, `additionalProperties: false`, `items`, `minItems`, `maxItems`,
+    /// `minLength`, `maxLength`, `pattern` (ECMA-262, found anywhere in the string) and `$ref` within the schema,
+    /// without recursion. Annotations, and names that begin with `x-` or `_`, are ignored; every other keyword,
+    /// and every place that would allow any JSON at all, is refused. One thing is narrower than the
+    /// standard: an object that is silent about `additionalProperties` has none.
+    ///
     /// # Errors
     /// Where the schema cannot be read or cannot be honoured exactly; the error has the JSON
     /// [`pointer`](Error::pointer).
