@@ -123,7 +123,9 @@ impl Constraint {
     /// Where the schema cannot be read or cannot be honoured exactly; the error has the JSON
     /// [`pointer`](Error::pointer).
     pub fn json_schema(schema: serde_json::Value) -> Result<Self> {
-        json_schema::parse(&schema).map(|schema| Kind::JsonSchema(Box::new(schema)).into())
+        let read = json_schema::parse(&schema);
+        json_schema::discard(schema);
+        read.map(|schema| Kind::JsonSchema(Box::new(schema)).into())
     }
 
     /// The members of an automaton's language, such as an

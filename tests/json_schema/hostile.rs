@@ -16,20 +16,6 @@ fn nested(depth: usize, wrap: impl Fn(Value) -> Value) -> Value {
     (0..depth).fold(json!({"type": "null"}), |inner, _| wrap(inner))
 }
 
-/// Drops a deep value without recursion.
-fn dismantle(mut value: Value) {
-    while let Some(inner) = match &mut value {
-        Value::Array(items) => items.pop(),
-        Value::Object(members) => {
-            let last = members.keys().next_back().cloned();
-            last.and_then(|name| members.shift_remove(&name))
-        }
-        _ => None,
-    } {
-        value = inner;
-    }
-}
-
 #[test]
 fn deep_nesting() {
     type Wrap = fn(Value) -> Value;
@@ -39,11 +25,8 @@ fn deep_nesting() {
         |inner| Value::Object(Map::from_iter([("const".into(), inner)])),
     ];
     for wrap in wraps {
-        // The crate takes schemas by value: their own drop is serde_json's, and recursive.
-        let deep = nested(1_000, wrap);
-        let refusal = Constraint::json_schema(deep.clone()).unwrap_err();
+        let refusal = Constraint::json_schema(nested(10_000, wrap)).unwrap_err();
         assert!(refusal.is_schema() && refusal.to_string().contains("deep"), "{refusal}");
-        dismantle(deep);
     }
     let fits = nested(100, |inner| json!({"type": "array", "items": inner}));
     Constraint::json_schema(fits).unwrap().to_byte_dfa(&Limits::default()).unwrap();

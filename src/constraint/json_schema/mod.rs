@@ -80,6 +80,18 @@ pub(crate) fn parse(schema: &Value) -> Result<Schema> {
     Ok(Schema { nodes, root })
 }
 
+/// Drops a value without recursion, however deep it is nested.
+pub(crate) fn discard(value: Value) {
+    let mut rest = vec![value];
+    while let Some(value) = rest.pop() {
+        match value {
+            Value::Array(items) => rest.extend(items),
+            Value::Object(members) => rest.extend(members.into_iter().map(|(_, member)| member)),
+            _ => {}
+        }
+    }
+}
+
 impl Schema {
     /// The automaton of the members' texts.
     ///
