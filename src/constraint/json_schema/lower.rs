@@ -214,13 +214,14 @@ fn integer() -> Expr {
     Expr::Alternate(vec![words(["0"]), Expr::Concat(vec![optional(words(["-"])), positive])])
 }
 
-/// All that JSON calls a number.
+/// What JSON calls a number, with at most two digits of exponent: readers with 64-bit floats refuse `1e400`.
 fn number() -> Expr {
+    let exponent = Expr::Repeat { expr: Arc::new(Expr::Chars(vec![('0', '9')])), min: 1, max: Some(2) };
     let positive = Expr::Concat(vec![Expr::Chars(vec![('1', '9')]), digits(0)]);
     Expr::Concat(vec![
         optional(words(["-"])),
         Expr::Alternate(vec![words(["0"]), positive]),
         optional(Expr::Concat(vec![words(["."]), digits(1)])),
-        optional(Expr::Concat(vec![words(["e", "E"]), optional(words(["+", "-"])), digits(1)])),
+        optional(Expr::Concat(vec![words(["e", "E"]), optional(words(["+", "-"])), exponent])),
     ])
 }
