@@ -32,7 +32,9 @@ struct Args {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let text = match Args::parse().text {
-        Some(path) => std::fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?,
+        Some(path) => {
+            std::fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?
+        }
         None => include_str!("data/dialogue.txt").to_owned(),
     };
     let device = Device::default();

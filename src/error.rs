@@ -209,7 +209,10 @@ impl fmt::Display for Error {
             Kind::Schema { pointer, reason } => write!(f, "JSON schema, at {pointer}: {reason}"),
             Kind::Request(reason) => write!(f, "constraint request: {reason}"),
             Kind::Limit(limit) => {
-                write!(f, "the constraint needs more than {limit}: simplify it, or raise the limit in `Limits`")
+                write!(
+                    f,
+                    "the constraint needs more than {limit}: simplify it, or raise the limit in `Limits`"
+                )
             }
             Kind::Unsatisfiable(reason) => write!(f, "nothing satisfies the constraint: {reason}"),
             Kind::Vocabulary(reason) => write!(f, "vocabulary: {reason}"),

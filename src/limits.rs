@@ -67,9 +67,7 @@ impl<'a> Meter<'a> {
     /// Refuses to go on past the deadline. Call it in every loop that can be long.
     pub(crate) fn time(&self) -> Result<()> {
         match self.deadline {
-            Some(deadline) if Instant::now() > deadline => {
-                Err(Error::limit(Limit::Time(self.limits.time)))
-            }
+            Some(deadline) if Instant::now() > deadline => Err(Error::limit(Limit::Time(self.limits.time))),
             _ => Ok(()),
         }
     }

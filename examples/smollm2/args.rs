@@ -74,7 +74,8 @@ pub enum DeviceName {
 impl Args {
     /// Whether there is nothing to generate but the demonstration.
     pub fn is_demo(&self) -> bool {
-        let constraint = self.schema.is_some() || self.regex.is_some() || self.choice.is_some() || self.spec.is_some();
+        let constraint =
+            self.schema.is_some() || self.regex.is_some() || self.choice.is_some() || self.spec.is_some();
         self.prompt.is_none() && self.model.is_none() && !constraint && !self.json
     }
 
@@ -85,15 +86,16 @@ impl Args {
         }
         let named = if let Some(path) = &self.schema {
             let schema = json_file(path)?;
-            let constraint = Constraint::json_schema(schema).map_err(|e| format!("{}: {e}", path.display()))?;
+            let constraint =
+                Constraint::json_schema(schema).map_err(|e| format!("{}: {e}", path.display()))?;
             (format!("schema {}", path.display()), constraint)
         } else if let Some(pattern) = &self.regex {
             (format!("regex {pattern}"), Constraint::regex(pattern)?)
         } else if let Some(choices) = &self.choice {
             (format!("choice {}", choices.join(" | ")), Constraint::choice(choices.iter().cloned())?)
         } else if let Some(path) = &self.spec {
-            let constraint =
-                Constraint::from_request(&json_file(path)?).map_err(|e| format!("{}: {e}", path.display()))?;
+            let constraint = Constraint::from_request(&json_file(path)?)
+                .map_err(|e| format!("{}: {e}", path.display()))?;
             match constraint {
                 Some(constraint) => (format!("spec {}", path.display()), constraint),
                 None => return Ok(None),
@@ -144,7 +146,8 @@ impl DeviceName {
             Self::Cuda => Ok(Device::cuda(0)),
             #[allow(unreachable_patterns)]
             other => {
-                let name = other.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+                let name =
+                    other.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
                 Err(format!("this build has no {name}: build it with `--features {name}`").into())
             }
         }

@@ -44,10 +44,7 @@ pub fn run(args: &Args) -> Result<()> {
         let validator = jsonschema::validator_for(&schema)?;
         println!("{CYAN}{prompt}{CYAN:#} {DIM}→ {name}{DIM:#}");
         let prompt = encode(&pretrained, prompt)?;
-        for (label, table, total) in [
-            ("unconstrained", None, 0usize),
-            ("constrained", Some(&table), 1),
-        ] {
+        for (label, table, total) in [("unconstrained", None, 0usize), ("constrained", Some(&table), 1)] {
             let total = &mut totals[total];
             let (output, seconds) = one(args, &pretrained, &vocabulary, &prompt, table)?;
             let text = output.text();

@@ -92,7 +92,11 @@ fn compile(constraint: &Constraint, vocabulary: &Vocabulary) -> Result<()> {
     println!("vocabulary     {width} tokens, {}", vocabulary.fingerprint());
     println!("states         {states}");
     println!("token classes  {classes}");
-    println!("bytes          {} (classes), {} (dense)", 4 * (states * classes + width + states), 4 * states * (width + 1));
+    println!(
+        "bytes          {} (classes), {} (dense)",
+        4 * (states * classes + width + states),
+        4 * states * (width + 1)
+    );
     println!("least tokens   {} (end of sequence included)", table.tokens_to_end(table.start()));
     println!("compiled in    {:.1} ms", elapsed.as_secs_f64() * 1e3);
     Ok(())
@@ -128,7 +132,8 @@ impl ConstraintArgs {
             Ok(Constraint::choice(choices.iter().cloned())?)
         } else {
             let path = self.spec.as_deref().ok_or("name a constraint")?;
-            let constraint = Constraint::from_request(&json(path)?).map_err(|e| format!("{}: {e}", path.display()))?;
+            let constraint =
+                Constraint::from_request(&json(path)?).map_err(|e| format!("{}: {e}", path.display()))?;
             constraint.ok_or_else(|| format!("{} asks for free text", path.display()).into())
         }
     }

@@ -110,13 +110,17 @@ fn check<M: CausalLm>(
     }
     for (row, request) in requests.iter().enumerate() {
         if request.prompt.is_empty() {
-            return Err(Error::input(format!("row {row}: the prompt has no token; begin with the model's first token")));
+            return Err(Error::input(format!(
+                "row {row}: the prompt has no token; begin with the model's first token"
+            )));
         }
         if request.max_tokens == 0 {
             return Err(Error::input(format!("row {row}: max_tokens of 0 leaves nothing to generate")));
         }
         if let Some(token) = request.prompt.iter().find(|token| token.index() >= width) {
-            return Err(Error::input(format!("row {row}: prompt token {token} of a model of {width} tokens")));
+            return Err(Error::input(format!(
+                "row {row}: prompt token {token} of a model of {width} tokens"
+            )));
         }
         if let Some(table) = request.table {
             table.check_vocabulary(vocabulary)?;

@@ -91,7 +91,9 @@ impl Default for Options {
 impl Options {
     pub(super) fn check(&self) -> Result<()> {
         if self.read_every == 0 {
-            return Err(Error::input("read_every of 0: the host must read at least now and then; use 1 or more"));
+            return Err(Error::input(
+                "read_every of 0: the host must read at least now and then; use 1 or more",
+            ));
         }
         Ok(())
     }

@@ -66,10 +66,8 @@ pub(super) fn build(source: Source, vocabulary: &Vocabulary, meter: &Meter) -> R
             next[row(StateId(state)) + TokenTable::MUTE as usize + column] = to;
         }
     }
-    let tokens_to_end = RESERVED_TOKENS_TO_END
-        .into_iter()
-        .chain(order.iter().map(|&old| to_end[old as usize]))
-        .collect();
+    let tokens_to_end =
+        RESERVED_TOKENS_TO_END.into_iter().chain(order.iter().map(|&old| to_end[old as usize])).collect();
     Ok(TokenTable {
         next,
         class,

@@ -189,8 +189,7 @@ impl TokenTable {
     pub fn allowed(&self, state: StateId) -> impl Iterator<Item = TokenId> + '_ {
         let row = self.row(state);
         let ids = self.class.iter().enumerate();
-        ids.filter(|&(_, &class)| row[class as usize] != StateId::DEAD.0)
-            .map(|(id, _)| TokenId(id as u32))
+        ids.filter(|&(_, &class)| row[class as usize] != StateId::DEAD.0).map(|(id, _)| TokenId(id as u32))
     }
 
     /// Whether `tokens`, end of sequence last, are an output of the constraint from start to end.
@@ -221,7 +220,9 @@ impl TokenTable {
     pub fn validate(&self) -> Result<()> {
         let (states, classes) = (self.state_count(), self.class_count);
         if states < StateId::RESERVED as usize || classes < Self::RESERVED_CLASSES {
-            return Err(Error::table(format!("{states} states and {classes} classes are fewer than the reserved ones")));
+            return Err(Error::table(format!(
+                "{states} states and {classes} classes are fewer than the reserved ones"
+            )));
         }
         if self.next.len() != states * classes {
             return Err(Error::table(format!(

@@ -1,7 +1,6 @@
 //! The laws of every processor and chain, on every device of this build.
 
-mod common;
-
+use crate::common::devices;
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_dfa::processor::{
     DfaProcessor, InitContext, LogitsProcessor, MinNewTokens, MinP, RepetitionPenalty, StepContext, Suppress,
@@ -10,7 +9,6 @@ use burn_dfa::processor::{
 use burn_dfa::{
     Constraint, Layout, Limits, StateId, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary,
 };
-use common::devices;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
 /// Wider than the vocabulary, as a padded output layer is.
@@ -109,10 +107,8 @@ fn run<P: LogitsProcessor>(
         .map(|step| {
             let logits: Vec<&[f32]> = rows.iter().map(|&row| &tape.logits[step][row][..]).collect();
             let logits = tensor2(&logits, dtype, device);
-            let context = StepContext {
-                tokens: ints(tokens.clone(), device),
-                step: ints(vec![step as i32], device),
-            };
+            let context =
+                StepContext { tokens: ints(tokens.clone(), device), step: ints(vec![step as i32], device) };
             let (processed, next) = processor.process(state.take().unwrap(), logits, &context);
             state = Some(next);
             assert_eq!(processed.dims(), [rows.len(), WIDTH], "the shape is kept");
@@ -233,10 +229,10 @@ fn allowed_logits_keep_their_bits_and_the_rest_are_negative_infinity() {
                         let logits = bits(tensor2(&[&tape.logits[step][row]], dtype, &device));
                         for token in 0..WIDTH {
                             let legal = table.next(states[row], TokenId(token as u32)) != StateId::DEAD;
-                            let expected =
-                                if legal { logits[token] } else { f32::NEG_INFINITY.to_bits() };
+                            let expected = if legal { logits[token] } else { f32::NEG_INFINITY.to_bits() };
                             assert_eq!(
-                                masked[step][row * WIDTH + token], expected,
+                                masked[step][row * WIDTH + token],
+                                expected,
                                 "seed {seed}, step {step}, row {row}, token {token}, {dtype:?}, {layout:?}, {device:?}"
                             );
                         }
@@ -267,7 +263,8 @@ fn a_budget_leaves_just_the_tokens_from_which_the_end_is_near_enough() {
                 let mut remaining = budgets.clone();
                 let logits = Tensor::<2>::zeros([ROWS, WIDTH], &device);
                 for step in 0..least.iter().max().unwrap() + extra + 2 {
-                    let masked = processor.mask(&state, logits.clone()).into_data().try_to_vec::<f32>().unwrap();
+                    let masked =
+                        processor.mask(&state, logits.clone()).into_data().try_to_vec::<f32>().unwrap();
                     let mut tokens = Vec::new();
                     for row in 0..ROWS {
                         let table = &tables[rows[row]];
@@ -284,9 +281,8 @@ fn a_budget_leaves_just_the_tokens_from_which_the_end_is_near_enough() {
                         assert_eq!(unmasked, legal, "extra {extra}, step {step}, row {row}, {layout:?}");
                         assert!(!legal.is_empty(), "no row is ever all −∞");
                         // The token that takes the longest way.
-                        let longest = |&&token: &&u32| {
-                            table.tokens_to_end(table.next(states[row], TokenId(token)))
-                        };
+                        let longest =
+                            |&&token: &&u32| table.tokens_to_end(table.next(states[row], TokenId(token)));
                         let token = *legal.iter().max_by_key(longest).unwrap();
                         states[row] = table.next(states[row], TokenId(token));
                         remaining[row] = remaining[row].saturating_sub(1);
@@ -375,8 +371,7 @@ fn samplers_and_penalties_match_a_host_reference() {
                 let at = row * WIDTH + token;
                 let expected = if logit >= sorted[2] { logit } else { f32::NEG_INFINITY };
                 assert_eq!(f32::from_bits(k[step][at]), expected, "top-k");
-                let expected =
-                    if logit >= sorted[0] + 0.1f32.ln() { logit } else { f32::NEG_INFINITY };
+                let expected = if logit >= sorted[0] + 0.1f32.ln() { logit } else { f32::NEG_INFINITY };
                 assert_eq!(f32::from_bits(p[step][at]), expected, "min-p");
                 let expected = match (seen(token), logit > 0.0) {
                     (false, _) => logit,

@@ -1,15 +1,13 @@
 //! A whole generation with the embedded model, on every device of this build: the same tokens.
 
-mod common;
-
 use std::ops::ControlFlow;
 
+use crate::common::devices;
 use burn::tensor::FloatDType;
 use burn_dfa::generation::{Options, Request, generate};
 use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
 use burn_dfa_llama::{ChatTemplate, Llama, Message, Pretrained};
 use burn_dfa_tiny::generator::{Generator, Split};
-use common::devices;
 
 #[test]
 fn every_device_writes_the_same_tokens() {
@@ -45,9 +43,8 @@ fn every_device_writes_the_same_tokens() {
         let mut tokens = Vec::new();
         for temperature in [None, Some(0.7)] {
             let options = Options { temperature, ..Options::default() };
-            let outputs = generate(pretrained.model(), &vocabulary, &requests, &options, |_| {
-                ControlFlow::Continue(())
-            });
+            let outputs =
+                generate(pretrained.model(), &vocabulary, &requests, &options, |_| ControlFlow::Continue(()));
             for (output, table) in outputs.unwrap().into_iter().zip(&tables).take(5) {
                 assert!(output.is_complete() && table.accepts(&output.tokens), "{name}: {}", output.text());
                 tokens.push(output.tokens);

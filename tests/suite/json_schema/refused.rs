@@ -141,7 +141,7 @@ fn numbers_that_floats_round() {
     let long: Value = serde_json::from_str(r#"{"enum": [123456789012345678901234567890]}"#).unwrap();
     assert_eq!(pointer(&long), "/enum/0");
     // Integers of 64 bits are exact.
-    crate::compile(&json!({"enum": [u64::MAX, i64::MIN]}));
+    super::compile(&json!({"enum": [u64::MAX, i64::MIN]}));
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! The automata of regexes, choices and patterns against `regex-automata`, RE2's verdicts and their own laws.
 
-#[path = "common/data.rs"]
-mod data;
+use crate::common::data;
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};

@@ -12,13 +12,9 @@ const REQUIRE: &str = "BURN_DFA_REQUIRE_VULKAN";
 pub fn all() -> Vec<(&'static str, Device)> {
     let mut devices = vec![("flex", Device::flex())];
     #[cfg(feature = "vulkan")]
-    devices.extend(probe("vulkan", || {
-        Device::vulkan(burn::tensor::DeviceKind::DefaultDevice)
-    }));
+    devices.extend(probe("vulkan", || Device::vulkan(burn::tensor::DeviceKind::DefaultDevice)));
     #[cfg(feature = "wgpu")]
-    devices.extend(probe("wgpu", || {
-        Device::wgpu(burn::tensor::DeviceKind::DefaultDevice)
-    }));
+    devices.extend(probe("wgpu", || Device::wgpu(burn::tensor::DeviceKind::DefaultDevice)));
     #[cfg(feature = "cuda")]
     devices.extend(probe("cuda", || Device::cuda(0)));
     devices

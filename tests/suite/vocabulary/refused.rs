@@ -1,6 +1,6 @@
 //! `tokenizer.json` that must be refused, saying what and where.
 
-use crate::*;
+use super::*;
 
 const BPE: &str = r#"{"type": "BPE", "vocab": {"a": 0}, "merges": []}"#;
 const BYTE_LEVEL: &str = r#"{"type": "ByteLevel"}"#;

@@ -17,21 +17,14 @@ const BANK: usize = 64;
 impl RandomLm {
     pub fn new(width: usize, seed: u64, dtype: DType, device: &Device) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);
-        let values: Vec<f32> = (0..BANK * width)
-            .map(|_| rng.random_range(-4.0..4.0))
-            .collect();
+        let values: Vec<f32> = (0..BANK * width).map(|_| rng.random_range(-4.0..4.0)).collect();
         let bank = Tensor::from_data(TensorData::new(values, [BANK, width]), (device, dtype));
-        Self {
-            bank,
-            device: device.clone(),
-        }
+        Self { bank, device: device.clone() }
     }
 
     fn logits(&self, tokens: Tensor<1, Int>, positions: Tensor<1, Int>) -> Tensor<2> {
         let row = tokens.cast(DType::I32) * 31 + positions * 17;
-        self.bank
-            .clone()
-            .select(0, row.bitwise_and_scalar(BANK as i32 - 1))
+        self.bank.clone().select(0, row.bitwise_and_scalar(BANK as i32 - 1))
     }
 }
 
@@ -54,9 +47,7 @@ impl CausalLm for RandomLm {
         _capacity: usize,
     ) -> (Tensor<2>, Self::Cache) {
         let [batch, length] = tokens.dims();
-        let last = tokens
-            .slice([0..batch, length - 1..length])
-            .reshape([batch]);
+        let last = tokens.slice([0..batch, length - 1..length]).reshape([batch]);
         let positions = padding.cast(DType::I32) * -1 + (length as i32 - 1);
         (self.logits(last, positions.clone()), positions + 1)
     }

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use crate::*;
+use super::*;
 
 /// Kind and content of each id, from `tokenizers/token-bytes`.
 fn table(name: &str) -> Option<Vec<(TokenKind, Vec<u8>)>> {

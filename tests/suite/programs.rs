@@ -119,14 +119,18 @@ fn the_demonstration_and_the_small_examples_run() {
 #[test]
 fn mistakes_are_named() {
     let bad = file("bad.json", "{\"type\": \"strin");
-    let unknown = file("unknown.json", r#"{"type": "object", "properties": {"a": {"type": "integer", "minimum": 3}}}"#);
+    let unknown =
+        file("unknown.json", r#"{"type": "object", "properties": {"a": {"type": "integer", "minimum": 3}}}"#);
     let (bad, unknown) = (bad.to_str().unwrap(), unknown.to_str().unwrap());
     fails(&mut smollm2(&["--json"]), &["--prompt"]);
     fails(&mut smollm2(&["--prompt", "x", "--schema", "nowhere.json"]), &["nowhere.json"]);
     fails(&mut smollm2(&["--prompt", "x", "--schema", bad]), &["bad.json", "not JSON"]);
     fails(&mut smollm2(&["--prompt", "x", "--schema", unknown]), &["/properties/a/minimum"]);
     fails(&mut smollm2(&["--prompt", "x", "--regex", "a(b"]), &["at byte 1"]);
-    fails(&mut smollm2(&["--prompt", "x", "--regex", "a{40}", "--max-tokens", "3"]), &["max_tokens is 3", "raise it"]);
+    fails(
+        &mut smollm2(&["--prompt", "x", "--regex", "a{40}", "--max-tokens", "3"]),
+        &["max_tokens is 3", "raise it"],
+    );
     fails(&mut smollm2(&["--prompt", "x", "--max-tokens", "0"]), &["max_tokens of 0"]);
     fails(&mut smollm2(&["--prompt", "x", "--batch", "0"]), &["at least one request"]);
     fails(&mut smollm2(&["--prompt", "x", "--temperature", "0"]), &["temperature 0"]);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::compile;
+use super::compile;
 
 /// Asserts that `schema` accepts and rejects these texts.
 fn case(schema: Value, accepted: &[&str], rejected: &[&str]) {
@@ -22,7 +22,11 @@ fn scalars() {
     let integers = ["0", "7", "-7", "10", "-10", "123456789012345678901234567890"];
     case(json!({"type": "integer"}), &integers, &["", "-", "01", "-0", "+1", "1.0", "1e3", "-01"]);
     let numbers = ["0", "-0", "10", "0.5", "-0.50", "1e3", "1E+3", "1.5e-30"];
-    case(json!({"type": "number"}), &numbers, &["", "-", ".5", "1.", "01", "1e", "+1", "NaN", "0x1", "1e100"]);
+    case(
+        json!({"type": "number"}),
+        &numbers,
+        &["", "-", ".5", "1.", "01", "1e", "+1", "NaN", "0x1", "1e100"],
+    );
     case(json!({"type": ["integer", "null"]}), &["1", "null"], &["1.5", "true"]);
     case(json!({"type": ["integer", "number"]}), &["1", "1.5", "-0"], &["null"]);
 }
@@ -246,7 +250,7 @@ fn references() {
     plain["definitions"]["y"] = moved["p"].clone();
     plain["definitions"]["x"]["$ref"] = json!("#/definitions/y");
     case(plain, &["[]", "[null]"], &["null"]);
-    assert_eq!(crate::refused::pointer(&schema), "/properties");
+    assert_eq!(super::refused::pointer(&schema), "/properties");
 
     let into_list = json!({"anyOf": [{"type": "null"}, {"type": "array", "items": {"$ref": "#/anyOf/0"}}]});
     case(into_list, &["null", "[null]"], &["[[]]"]);

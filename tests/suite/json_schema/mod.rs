@@ -1,8 +1,5 @@
 //! JSON schemas: what their members are, what is refused and where, and how they do on real ones.
 
-#[path = "../common/data.rs"]
-mod data;
-
 mod corpus;
 mod hostile;
 mod instances;

@@ -7,7 +7,7 @@
 use rand::prelude::*;
 use tokenizers::Tokenizer;
 
-use crate::*;
+use super::*;
 
 /// Decodes each id, and `rounds` sequences of ids, after the token `first`.
 fn assert_same(name: &str, json: &str, first: &str, rounds: usize) {

@@ -1,6 +1,6 @@
 //! Small handmade `tokenizer.json` of each kind.
 
-use crate::*;
+use super::*;
 
 #[test]
 fn byte_level() {

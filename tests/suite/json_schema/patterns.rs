@@ -5,7 +5,8 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
 
-use crate::{data, oracle};
+use super::oracle;
+use crate::common::data;
 
 #[test]
 fn patterns_of_maskbench() {

@@ -6,8 +6,9 @@ use burn_dfa::{Constraint, Limits};
 use jsonschema::Draft;
 use serde_json::Value;
 
-use crate::instances::{arrangements, close};
-use crate::{data, oracle};
+use super::instances::{arrangements, close};
+use super::oracle;
+use crate::common::data;
 
 #[test]
 fn official_suite() {

@@ -1,6 +1,6 @@
 //! Vocabularies from lists; widths, ends of sequence, fingerprints.
 
-use crate::*;
+use super::*;
 
 #[test]
 fn characters_and_duplicates() {

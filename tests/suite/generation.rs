@@ -1,16 +1,12 @@
 //! The decode loop: the guarantee, the budget, seeds, streaming, refusals.
 
-mod common;
-
 use std::ops::ControlFlow;
 
+use crate::common::{data, devices, model::RandomLm};
 use burn::tensor::{DType, Device, Int, Tensor};
 use burn_dfa::generation::{CausalLm, Finish, Options, Output, Request, generate};
 use burn_dfa::sampling::{GumbelMax, Sampler};
-use burn_dfa::{
-    Constraint, Error, Layout, Limits, StateId, TensorOptions, TokenId, TokenTable, Vocabulary,
-};
-use common::{data, devices, model::RandomLm};
+use burn_dfa::{Constraint, Error, Layout, Limits, StateId, TensorOptions, TokenId, TokenTable, Vocabulary};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
@@ -148,8 +144,7 @@ fn every_generation_matches_its_constraint_and_is_complete_within_its_budget() {
         let width = vocabulary.len() + rng.random_range(0..20);
         let dtype = if round % 4 == 3 { DType::F16 } else { DType::F32 };
         let model = RandomLm::new(width, round as u64, dtype, &device);
-        let picks: Vec<_> =
-            (0..BATCH).map(|row| &compiled[(round * BATCH + row) % compiled.len()]).collect();
+        let picks: Vec<_> = (0..BATCH).map(|row| &compiled[(round * BATCH + row) % compiled.len()]).collect();
         let requests: Vec<_> = picks
             .iter()
             .map(|(_, table, _)| {
@@ -216,7 +211,8 @@ fn the_same_seed_gives_the_same_tokens_on_every_device_layout_and_batch_position
         for (layout, read_every) in [(Layout::Classes, 8), (Layout::Dense, 1), (Layout::Classes, 5)] {
             let tensors = TensorOptions { layout, ..TensorOptions::default() };
             for temperature in [None, Some(0.9)] {
-                let options = Options { temperature, read_every, tensors: tensors.clone(), ..Options::default() };
+                let options =
+                    Options { temperature, read_every, tensors: tensors.clone(), ..Options::default() };
                 for order in [vec![0, 1, 2, 3], vec![3, 1], vec![2], vec![1, 2, 0, 3]] {
                     let requests: Vec<_> = order.iter().map(|&index| row(index)).collect();
                     let outputs = run(&model, &vocabulary, &requests, &options).unwrap();
@@ -309,10 +305,7 @@ fn free_rows_end_at_their_own_limit() {
     let vocabulary = vocabulary();
     let table = regex("a{9}", &vocabulary);
     let model = RandomLm::new(vocabulary.len() + 8, 2, DType::F32, &Device::flex());
-    let requests = [
-        Request::new(vec![TokenId(1)], 3),
-        Request::new(vec![TokenId(1)], 40).with_table(&table),
-    ];
+    let requests = [Request::new(vec![TokenId(1)], 3), Request::new(vec![TokenId(1)], 40).with_table(&table)];
     let outputs = run(&model, &vocabulary, &requests, &sampled()).unwrap();
     assert!(outputs[0].tokens.len() <= 3);
     assert!(outputs[0].tokens.iter().all(|token| token.index() < vocabulary.len()));
@@ -392,7 +385,12 @@ impl CausalLm for Mute {
         Some(16)
     }
 
-    fn prefill(&self, tokens: Tensor<2, Int>, padding: Tensor<1, Int>, capacity: usize) -> (Tensor<2>, Self::Cache) {
+    fn prefill(
+        &self,
+        tokens: Tensor<2, Int>,
+        padding: Tensor<1, Int>,
+        capacity: usize,
+    ) -> (Tensor<2>, Self::Cache) {
         let (logits, cache) = self.0.prefill(tokens, padding, capacity);
         (logits.full_like(f32::NEG_INFINITY), cache)
     }
@@ -408,7 +406,8 @@ fn a_model_without_finite_logits_is_an_error_and_not_an_illegal_output() {
     let table = regex("abc", &vocabulary);
     let model = Mute(RandomLm::new(vocabulary.len(), 1, DType::F32, &Device::flex()));
     let request = Request::new(vec![TokenId(1)], 8).with_table(&table);
-    let result = generate(&model, &vocabulary, &[request.clone()], &Options::default(), |_| ControlFlow::Continue(()));
+    let result =
+        generate(&model, &vocabulary, &[request.clone()], &Options::default(), |_| ControlFlow::Continue(()));
     assert!(result.unwrap_err().is_model());
     let long = Request { max_tokens: 16, ..request };
     let result = generate(&model, &vocabulary, &[long], &Options::default(), |_| ControlFlow::Continue(()));

@@ -4,8 +4,7 @@
 //! tokenizer itself where its tokens spell the string, by the longest token at each place, and byte by byte.
 //! Each way has to end in the verdict of the corpus on the whole string.
 
-#[path = "common/data.rs"]
-mod data;
+use crate::common::data;
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;

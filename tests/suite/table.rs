@@ -1,15 +1,13 @@
 //! The token table against a brute-force walk, and its tensors against the table.
 
-mod common;
-
 use std::collections::HashMap;
 
+use crate::common::devices;
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_dfa::constraint::Transitions;
 use burn_dfa::{
     ByteDfa, Constraint, Layout, Limits, StateId, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary,
 };
-use common::devices;
 use proptest::prelude::*;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
@@ -90,7 +88,11 @@ fn assert_equal_to_brute_force(table: &TokenTable, dfa: &ByteDfa, vocabulary: &V
                 assert_eq!(next, StateId::DEAD, "token {token} in state {state}");
             } else {
                 assert!(next.0 >= StateId::RESERVED, "token {token} in state {state}");
-                if *partner.entry(next).or_insert_with(|| { queue.push(next); byte_next }) != byte_next {
+                if *partner.entry(next).or_insert_with(|| {
+                    queue.push(next);
+                    byte_next
+                }) != byte_next
+                {
                     panic!("token {token} in state {state} leads to two different states");
                 }
             }
@@ -123,7 +125,7 @@ proptest! {
 #[test]
 fn real_vocabularies_match_the_brute_force_walk() {
     for name in ["smollm2", "gpt2", "mistral_v1"] {
-        let Some(path) = common::data::find(&format!("tokenizers/{name}/tokenizer.json")) else {
+        let Some(path) = crate::common::data::find(&format!("tokenizers/{name}/tokenizer.json")) else {
             return;
         };
         let vocabulary = Vocabulary::from_tokenizer_file(path).unwrap().with_eos([TokenId(2)]).unwrap();
@@ -274,15 +276,18 @@ fn what_cannot_be_compiled_is_a_typed_error() {
 
 #[test]
 fn tables_of_two_vocabularies_or_wider_than_the_logits_do_not_reach_a_device() {
-    let one = Vocabulary::from_chars("ab".chars()).unwrap().pad_to(3).unwrap().with_eos([TokenId(2)]).unwrap();
-    let two = Vocabulary::from_chars("ac".chars()).unwrap().pad_to(3).unwrap().with_eos([TokenId(2)]).unwrap();
+    let one =
+        Vocabulary::from_chars("ab".chars()).unwrap().pad_to(3).unwrap().with_eos([TokenId(2)]).unwrap();
+    let two =
+        Vocabulary::from_chars("ac".chars()).unwrap().pad_to(3).unwrap().with_eos([TokenId(2)]).unwrap();
     let compile = |vocabulary| {
         TokenTable::compile(&Constraint::regex("a").unwrap(), vocabulary, &Limits::default()).unwrap()
     };
     let (first, second) = (compile(&one), compile(&two));
     let device = Device::flex();
     let options = TensorOptions::default();
-    let upload = |tables: &[&TokenTable], width| TensorTable::new(tables, width, &options, &device).map(|_| ());
+    let upload =
+        |tables: &[&TokenTable], width| TensorTable::new(tables, width, &options, &device).map(|_| ());
     assert!(upload(&[&first, &second], 3).unwrap_err().is_incompatible_vocabulary());
     assert!(upload(&[&first], 2).unwrap_err().is_incompatible_vocabulary());
     assert!(upload(&[], 3).unwrap_err().is_input());

@@ -6,8 +6,9 @@ use std::time::Duration;
 use burn_dfa::{Constraint, Limits};
 use serde_json::Value;
 
-use crate::instances::{arrangements, close};
-use crate::{data, oracle};
+use super::instances::{arrangements, close};
+use super::oracle;
+use crate::common::data;
 
 #[derive(Default, Debug)]
 struct Counts {

@@ -1,8 +1,6 @@
 //! Vocabularies against an independent table of token bytes, handmade tokenizers of each kind, and
 //! files that must be refused.
 
-#[path = "../common/data.rs"]
-mod data;
 mod folders;
 mod kinds;
 mod lists;
@@ -10,6 +8,7 @@ mod oracle;
 mod peer;
 mod refused;
 
+use crate::common::data;
 use burn_dfa::vocabulary::TokenKind;
 use burn_dfa::{TokenId, Vocabulary};
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use burn_dfa::vocabulary::eos_from_config;
 
-use crate::*;
+use super::*;
 
 const TOKENIZER: &str = r#"{"added_tokens": [{"id": 2, "content": "</s>", "special": true}], "decoder": {"type": "Fuse"},
     "model": {"type": "BPE", "vocab": {"</s>": 0, "a": 1}, "merges": []}}"#;

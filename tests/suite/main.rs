@@ -1,0 +1,12 @@
+//! All integration tests, in one program: each program links the backends anew.
+
+mod automaton;
+mod backends;
+mod common;
+mod corpus;
+mod generation;
+mod json_schema;
+mod laws;
+mod programs;
+mod table;
+mod vocabulary;
