@@ -53,7 +53,7 @@ enum Command {
         /// Number of prompts.
         #[arg(long, default_value_t = 600)]
         count: u64,
-        /// First seed that the trainer has not used for its own checks.
+        /// Seed of the prompts; other than `--seed`, whose held-out prompts the trainer checks itself with.
         #[arg(long, default_value_t = 2)]
         evaluation_seed: u64,
     },
@@ -68,16 +68,16 @@ struct TrainArgs {
     #[arg(long)]
     resume: bool,
     /// Number of steps.
-    #[arg(long, default_value_t = 3000)]
+    #[arg(long, default_value_t = 4000)]
     steps: usize,
     /// Steps at the end over which the learning rate falls to nothing.
-    #[arg(long, default_value_t = 800)]
+    #[arg(long, default_value_t = 1100)]
     decay: usize,
     /// Steps over which the learning rate rises.
-    #[arg(long, default_value_t = 150)]
+    #[arg(long, default_value_t = 200)]
     warmup: usize,
     /// Learning rate.
-    #[arg(long, default_value_t = 2.5e-3)]
+    #[arg(long, default_value_t = 3e-3)]
     rate: f64,
     /// Examples in a batch.
     #[arg(long, default_value_t = 64)]

@@ -21,6 +21,9 @@ const ROWS: usize = 32;
 /// The longest record has about 50 tokens.
 const MAX_TOKENS: usize = 96;
 
+/// Wrong outputs that are shown of each setting.
+const PRINTED: usize = 5;
+
 /// What the output is constrained by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
@@ -68,7 +71,7 @@ pub struct Score {
     pub outputs: usize,
     /// Valid JSON.
     pub json: usize,
-    /// Valid under the schema of the example's kind.
+    /// Valid under the schema that was asked for.
     pub schema: usize,
     /// Equal to the record in every field.
     pub right: usize,
@@ -83,43 +86,101 @@ impl Score {
     }
 }
 
-/// Decodes `count` held-out examples in every mode; returns a markdown table of the results.
+/// One way of decoding all prompts.
+#[derive(Debug, Clone, Copy)]
+struct Setting {
+    mode: Mode,
+    /// Greedy where there is none.
+    temperature: Option<f32>,
+    /// Ask for a record of another kind than the sentence describes.
+    astray: bool,
+}
+
+impl Setting {
+    /// The kind whose schema the output is held against.
+    fn target(self, kind: Kind) -> Kind {
+        match (self.astray, kind) {
+            (false, kind) => kind,
+            (true, Kind::Person) => Kind::Order,
+            (true, Kind::Order) => Kind::Event,
+            (true, Kind::Event) => Kind::Team,
+            (true, Kind::Team) => Kind::Person,
+        }
+    }
+}
+
+/// Decodes `count` held-out examples: greedily in every mode, sampled at a high temperature, and under the
+/// schema of another kind. Returns markdown tables of the results.
 pub fn evaluate(pretrained: &Pretrained, seed: u64, count: u64) -> Result<String, Error> {
     let generator = Generator::new(seed);
     let examples: Vec<Example> = (0..count).map(|index| generator.example(Split::HeldOut, index)).collect();
-    let vocabulary = vocabulary(pretrained)?;
-    let validators = validators()?;
+    let judges = Judges::new(pretrained)?;
 
-    let mut table = String::from(
-        "| decoding | kind | prompts | valid JSON | schema-valid | all fields right |\n\
-         |---|---|---:|---:|---:|---:|\n",
-    );
-    let mut wrong = String::new();
-    let bar = ProgressBar::new(count * Mode::ALL.len() as u64);
+    let mut text = String::from(HEADER);
     for mode in Mode::ALL {
-        let start = Instant::now();
-        let outputs = decode(pretrained, &vocabulary, mode, &examples, &bar)?;
-        let seconds = start.elapsed().as_secs_f64();
-        let mut scores: HashMap<Kind, Score> = HashMap::new();
-        for (example, output) in examples.iter().zip(&outputs) {
-            let score = judge(example, output, &validators[&example.kind])?;
-            scores.entry(example.kind).or_default().add(score);
-            if mode == Mode::Schema && score.right == 0 && wrong.lines().count() < 30 {
-                writeln!(wrong, "{}\n  wanted {}\n  got    {output}", example.prompt, example.record)?;
-            }
-        }
+        let setting = Setting { mode, temperature: None, astray: false };
+        let scores = judges.run(pretrained, setting, &examples)?;
         let mut all = Score::default();
         for kind in Kind::ALL {
             let score = scores.get(&kind).copied().unwrap_or_default();
-            row(&mut table, mode, kind.name(), score)?;
+            row(&mut text, mode.title(), kind.name(), score)?;
             all.add(score);
         }
-        row(&mut table, mode, "**all**", all)?;
-        println!("{}: {seconds:.1} s", mode.title());
+        row(&mut text, mode.title(), "**all**", all)?;
     }
-    bar.finish_and_clear();
-    print!("{wrong}");
-    Ok(table)
+
+    text.push('\n');
+    text.push_str(HEADER);
+    for (title, temperature, astray) in
+        [("temperature 1.5", Some(1.5), false), ("greedy, of another kind", None, true)]
+    {
+        for mode in [Mode::Free, Mode::Regex, Mode::Schema] {
+            let scores = judges.run(pretrained, Setting { mode, temperature, astray }, &examples)?;
+            let mut all = Score::default();
+            scores.into_values().for_each(|score| all.add(score));
+            row(&mut text, &format!("{title}: {}", mode.title()), "**all**", all)?;
+        }
+    }
+    Ok(text)
+}
+
+const HEADER: &str = "| decoding | kind | prompts | valid JSON | schema-valid | all fields right |\n\
+    |---|---|---:|---:|---:|---:|\n";
+
+/// What outputs are decoded and judged with.
+struct Judges {
+    vocabulary: Vocabulary,
+    validators: HashMap<Kind, jsonschema::Validator>,
+}
+
+impl Judges {
+    fn new(pretrained: &Pretrained) -> Result<Self, Error> {
+        Ok(Self { vocabulary: vocabulary(pretrained)?, validators: validators()? })
+    }
+
+    /// The scores of one setting by kind of sentence. Some outputs that are wrong without need are printed.
+    fn run(
+        &self,
+        pretrained: &Pretrained,
+        setting: Setting,
+        examples: &[Example],
+    ) -> Result<HashMap<Kind, Score>, Error> {
+        let start = Instant::now();
+        let outputs = decode(pretrained, &self.vocabulary, setting, examples)?;
+        let seconds = start.elapsed().as_secs_f64();
+        println!("{setting:?}: {seconds:.1} s");
+        let mut scores: HashMap<Kind, Score> = HashMap::new();
+        let mut printed = 0;
+        for (example, output) in examples.iter().zip(&outputs) {
+            let score = judge(example, output, &self.validators[&setting.target(example.kind)])?;
+            scores.entry(example.kind).or_default().add(score);
+            if score.right == 0 && printed < PRINTED {
+                println!("{}\n  wanted {}\n  got    {output}", example.prompt, example.record);
+                printed += 1;
+            }
+        }
+        Ok(scores)
+    }
 }
 
 /// The vocabulary of the tokenizer with the tokens that end a record.
@@ -142,36 +203,38 @@ fn validators() -> Result<HashMap<Kind, jsonschema::Validator>, Error> {
 fn decode(
     pretrained: &Pretrained,
     vocabulary: &Vocabulary,
-    mode: Mode,
+    setting: Setting,
     examples: &[Example],
-    bar: &ProgressBar,
 ) -> Result<Vec<String>, Error> {
     let limits = Limits::default();
     let mut tables: HashMap<Kind, TokenTable> = HashMap::new();
     for kind in Kind::ALL {
-        if let Some(constraint) = mode.constraint(kind)? {
+        if let Some(constraint) = setting.mode.constraint(setting.target(kind))? {
             let table = TokenTable::compile(&constraint, vocabulary, &limits)?;
             tables.insert(kind, table);
         }
     }
     let model: &Llama = pretrained.model();
+    let bar = ProgressBar::new(examples.len() as u64);
+    let options = Options { temperature: setting.temperature, ..Options::default() };
     let mut outputs = Vec::with_capacity(examples.len());
     for rows in examples.chunks(ROWS) {
         let mut requests = Vec::with_capacity(rows.len());
         for example in rows {
             let prompt = pretrained.encode_chat(&[Message::user(example.prompt.as_str())])?;
             let prompt = prompt.into_iter().map(TokenId).collect();
-            let request = Request::new(prompt, MAX_TOKENS);
+            let seed = (outputs.len() + requests.len()) as u64;
+            let request = Request::new(prompt, MAX_TOKENS).with_seed(seed);
             requests.push(match tables.get(&example.kind) {
                 Some(table) => request.with_table(table),
                 None => request,
             });
         }
-        let options = Options::default();
         let batch = generate(model, vocabulary, &requests, &options, |_| ControlFlow::Continue(()))?;
         outputs.extend(batch.iter().map(|output| output.text()));
         bar.inc(rows.len() as u64);
     }
+    bar.finish_and_clear();
     Ok(outputs)
 }
 
@@ -186,12 +249,11 @@ fn judge(example: &Example, output: &str, validator: &jsonschema::Validator) -> 
     })
 }
 
-fn row(table: &mut String, mode: Mode, kind: &str, score: Score) -> Result<(), Error> {
+fn row(table: &mut String, title: &str, kind: &str, score: Score) -> Result<(), Error> {
     let percent = |part: usize| format!("{:.1} %", 100.0 * part as f64 / score.outputs.max(1) as f64);
     writeln!(
         table,
-        "| {} | {kind} | {} | {} | {} | {} |",
-        mode.title(),
+        "| {title} | {kind} | {} | {} | {} | {} |",
         score.outputs,
         percent(score.json),
         percent(score.schema),

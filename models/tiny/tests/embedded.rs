@@ -1,0 +1,84 @@
+//! The embedded files fit one another, and the model does what it was made for.
+
+use std::ops::ControlFlow;
+
+use burn::tensor::{Device, FloatDType};
+use burn_dfa::generation::{Options, Request, generate};
+use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
+use burn_dfa_llama::{ChatTemplate, Llama, Message, Pretrained};
+use burn_dfa_tiny::generator::{Generator, Kind, Split};
+use burn_dfa_tiny::{CONFIG, GENERATION_CONFIG, TOKENIZER, TOKENIZER_CONFIG, WEIGHTS, schema};
+use serde_json::Value;
+
+fn pretrained() -> Pretrained {
+    let config = str::from_utf8(CONFIG).expect("config.json is text");
+    let model = Llama::from_bytes(config, WEIGHTS, FloatDType::F32, &Device::flex()).expect("it loads");
+    let tokenizer_config = str::from_utf8(TOKENIZER_CONFIG).expect("tokenizer_config.json is text");
+    let template = ChatTemplate::from_files(Some(tokenizer_config), None).expect("it is well formed");
+    Pretrained::new(model, TOKENIZER, template).expect("the tokenizer fits the model")
+}
+
+#[test]
+fn the_files_fit_one_another() {
+    assert!(WEIGHTS.len() < 8_000_000);
+    let pretrained = pretrained();
+    let tokenizer = pretrained.tokenizer();
+    assert_eq!(pretrained.model().config().vocab_size, tokenizer.get_vocab_size(true));
+
+    let end = tokenizer.token_to_id("<|endoftext|>").expect("there is an end token");
+    assert_eq!(pretrained.eos(), [end]);
+    let generation: Value = serde_json::from_slice(GENERATION_CONFIG).expect("it is JSON");
+    assert_eq!(generation["eos_token_id"], end);
+
+    let template = pretrained.chat_template().expect("there is a chat template");
+    let text = template.render(&[Message::user("Hello!")], true).expect("it renders");
+    assert_eq!(text, "<|user|>Hello!<|assistant|>");
+}
+
+#[test]
+fn every_byte_survives_the_tokenizer() {
+    let pretrained = pretrained();
+    let text = "Zoë Łódź 東京 {\"a\": [1, 23]}\n\t  two  spaces \u{1F980}";
+    let tokens = pretrained.encode(text).expect("it encodes");
+    assert_eq!(pretrained.decode(&tokens).expect("it decodes"), text);
+}
+
+#[test]
+fn held_out_sentences_become_records() {
+    let pretrained = pretrained();
+    let end = pretrained.eos().iter().map(|id| TokenId(*id));
+    let vocabulary = Vocabulary::from_tokenizer_json(TOKENIZER)
+        .and_then(|vocabulary| vocabulary.with_eos(end))
+        .expect("the tokenizer is read");
+    for kind in Kind::ALL {
+        let text = schema(kind.name()).expect("every kind has a schema").json;
+        let schema: Value = serde_json::from_str(text).expect("schemas are JSON");
+        let validator = jsonschema::validator_for(&schema).expect("it is a schema");
+        let constraint = Constraint::json_schema(schema).expect("it is supported");
+        let table = TokenTable::compile(&constraint, &vocabulary, &Limits::default()).expect("it compiles");
+
+        let generator = Generator::new(77);
+        let examples: Vec<_> =
+            (0..16).map(|index| generator.example_of(kind, Split::HeldOut, index)).collect();
+        let requests: Vec<_> = examples
+            .iter()
+            .map(|example| {
+                let message = Message::user(example.prompt.as_str());
+                let prompt = pretrained.encode_chat(&[message]).expect("it encodes");
+                Request::new(prompt.into_iter().map(TokenId).collect(), 96).with_table(&table)
+            })
+            .collect();
+        let outputs = generate(pretrained.model(), &vocabulary, &requests, &Options::default(), |_| {
+            ControlFlow::Continue(())
+        })
+        .expect("it generates");
+
+        let mut right = 0;
+        for (example, output) in examples.iter().zip(&outputs) {
+            let value: Value = serde_json::from_str(&output.text()).expect("outputs are JSON");
+            assert!(validator.is_valid(&value), "{}", output.text());
+            right += usize::from(output.text() == example.record);
+        }
+        assert!(right >= 12, "{}: {right} of 16 records are right", kind.name());
+    }
+}
