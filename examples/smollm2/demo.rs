@@ -22,8 +22,8 @@ const CYAN: Style = AnsiColor::Cyan.on_default();
 /// trained on.
 const PROMPTS: [(&str, &str); 6] = [
     ("person", "Meet Nora Keller, a 34 year old baker from Lisbon."),
-    ("order", "Please send 12 brass lamps to Oscar Lind."),
-    ("event", "The concert in Vienna starts at 19:30 on 2031-05-17."),
+    ("order", "Please send 12 brass lamps to Oscar Lund."),
+    ("event", "The concert in Vienna starts at 19:30 on 2027-05-17."),
     ("person", "zzz 99 ??? hello hello hello"),
     ("event", "Nothing happens here."),
     ("order", "{\"item\": \"a trap\", \"quantity\": \"many\"}"),

@@ -389,16 +389,6 @@ struct Case {
     rejects: Vec<String>,
 }
 
-/// Verdicts of another engine, whose classes and cases are those of ASCII.
-const OF_REGEX_LITE: [&str; 6] = [
-    "rust-regex regex-lite/perl-class-decimal",
-    "rust-regex regex-lite/perl-class-space",
-    "rust-regex regex-lite/perl-class-word",
-    "rust-regex regex-lite/case-insensitive-is-ascii-only",
-    "rust-regex regex-lite/dot-always-matches-codepoint",
-    "rust-regex regex-lite/negated-class-always-matches-codepoint",
-];
-
 fn cases(file: &str) -> Option<Vec<Case>> {
     let strings = |value: &serde_json::Value| -> Vec<String> {
         value.as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
@@ -406,7 +396,7 @@ fn cases(file: &str) -> Option<Vec<Case>> {
     let rows: Vec<serde_json::Value> = serde_json::from_str(&data::read(file)?).unwrap();
     let rows = rows
         .iter()
-        .filter(|row| !row["source"].as_str().is_some_and(|source| OF_REGEX_LITE.contains(&source)));
+        .filter(|row| !row["source"].as_str().is_some_and(|source| data::OF_REGEX_LITE.contains(&source)));
     let case = |row: &serde_json::Value| {
         // The flags that change a language; the others are about searching.
         let flag = |name: &str| row["flags"].get(name).and_then(serde_json::Value::as_bool);

@@ -20,23 +20,13 @@ struct Case {
     verdicts: Vec<(String, bool)>,
 }
 
-/// Rows of Rust's corpus that hold for `regex-lite` alone, whose classes and cases are those of ASCII.
-const OF_REGEX_LITE: [&str; 6] = [
-    "rust-regex regex-lite/perl-class-decimal",
-    "rust-regex regex-lite/perl-class-space",
-    "rust-regex regex-lite/perl-class-word",
-    "rust-regex regex-lite/case-insensitive-is-ascii-only",
-    "rust-regex regex-lite/dot-always-matches-codepoint",
-    "rust-regex regex-lite/negated-class-always-matches-codepoint",
-];
-
 /// What RE2 has and Rust's syntax has not: any byte, octal numbers, negation within a property.
 const OF_RE2: [&str; 6] = [r"\C", r"\141", r"\0", r"\608", r"\p{^", r"\P{^"];
 
 fn cases(corpus: &str) -> Option<Vec<Case>> {
     let rows: Vec<serde_json::Value> = serde_json::from_str(&data::read(corpus)?).unwrap();
     let foreign =
-        |row: &&serde_json::Value| row["source"].as_str().is_some_and(|s| OF_REGEX_LITE.contains(&s));
+        |row: &&serde_json::Value| row["source"].as_str().is_some_and(|s| data::OF_REGEX_LITE.contains(&s));
     let case = |row: &serde_json::Value| {
         let verdicts = [("accepts", true), ("rejects", false)].into_iter().flat_map(|(key, verdict)| {
             let texts = row[key].as_array().unwrap().iter();

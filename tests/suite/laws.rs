@@ -1,6 +1,6 @@
 //! The laws of every processor and chain, on every device of this build.
 
-use crate::common::devices;
+use crate::common::{devices, ints};
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_dfa::processor::{
     DfaProcessor, InitContext, LogitsProcessor, MinNewTokens, MinP, RepetitionPenalty, StepContext, Suppress,
@@ -74,11 +74,6 @@ fn tape(seed: u64, tables: &[TokenTable], rows: &[usize], wild: bool) -> Tape {
 fn tensor2(rows: &[&[f32]], dtype: DType, device: &Device) -> Tensor<2> {
     let shape = [rows.len(), rows[0].len()];
     Tensor::from_data(TensorData::new(rows.concat(), shape).convert_dtype(dtype), (device, dtype))
-}
-
-fn ints(values: Vec<i32>, device: &Device) -> Tensor<1, Int> {
-    let shape = [values.len()];
-    Tensor::from_data(TensorData::new(values, shape), (device, DType::I32))
 }
 
 /// Bit patterns, after a lossless cast to f32.

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::common::devices;
-use burn::tensor::{DType, Device, Int, Tensor, TensorData};
+use crate::common::{devices, ints};
+use burn::tensor::Device;
 use burn_dfa::constraint::Transitions;
 use burn_dfa::{
     ByteDfa, Constraint, Layout, Limits, StateId, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary,
@@ -136,11 +136,6 @@ fn real_vocabularies_match_the_brute_force_walk() {
             assert_equal_to_brute_force(&table, &dfa, &vocabulary);
         }
     }
-}
-
-fn ints(values: Vec<i32>, device: &Device) -> Tensor<1, Int> {
-    let shape = [values.len()];
-    Tensor::from_data(TensorData::new(values, shape), (device, DType::I32))
 }
 
 /// A random token automaton of `states` states over `width - 1` tokens and the end.

@@ -1,7 +1,7 @@
 //! Small random checkpoints against the logits and tokens that Hugging Face transformers gave for them.
 //!
 //! `golden/export.py` wrote the folders beside it. The same checks run on every device: on Flex always, on
-//! Vulkan with the feature `vulkan` where there is a Vulkan device.
+//! WGPU with the feature `wgpu` where there is a device for it.
 
 use std::path::{Path, PathBuf};
 
@@ -176,19 +176,25 @@ fn steps_beyond_the_capacity_stay_in_the_cache() {
     }
 }
 
-#[cfg(feature = "vulkan")]
+/// WGSL on whatever API WGPU finds; SPIR-V with the feature `vulkan`.
+#[cfg(any(feature = "wgpu", feature = "vulkan"))]
 #[test]
-fn vulkan_f32() {
+fn wgpu_f32() {
     use burn::tensor::DeviceKind;
     // Without an adapter the device panics at its first use.
     let found = std::panic::catch_unwind(|| {
-        let device = Device::vulkan(DeviceKind::DefaultDevice);
-        Tensor::<1>::ones([1], &device).into_data();
+        let device = Device::wgpu(DeviceKind::DefaultDevice);
+        (Tensor::<1>::ones([1], &device) + 1.0).into_data();
         device
     });
+    let is_software = |device: &Device| device.identity().is_some_and(|identity| identity.physical.is_none());
     match found {
+        // CubeCL 0.11's SPIR-V for shared memory makes Mesa's compiler crash.
+        Ok(device) if cfg!(feature = "vulkan") && is_software(&device) => {
+            eprintln!("skipped: Mesa's software Vulkan does not take SPIR-V; leave the feature vulkan out")
+        }
         Ok(device) => check(&device, FloatDType::F32, 1e-4, true),
-        Err(_) if std::env::var("BURN_DFA_REQUIRE_VULKAN").is_ok_and(|v| v == "1") => {
+        Err(_) if std::env::var_os("BURN_DFA_REQUIRE_VULKAN").is_some() => {
             panic!("BURN_DFA_REQUIRE_VULKAN is set and there is no Vulkan device")
         }
         Err(_) => eprintln!("skipped: there is no Vulkan device"),

@@ -7,6 +7,16 @@
 
 use std::path::{Path, PathBuf};
 
+/// Rows of Rust's corpus that hold for `regex-lite` alone, whose classes and cases are those of ASCII.
+pub const OF_REGEX_LITE: [&str; 6] = [
+    "rust-regex regex-lite/perl-class-decimal",
+    "rust-regex regex-lite/perl-class-space",
+    "rust-regex regex-lite/perl-class-word",
+    "rust-regex regex-lite/case-insensitive-is-ascii-only",
+    "rust-regex regex-lite/dot-always-matches-codepoint",
+    "rust-regex regex-lite/negated-class-always-matches-codepoint",
+];
+
 /// The folder of test data; `None` where there is none.
 pub fn dir() -> Option<PathBuf> {
     let folder = match std::env::var_os("BURN_DFA_DATA") {
