@@ -1,7 +1,7 @@
 //! The laws of every processor and chain, on every device of this build.
 
 use crate::common::{devices, ints};
-use burn::tensor::{DType, Device, Int, Tensor, TensorData};
+use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_dfa::processor::{
     DfaProcessor, InitContext, LogitsProcessor, MinNewTokens, MinP, RepetitionPenalty, StepContext, Suppress,
     Temperature, TopK,
