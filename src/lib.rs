@@ -73,3 +73,8 @@ pub use limits::Limits;
 pub use table::TokenTable;
 pub use tensor::{Layout, TensorOptions, TensorTable};
 pub use vocabulary::{TokenId, Vocabulary};
+
+/// The README's example compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
