@@ -38,14 +38,17 @@ enum Kind {
     Model(String),
 }
 
-/// A limit of [`Limits`](crate::Limits) that was breached, with the value it had.
+/// A limit that was breached, with the value it had: of [`Limits`](crate::Limits), or of
+/// [`TensorOptions`](crate::TensorOptions).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Limit {
     /// States of an automaton.
     States(usize),
-    /// Bytes of memory of an automaton or a table.
+    /// Bytes of memory of an automaton or a table on the host.
     Bytes(usize),
+    /// Bytes of a table on the device.
+    DeviceBytes(usize),
     /// Time to compile.
     Time(Duration),
 }
@@ -55,6 +58,7 @@ impl fmt::Display for Limit {
         match self {
             Self::States(n) => write!(f, "{n} states"),
             Self::Bytes(n) => write!(f, "{n} bytes"),
+            Self::DeviceBytes(n) => write!(f, "{n} bytes on the device"),
             Self::Time(t) => write!(f, "{t:?} of compile time"),
         }
     }
@@ -209,9 +213,13 @@ impl fmt::Display for Error {
             Kind::Schema { pointer, reason } => write!(f, "JSON schema, at {pointer}: {reason}"),
             Kind::Request(reason) => write!(f, "constraint request: {reason}"),
             Kind::Limit(limit) => {
+                let (setting, most) = match limit {
+                    Limit::DeviceBytes(_) => ("TensorOptions::max_bytes", " (of 2^31 - 1 at most)"),
+                    _ => ("Limits", ""),
+                };
                 write!(
                     f,
-                    "the constraint needs more than {limit}: simplify it, or raise the limit in `Limits`"
+                    "the constraint needs more than {limit}: simplify it, or raise the limit in `{setting}`{most}"
                 )
             }
             Kind::Unsatisfiable(reason) => write!(f, "nothing satisfies the constraint: {reason}"),

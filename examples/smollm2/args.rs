@@ -55,8 +55,8 @@ pub struct Args {
     #[arg(long)]
     seed: Option<u64>,
     /// Rows to generate from the prompt.
-    #[arg(long, default_value_t = 1)]
-    pub batch: usize,
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=4096))]
+    pub batch: u64,
     /// One JSON object per row, on a line each, instead of text.
     #[arg(long)]
     pub json: bool,
@@ -76,7 +76,9 @@ impl Args {
     pub fn is_demo(&self) -> bool {
         let constraint =
             self.schema.is_some() || self.regex.is_some() || self.choice.is_some() || self.spec.is_some();
-        self.prompt.is_none() && self.model.is_none() && !constraint && !self.json
+        let sampled = self.options().temperature.is_some();
+        let other = self.json || self.unconstrained || self.batch != 1;
+        self.prompt.is_none() && self.model.is_none() && !constraint && !sampled && !other
     }
 
     /// The constraint asked for, with its description.
@@ -155,7 +157,10 @@ impl DeviceName {
 }
 
 /// The vocabulary of a model: its tokenizer's, as wide as its logits, with its ends of sequence.
-pub fn vocabulary(pretrained: &Pretrained) -> Result<Vocabulary> {
+pub fn vocabulary(args: &Args, pretrained: &Pretrained) -> Result<Vocabulary> {
+    if let Some(folder) = &args.model {
+        return Ok(Vocabulary::from_folder(folder)?);
+    }
     let eos = pretrained.eos().iter().map(|&id| TokenId(id));
     let vocabulary = Vocabulary::from_tokenizer_json(pretrained.tokenizer_json())?;
     Ok(vocabulary.pad_to(pretrained.model().config().vocab_size)?.with_eos(eos)?)

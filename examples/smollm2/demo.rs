@@ -32,7 +32,7 @@ const PROMPTS: [(&str, &str); 6] = [
 /// Runs the demonstration.
 pub fn run(args: &Args) -> Result<()> {
     let pretrained = args.load()?;
-    let vocabulary = vocabulary(&pretrained)?;
+    let vocabulary = vocabulary(args, &pretrained)?;
     let weights = burn_dfa_tiny::WEIGHTS.len() as f64 / 1e6;
     println!("{BOLD}The embedded model ({weights:.1} MB), greedy, with and without a constraint{BOLD:#}\n");
     let mut totals = [Total::default(), Total::default()];

@@ -19,7 +19,7 @@ pub fn run(args: &Args) -> Result<()> {
     let prompt = args.prompt.as_deref().ok_or("what is the model asked? give a --prompt")?;
     let constraint = args.constraint()?;
     let pretrained = args.load()?;
-    let vocabulary = vocabulary(&pretrained)?;
+    let vocabulary = vocabulary(args, &pretrained)?;
     let compiling = Instant::now();
     let table = constraint
         .as_ref()
@@ -35,7 +35,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
 
     let tokens = encode(&pretrained, prompt)?;
-    let requests: Vec<_> = (0..args.batch as u64)
+    let requests: Vec<_> = (0..args.batch)
         .map(|row| {
             let request =
                 Request::new(tokens.clone(), args.max_tokens).with_seed(args.seed().wrapping_add(row));

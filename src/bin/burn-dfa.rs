@@ -118,6 +118,9 @@ fn vocabulary(path: &Path, eos: &[u32]) -> Result<Vocabulary> {
     if eos.is_empty() && path.is_dir() {
         return Ok(Vocabulary::from_folder(path)?);
     }
+    if eos.is_empty() {
+        return Err("which ids end a sequence? give --eos, or the model's folder as --tokenizer".into());
+    }
     let file = if path.is_dir() { path.join("tokenizer.json") } else { path.to_owned() };
     Ok(Vocabulary::from_tokenizer_file(file)?.with_eos(eos.iter().map(|&id| TokenId(id)))?)
 }

@@ -47,7 +47,7 @@ pub enum ResponseFormat {
 /// use serde_json::json;
 ///
 /// let named: NamedSchema = serde_json::from_value(json!({"name": "n", "schema": {"type": "null"}}))?;
-/// assert_eq!(named.name, "n");
+/// assert_eq!(named.name.as_deref(), Some("n"));
 /// assert_eq!(named.strict, None);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
@@ -55,7 +55,8 @@ pub enum ResponseFormat {
 #[serde(deny_unknown_fields)]
 pub struct NamedSchema {
     /// A name for the caller.
-    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// What the schema is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,

@@ -33,7 +33,8 @@ use crate::vocabulary::{TokenId, Vocabulary};
 /// - [`Error::is_incompatible_vocabulary`]: a table was compiled for another vocabulary, or the model's
 ///   logits are narrower than the vocabulary;
 /// - [`Error::is_limit`]: a table is larger than [`Options::tensors`] allows;
-/// - [`Error::is_model`]: the model gave −∞ for all tokens that a constraint allowed.
+/// - [`Error::is_model`]: the logits of all tokens that a row might emit were −∞, from the model or through an
+///   extreme temperature or penalty.
 pub fn generate<M: CausalLm>(
     model: &M,
     vocabulary: &Vocabulary,
@@ -44,7 +45,8 @@ pub fn generate<M: CausalLm>(
     let width = model.vocab_size();
     let steps = check(model, vocabulary, requests, options)?;
     let device = model.device();
-    let dfa = constraint(vocabulary, requests, options, width, &device)?;
+    let free = TokenTable::unconstrained(vocabulary);
+    let dfa = constraint(&free, requests, options, width, &device)?;
     let chain = dfa
         .then(options.repetition_penalty.map(RepetitionPenalty::new).transpose()?)
         .then((!options.suppress.is_empty()).then(|| Suppress::new(options.suppress.iter().copied())))
@@ -68,8 +70,8 @@ pub fn generate<M: CausalLm>(
         tokens: Tensor::full([batch], width as i32, (&device, DType::I32)),
         step: Tensor::zeros([1], (&device, DType::I32)),
     };
-    let mut rows: Vec<_> = requests.iter().map(|request| Row::new(request, vocabulary)).collect();
-    let mut unread = Vec::with_capacity(options.read_every);
+    let mut rows: Vec<_> = requests.iter().map(|request| Row::new(request, vocabulary, &free)).collect();
+    let mut unread = Vec::new();
     for step in 1..=steps {
         let processed;
         (processed, state) = chain.process(state, logits, &context);
@@ -138,19 +140,18 @@ fn check<M: CausalLm>(
     Ok(steps)
 }
 
-/// The processor of the batch: every distinct table once, rows without one on the unconstrained table.
+/// The processor of the batch: every distinct table once, rows without one on `free`.
 fn constraint(
-    vocabulary: &Vocabulary,
+    free: &TokenTable,
     requests: &[Request],
     options: &Options,
     width: usize,
     device: &Device,
 ) -> Result<DfaProcessor> {
-    let free = TokenTable::unconstrained(vocabulary);
     let mut tables: Vec<&TokenTable> = Vec::new();
     let mut rows = Vec::with_capacity(requests.len());
     for request in requests {
-        let table = request.table.unwrap_or(&free);
+        let table = request.table.unwrap_or(free);
         let known = tables.iter().position(|other| std::ptr::eq(*other, table));
         rows.push(known.unwrap_or(tables.len()));
         if known.is_none() {

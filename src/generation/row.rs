@@ -10,7 +10,7 @@ use crate::vocabulary::{TokenId, Vocabulary};
 /// Collects the tokens of a row and follows its constraint on the host, as a check on the device.
 pub(super) struct Row<'a> {
     vocabulary: &'a Vocabulary,
-    table: Option<&'a TokenTable>,
+    table: &'a TokenTable,
     state: StateId,
     max_tokens: usize,
     tokens: Vec<TokenId>,
@@ -20,11 +20,13 @@ pub(super) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    pub(super) fn new(request: &Request<'a>, vocabulary: &'a Vocabulary) -> Self {
+    /// A row that follows `free` where the request has no constraint.
+    pub(super) fn new(request: &Request<'a>, vocabulary: &'a Vocabulary, free: &'a TokenTable) -> Self {
+        let table = request.table.unwrap_or(free);
         Self {
             vocabulary,
-            table: request.table,
-            state: request.table.map_or(StateId::FREE, TokenTable::start),
+            table,
+            state: table.start(),
             max_tokens: request.max_tokens,
             tokens: Vec::new(),
             bytes: Vec::new(),
@@ -45,14 +47,14 @@ impl<'a> Row<'a> {
             if self.is_finished() {
                 break;
             }
-            if let Some(table) = self.table {
-                self.state = table.next(self.state, token);
-                if self.state == StateId::DEAD {
-                    return Err(Error::model(format!(
-                        "after {} tokens, no token that the constraint allows had a logit above −∞, and token {token} came out: the model's logits are −∞ or NaN",
-                        self.tokens.len()
-                    )));
-                }
+            self.state = self.table.next(self.state, token);
+            let left = self.max_tokens - self.tokens.len() - 1;
+            // Too far from the end is as illegal as dead.
+            if self.table.tokens_to_end(self.state) as usize > left {
+                return Err(Error::model(format!(
+                    "after {} tokens, none that the constraint and the budget allow had a logit above −∞, and token {token} came out: the logits are −∞ or NaN",
+                    self.tokens.len()
+                )));
             }
             taken += 1;
             self.tokens.push(token);

@@ -29,13 +29,13 @@ pub struct Seen {
 }
 
 impl RepetitionPenalty {
-    /// A penalty above 0; 1 does nothing.
+    /// A penalty from 0.01 to 100; 1 does nothing.
     ///
     /// # Errors
-    /// [`Error::is_input`] where it is not a positive normal number.
+    /// [`Error::is_input`] outside of that.
     pub fn new(penalty: f32) -> Result<Self> {
-        if penalty <= 0.0 || !penalty.is_normal() || !penalty.recip().is_normal() {
-            return Err(Error::input(format!("repetition penalty {penalty}: it must be a number above 0")));
+        if !(0.01..=100.0).contains(&penalty) {
+            return Err(Error::input(format!("repetition penalty {penalty}: it must be from 0.01 to 100")));
         }
         Ok(Self { penalty })
     }

@@ -20,18 +20,17 @@ pub struct Temperature {
 }
 
 impl Temperature {
-    /// A temperature above 0.
+    /// A temperature from 0.01 to 100.
     ///
     /// # Errors
-    /// [`Error::is_input`] where it is not a positive normal number.
+    /// [`Error::is_input`] outside of that: near 0, finite logits would become infinite.
     pub fn new(temperature: f32) -> Result<Self> {
-        let factor = temperature.recip();
-        if temperature <= 0.0 || !factor.is_normal() {
+        if !(0.01..=100.0).contains(&temperature) {
             return Err(Error::input(format!(
-                "temperature {temperature}: it must be a number above 0; for 0 sample greedily"
+                "temperature {temperature}: it must be from 0.01 to 100; for 0 sample greedily"
             )));
         }
-        Ok(Self { factor })
+        Ok(Self { factor: temperature.recip() })
     }
 }
 

@@ -7,7 +7,7 @@ use crate::automaton::{ByteDfa, StateId};
 use crate::constraint::TokenAutomaton;
 use crate::error::{Error, Result};
 use crate::limits::Meter;
-use crate::vocabulary::{TokenId, Vocabulary};
+use crate::vocabulary::{TokenId, TokenKind, Vocabulary};
 
 /// A token automaton before trimming: columns over source states, and the column of each token.
 pub(super) struct Source {
@@ -83,6 +83,11 @@ fn check_token(token: TokenId, vocabulary: &Vocabulary) -> Result<()> {
         return Err(Error::incompatible_vocabulary(format!(
             "the constraint names token {token}, the vocabulary ends at {}",
             vocabulary.len()
+        )));
+    }
+    if vocabulary.kind(token) == TokenKind::Unused && !vocabulary.eos().contains(&token) {
+        return Err(Error::incompatible_vocabulary(format!(
+            "the constraint names token {token}, which the vocabulary does not use"
         )));
     }
     if vocabulary.eos().contains(&token) {

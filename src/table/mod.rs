@@ -192,7 +192,8 @@ impl TokenTable {
         ids.filter(|&(_, &class)| row[class as usize] != StateId::DEAD.0).map(|(id, _)| TokenId(id as u32))
     }
 
-    /// Whether `tokens`, end of sequence last, are an output of the constraint from start to end.
+    /// Whether `tokens` are an output of the constraint from start to end: text, then the end of sequence, once
+    /// or more.
     pub fn accepts(&self, tokens: &[TokenId]) -> bool {
         let end = tokens.iter().fold(self.start, |state, &token| self.next(state, token));
         end == StateId::DONE

@@ -44,7 +44,7 @@ pub(super) fn check_size(
 ) -> Result<()> {
     let most = max_bytes.min(i32::MAX as usize);
     if layout.bytes(tables, states, width) > most {
-        return Err(Error::limit(Limit::Bytes(most)));
+        return Err(Error::limit(Limit::DeviceBytes(most)));
     }
     Ok(())
 }

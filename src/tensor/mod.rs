@@ -9,7 +9,8 @@
 //! # Invariants
 //! - tables are validated before anything is uploaded; no index that leaves the host is out of bounds;
 //! - token ids from outside are brought into range on the device: an id that is none leads to
-//!   [`StateId::DEAD`], and the id `width` ([`TensorTable::no_token`]) leaves the state as it is;
+//!   [`StateId::DEAD`], and the id `width` ([`TensorTable::no_token`]) leaves the state as it is; states that
+//!   were made elsewhere are clamped into range;
 //! - states are `i32` tensors, whatever the integer type of the device.
 
 mod layout;
@@ -29,13 +30,13 @@ use layout::Transitions;
 pub struct TensorOptions {
     /// The layout. Default: [`Layout::Classes`].
     pub layout: Layout,
-    /// Most bytes on the device. Default: 256 MiB.
+    /// Most bytes on the device, below 2³¹ whatever this says. Default: 512 MiB, as much as on the host.
     pub max_bytes: usize,
 }
 
 impl Default for TensorOptions {
     fn default() -> Self {
-        Self { layout: Layout::Classes, max_bytes: 256 << 20 }
+        Self { layout: Layout::Classes, max_bytes: 512 << 20 }
     }
 }
 
@@ -211,7 +212,7 @@ impl TensorTable {
     /// - returns `[batch, width]`
     pub fn illegal(&self, states: Tensor<1, Int>, spare: Option<Tensor<1, Int>>) -> Tensor<2, Bool> {
         let spare = spare.map(|spare| (self.tokens_to_end.clone(), spare));
-        self.transitions.next_of_all(states, spare).equal_elem(StateId::DEAD.0 as i32)
+        self.transitions.next_of_all(self.within(states), spare).equal_elem(StateId::DEAD.0 as i32)
     }
 
     /// The states after `tokens`: `DEAD` where a token is illegal or no token at all, the same state where
@@ -225,8 +226,14 @@ impl TensorTable {
         let last = self.width as i32 - 1;
         let outside = tokens.clone().lower_elem(0).bool_or(tokens.clone().greater_elem(last));
         let none = tokens.clone().equal_elem(self.no_token() as i32);
+        let states = self.within(states);
         let next = self.transitions.next(states.clone(), tokens.clamp(0, last));
         next.mask_fill(outside, StateId::DEAD.0 as i32).mask_where(none, states)
+    }
+
+    /// Keeps states that were not made here from being looked up out of bounds.
+    fn within(&self, states: Tensor<1, Int>) -> Tensor<1, Int> {
+        states.clamp(0, self.states as i32 - 1)
     }
 }
 

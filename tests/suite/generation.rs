@@ -1,5 +1,6 @@
 //! The decode loop: the guarantee, the budget, seeds, streaming, refusals.
 
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use crate::common::{data, devices, model::RandomLm};
@@ -205,7 +206,7 @@ fn the_same_seed_gives_the_same_tokens_on_every_device_layout_and_batch_position
         let request = Request::new(prompt, 24 + index).with_seed(40 + index as u64);
         if index < tables.len() { request.with_table(&tables[index]) } else { request }
     };
-    let mut expected: Vec<Option<Vec<TokenId>>> = vec![None; 4];
+    let mut expected: HashMap<(bool, usize), Vec<TokenId>> = HashMap::new();
     for (name, device) in devices::all() {
         let model = RandomLm::new(vocabulary.len() + 4, 3, DType::F32, &device);
         for (layout, read_every) in [(Layout::Classes, 8), (Layout::Dense, 1), (Layout::Classes, 5)] {
@@ -217,10 +218,9 @@ fn the_same_seed_gives_the_same_tokens_on_every_device_layout_and_batch_position
                     let requests: Vec<_> = order.iter().map(|&index| row(index)).collect();
                     let outputs = run(&model, &vocabulary, &requests, &options).unwrap();
                     for (index, output) in order.into_iter().zip(outputs) {
-                        if temperature.is_some() {
-                            let known = expected[index].get_or_insert(output.tokens.clone());
-                            assert_eq!(*known, output.tokens, "row {index} on {name}, {layout:?}");
-                        }
+                        let known = expected.entry((temperature.is_some(), index));
+                        let known = known.or_insert(output.tokens.clone());
+                        assert_eq!(*known, output.tokens, "row {index} on {name}, {layout:?}");
                     }
                 }
             }
@@ -345,6 +345,9 @@ fn bad_requests_are_refused_before_the_first_step() {
     assert!(with(&|request| request.max_tokens = 0).is_input());
     assert!(with(&|request| request.prompt.clear()).is_input());
     assert!(with(&|request| request.prompt.push(TokenId(4000))).is_input());
+    assert!(with(&|request| request.max_tokens = usize::MAX).is_input());
+    let generous = Options { read_every: usize::MAX, top_k: Some(usize::MAX), ..Options::default() };
+    assert_eq!(run(&model, &vocabulary, &[fine.clone()], &generous).unwrap()[0].text(), "abcdef");
     let short = with(&|request| request.max_tokens = 3);
     assert!(short.is_budget());
     assert_eq!(short.tokens_needed(), Some(7));
@@ -359,6 +362,8 @@ fn bad_requests_are_refused_before_the_first_step() {
         Options { top_k: Some(0), ..Options::default() },
         Options { min_p: Some(2.0), ..Options::default() },
         Options { repetition_penalty: Some(-1.0), ..Options::default() },
+        Options { temperature: Some(1e-30), ..Options::default() },
+        Options { repetition_penalty: Some(1e30), ..Options::default() },
         Options { read_every: 0, ..Options::default() },
     ] {
         assert!(ask(&model, &[fine.clone()], &options).is_input(), "{options:?}");
@@ -408,6 +413,13 @@ fn a_model_without_finite_logits_is_an_error_and_not_an_illegal_output() {
     let request = Request::new(vec![TokenId(1)], 8).with_table(&table);
     let result =
         generate(&model, &vocabulary, &[request.clone()], &Options::default(), |_| ControlFlow::Continue(()));
+    assert!(result.unwrap_err().is_model());
+    // Without a logit for the end, `a*` would go on past its budget with tokens that the table alone allows.
+    let zeros = Vocabulary::from_bytes([Some("a"), None]).unwrap().with_eos([TokenId(1)]).unwrap();
+    let endless = regex("a*", &zeros);
+    let mute = Mute(RandomLm::new(zeros.len(), 1, DType::F32, &Device::flex()));
+    let unending = Request::new(vec![TokenId(0)], 4).with_table(&endless);
+    let result = generate(&mute, &zeros, &[unending], &Options::default(), |_| ControlFlow::Continue(()));
     assert!(result.unwrap_err().is_model());
     let long = Request { max_tokens: 16, ..request };
     let result = generate(&model, &vocabulary, &[long], &Options::default(), |_| ControlFlow::Continue(()));

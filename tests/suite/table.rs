@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crate::common::{devices, ints};
 use burn::tensor::Device;
 use burn_dfa::constraint::Transitions;
+use burn_dfa::vocabulary::TokenKind;
 use burn_dfa::{
     ByteDfa, Constraint, Layout, Limits, StateId, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary,
 };
@@ -161,7 +162,7 @@ fn random_tables_are_the_same_on_every_device_and_in_every_layout() {
     let mut compared = 0;
     for round in 0..12 {
         let tokens = rng.random_range(2..60);
-        let vocabulary = Vocabulary::from_bytes((0..=tokens).map(|_| None::<&[u8]>)).unwrap();
+        let vocabulary = Vocabulary::from_tokens((0..=tokens).map(|_| (TokenKind::Special, ""))).unwrap();
         let vocabulary = vocabulary.with_eos([TokenId(tokens)]).unwrap();
         let width = vocabulary.len() + rng.random_range(0..9);
         let mut tables = vec![TokenTable::unconstrained(&vocabulary)];
@@ -220,8 +221,8 @@ fn random_tables_are_the_same_on_every_device_and_in_every_layout() {
 
 #[test]
 fn token_level_constraints_accept_what_they_say() {
-    let vocabulary = Vocabulary::from_bytes((0..6).map(|_| None::<&[u8]>)).unwrap();
-    let vocabulary = vocabulary.with_eos([TokenId(5)]).unwrap();
+    let vocabulary = Vocabulary::from_tokens((0..6).map(|_| (TokenKind::Special, ""))).unwrap();
+    let vocabulary = vocabulary.with_eos([TokenId(5)]).unwrap().pad_to(8).unwrap();
     let compile = |constraint| TokenTable::compile(&constraint, &vocabulary, &Limits::default());
     let ids = |ids: &[u32]| ids.iter().copied().map(TokenId).collect::<Vec<_>>();
 
@@ -241,8 +242,11 @@ fn token_level_constraints_accept_what_they_say() {
     assert!(!table.accepts(&ids(&[1, 2, 5])));
     assert!(!table.accepts(&ids(&[1, 1, 4, 5])));
 
-    let beyond = Transitions::new(0, [1], vec![(0, TokenId(6), 1)]).unwrap();
-    assert!(compile(Constraint::transitions(beyond)).unwrap_err().is_incompatible_vocabulary());
+    for id in [6, 8] {
+        let beyond = Transitions::new(0, [1], vec![(0, TokenId(id), 1)]).unwrap();
+        let error = compile(Constraint::transitions(beyond)).unwrap_err();
+        assert!(error.is_incompatible_vocabulary(), "padded and missing ids: {error}");
+    }
     let end = Transitions::new(0, [1], vec![(0, TokenId(5), 1)]).unwrap();
     assert!(compile(Constraint::transitions(end)).unwrap_err().is_incompatible_vocabulary());
 }

@@ -214,7 +214,8 @@ fn integer() -> Expr {
     Expr::Alternate(vec![words(["0"]), Expr::Concat(vec![optional(words(["-"])), positive])])
 }
 
-/// What JSON calls a number, with at most two digits of exponent: readers with 64-bit floats refuse `1e400`.
+/// What JSON calls a number, with at most two digits of exponent: readers with 64-bit floats
+/// refuse `1e400`. The digits before it have no end; a budget of tokens bounds them.
 fn number() -> Expr {
     let exponent = Expr::Repeat { expr: Arc::new(Expr::Chars(vec![('0', '9')])), min: 1, max: Some(2) };
     let positive = Expr::Concat(vec![Expr::Chars(vec![('1', '9')]), digits(0)]);

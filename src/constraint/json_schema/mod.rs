@@ -7,8 +7,7 @@
 //! # Texts
 //! One text per member, nearly: no white space; properties in the order of `properties`, optional ones left
 //! out or not; strings with the escapes that JSON demands and no other (see `string`); integers without
-//! fraction, exponent or `-0`; other numbers in any spelling, with at most two digits of exponent, so that a
-//! reader with 64-bit floats can read them; the values of `enum` and `const` in their compact form, members in
+//! fraction, exponent or `-0`; other numbers in any spelling, with at most two digits of exponent; the values of `enum` and `const` in their compact form, members in
 //! the order given.
 //!
 //! # Keywords
