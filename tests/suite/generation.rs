@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
+use std::slice;
 
 use crate::common::{data, devices, model::RandomLm};
 use burn::tensor::{DType, Device, Int, Tensor};
@@ -347,7 +348,7 @@ fn bad_requests_are_refused_before_the_first_step() {
     assert!(with(&|request| request.prompt.push(TokenId(4000))).is_input());
     assert!(with(&|request| request.max_tokens = usize::MAX).is_input());
     let generous = Options { read_every: usize::MAX, top_k: Some(usize::MAX), ..Options::default() };
-    assert_eq!(run(&model, &vocabulary, &[fine.clone()], &generous).unwrap()[0].text(), "abcdef");
+    assert_eq!(run(&model, &vocabulary, slice::from_ref(&fine), &generous).unwrap()[0].text(), "abcdef");
     let short = with(&|request| request.max_tokens = 3);
     assert!(short.is_budget());
     assert_eq!(short.tokens_needed(), Some(7));
@@ -355,7 +356,7 @@ fn bad_requests_are_refused_before_the_first_step() {
     let mut request = fine.clone();
     request.table = Some(&foreign);
     assert!(ask(&model, &[request], &Options::default()).is_incompatible_vocabulary());
-    assert!(ask(&narrow, &[fine.clone()], &Options::default()).is_incompatible_vocabulary());
+    assert!(ask(&narrow, slice::from_ref(&fine), &Options::default()).is_incompatible_vocabulary());
     for options in [
         Options { temperature: Some(0.0), ..Options::default() },
         Options { temperature: Some(f32::NAN), ..Options::default() },
@@ -366,10 +367,10 @@ fn bad_requests_are_refused_before_the_first_step() {
         Options { repetition_penalty: Some(1e30), ..Options::default() },
         Options { read_every: 0, ..Options::default() },
     ] {
-        assert!(ask(&model, &[fine.clone()], &options).is_input(), "{options:?}");
+        assert!(ask(&model, slice::from_ref(&fine), &options).is_input(), "{options:?}");
     }
     let tensors = TensorOptions { max_bytes: 100, ..TensorOptions::default() };
-    assert!(ask(&model, &[fine.clone()], &Options { tensors, ..Options::default() }).is_limit());
+    assert!(ask(&model, slice::from_ref(&fine), &Options { tensors, ..Options::default() }).is_limit());
 }
 
 /// A model whose logits are all −∞.
@@ -411,8 +412,9 @@ fn a_model_without_finite_logits_is_an_error_and_not_an_illegal_output() {
     let table = regex("abc", &vocabulary);
     let model = Mute(RandomLm::new(vocabulary.len(), 1, DType::F32, &Device::flex()));
     let request = Request::new(vec![TokenId(1)], 8).with_table(&table);
-    let result =
-        generate(&model, &vocabulary, &[request.clone()], &Options::default(), |_| ControlFlow::Continue(()));
+    let result = generate(&model, &vocabulary, slice::from_ref(&request), &Options::default(), |_| {
+        ControlFlow::Continue(())
+    });
     assert!(result.unwrap_err().is_model());
     // Without a logit for the end, `a*` would go on past its budget with tokens that the table alone allows.
     let zeros = Vocabulary::from_bytes([Some("a"), None]).unwrap().with_eos([TokenId(1)]).unwrap();

@@ -1,6 +1,6 @@
 //! The laws of every processor and chain, on every device of this build.
 
-use crate::common::{devices, ints};
+use crate::common::{bools, devices, ints};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_dfa::processor::{
     DfaProcessor, InitContext, LogitsProcessor, MinNewTokens, MinP, RepetitionPenalty, StepContext, Suppress,
@@ -218,7 +218,7 @@ fn allowed_logits_keep_their_bits_and_the_rest_are_negative_infinity() {
                 let processor = DfaProcessor::new(table, &rows).unwrap();
                 let masked = run(&processor, &tape, &all, dtype, &device);
                 let mut states: Vec<_> = rows.iter().map(|&row| tables[row].start()).collect();
-                for step in 0..STEPS {
+                for (step, masked) in masked.iter().enumerate() {
                     for row in 0..ROWS {
                         let table = &tables[rows[row]];
                         let logits = bits(tensor2(&[&tape.logits[step][row]], dtype, &device));
@@ -226,7 +226,7 @@ fn allowed_logits_keep_their_bits_and_the_rest_are_negative_infinity() {
                             let legal = table.next(states[row], TokenId(token as u32)) != StateId::DEAD;
                             let expected = if legal { logits[token] } else { f32::NEG_INFINITY.to_bits() };
                             assert_eq!(
-                                masked[step][row * WIDTH + token],
+                                masked[row * WIDTH + token],
                                 expected,
                                 "seed {seed}, step {step}, row {row}, token {token}, {dtype:?}, {layout:?}, {device:?}"
                             );
@@ -288,7 +288,7 @@ fn a_budget_leaves_just_the_tokens_from_which_the_end_is_near_enough() {
                 for row in (0..ROWS).filter(|&row| rows[row] != 3) {
                     assert_eq!(states[row], StateId::DONE, "row {row} is complete within its budget");
                 }
-                let done = state.is_done().into_data().try_to_vec::<bool>().unwrap();
+                let done = bools(state.is_done());
                 let expected: Vec<_> = states.iter().map(|&state| state == StateId::DONE).collect();
                 assert_eq!(done, expected);
             }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::common::{devices, ints};
+use crate::common::{bools, devices, ints};
 use burn::tensor::Device;
 use burn_dfa::constraint::Transitions;
 use burn_dfa::vocabulary::TokenKind;
@@ -193,8 +193,7 @@ fn random_tables_are_the_same_on_every_device_and_in_every_layout() {
                 let all = tensors.illegal(states.clone(), None);
                 let near = tensors.illegal(states.clone(), Some(ints(spare.clone(), device)));
                 let next = tensors.next(states, ints(chosen.clone(), device));
-                let all = all.into_data().try_to_vec::<bool>().unwrap();
-                let near = near.into_data().try_to_vec::<bool>().unwrap();
+                let (all, near) = (bools(all), bools(near));
                 let next = next.into_data().try_to_vec::<i32>().unwrap();
                 for (row, &(index, state)) in rows.iter().enumerate() {
                     let table = &tables[index];
