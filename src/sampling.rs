@@ -9,6 +9,7 @@
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 
 use crate::error::{Error, Result};
+use crate::tensor::ints;
 
 /// Chooses the next token of every row.
 pub trait Sampler {
@@ -167,10 +168,9 @@ fn split_mix(seed: u64) -> u64 {
     x ^ (x >> 31)
 }
 
+/// Bit patterns as an `i32` tensor.
 fn bits(values: Vec<u32>, device: &Device) -> Tensor<1, Int> {
-    let shape = [values.len()];
-    let values: Vec<i32> = values.into_iter().map(|value| value as i32).collect();
-    Tensor::from_data(TensorData::new(values, shape), (device, DType::I32))
+    ints(values.into_iter().map(|value| value as i32).collect(), device)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 /// Distinct slices, numbered from 0 in order of arrival, stored back to back.
-pub(super) struct Interner<T> {
+pub(crate) struct Interner<T> {
     items: Vec<T>,
     ends: Vec<usize>,
     /// Hash → the last slice of that hash.
@@ -15,13 +15,36 @@ pub(super) struct Interner<T> {
 
 const NONE: u32 = u32::MAX;
 
-impl<T: Copy + Eq + Into<u64>> Interner<T> {
-    pub(super) fn new() -> Self {
+/// What a slice is hashed by.
+pub(crate) trait Word: Copy + Eq {
+    fn word(self) -> u64;
+}
+
+impl Word for u32 {
+    fn word(self) -> u64 {
+        self.into()
+    }
+}
+
+impl Word for u64 {
+    fn word(self) -> u64 {
+        self
+    }
+}
+
+impl Word for (u32, u32) {
+    fn word(self) -> u64 {
+        u64::from(self.0) << 32 | u64::from(self.1)
+    }
+}
+
+impl<T: Word> Interner<T> {
+    pub(crate) fn new() -> Self {
         Self { items: Vec::new(), ends: vec![0], by_hash: HashMap::new(), previous: Vec::new() }
     }
 
     /// The number of `slice`, and whether it is new.
-    pub(super) fn intern(&mut self, slice: &[T]) -> (u32, bool) {
+    pub(crate) fn intern(&mut self, slice: &[T]) -> (u32, bool) {
         let id = self.previous.len() as u32;
         match self.by_hash.entry(hash(slice)) {
             Entry::Vacant(entry) => {
@@ -45,24 +68,24 @@ impl<T: Copy + Eq + Into<u64>> Interner<T> {
         (id, true)
     }
 
-    pub(super) fn get(&self, id: u32) -> &[T] {
+    pub(crate) fn get(&self, id: u32) -> &[T] {
         &self.items[self.ends[id as usize]..self.ends[id as usize + 1]]
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.previous.len()
     }
 
     /// Memory in use, roughly.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.items.len() * size_of::<T>() + self.previous.len() * 32
     }
 }
 
-fn hash<T: Copy + Into<u64>>(slice: &[T]) -> u64 {
+fn hash<T: Word>(slice: &[T]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325 ^ slice.len() as u64;
     for &item in slice {
-        hash = (hash.rotate_left(23) ^ item.into()).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        hash = (hash.rotate_left(23) ^ item.word()).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         hash ^= hash >> 29;
     }
     hash

@@ -9,8 +9,9 @@
 //!
 //! Reference: J. Jacobs, T. Wissmann, *Fast Coalgebraic Bisimilarity Minimization*, POPL 2023.
 
+use super::Csr;
 use super::interner::Interner;
-use super::raw::{Predecessors, RawDfa};
+use super::raw::RawDfa;
 use crate::error::Result;
 use crate::limits::Meter;
 
@@ -18,7 +19,7 @@ use crate::limits::Meter;
 ///
 /// `raw` must be trimmed. Blocks are numbered without gaps; block 0 holds the dead state alone.
 pub(super) fn equivalent(raw: &RawDfa, meter: &Meter) -> Result<Vec<u32>> {
-    let predecessors = Predecessors::of(raw);
+    let predecessors = raw.predecessors();
     let mut partition = Partition::by_acceptance(&raw.accepting);
     let mut groups = Groups::default();
     let mut work = 0;
@@ -101,7 +102,7 @@ impl Partition {
     }
 
     /// Splits `block`, whose dirty members are grouped in `groups`; its largest group keeps the number.
-    fn split(&mut self, block: u32, dirty: usize, groups: &mut Groups, predecessors: &Predecessors) {
+    fn split(&mut self, block: u32, dirty: usize, groups: &mut Groups, predecessors: &Csr) {
         let Block { begin, end, .. } = self.blocks[block as usize];
         // Lay the groups out with group 0 last, beside the clean members that belong to it.
         let last = |group: u32| if group == 0 { u32::MAX } else { group };
@@ -134,7 +135,7 @@ impl Partition {
             .flat_map(|new| self.order[self.blocks[new].begin..self.blocks[new].end].iter().copied())
             .collect();
         for state in moved {
-            for &from in predecessors.get(state) {
+            for &from in predecessors.of(state) {
                 self.mark(from);
             }
         }

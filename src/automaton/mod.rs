@@ -25,6 +25,7 @@
 //! ```
 
 mod context;
+mod csr;
 mod determinize;
 mod dfa;
 mod expr;
@@ -37,8 +38,10 @@ mod raw;
 mod trim;
 mod words;
 
+pub(crate) use csr::Csr;
 pub use dfa::{ByteDfa, StateId};
 pub(crate) use expr::{Expr, Item};
+pub(crate) use interner::Interner;
 pub(crate) use nfa::Nfa;
 pub(crate) use product::Op;
 pub(crate) use raw::RawDfa;

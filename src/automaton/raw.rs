@@ -1,6 +1,6 @@
 //! Automata under construction: deterministic, but neither trimmed nor minimal.
 
-use super::{ByteDfa, StateId};
+use super::{ByteDfa, Csr, StateId};
 use crate::error::Result;
 use crate::limits::Meter;
 
@@ -93,43 +93,14 @@ impl RawDfa {
         &self.runs[from..self.ends[state]]
     }
 
+    /// For each state the states with a run into it, once for each run.
+    pub(super) fn predecessors(&self) -> Csr {
+        let states = 0..self.state_count() as u32;
+        let edges = states.flat_map(|state| self.row(state).iter().map(move |run| (run.target, state)));
+        Csr::new(self.state_count(), edges)
+    }
+
     pub(super) fn bytes(&self) -> usize {
         self.runs.len() * size_of::<Run>() + self.ends.len() * 9
-    }
-}
-
-/// For each state the states with a run into it.
-pub(super) struct Predecessors {
-    states: Vec<u32>,
-    ends: Vec<usize>,
-}
-
-impl Predecessors {
-    pub(super) fn of(raw: &RawDfa) -> Self {
-        // Counting sort of the runs by target.
-        let mut ends = vec![0; raw.state_count() + 1];
-        for run in &raw.runs {
-            ends[run.target as usize + 1] += 1;
-        }
-        for at in 1..ends.len() {
-            ends[at] += ends[at - 1];
-        }
-        let mut states = vec![0; raw.runs.len()];
-        for state in 0..raw.state_count() as u32 {
-            for run in raw.row(state) {
-                let at = &mut ends[run.target as usize];
-                states[*at] = state;
-                *at += 1;
-            }
-        }
-        // Each count has moved from where its row begins to where it ends.
-        ends.pop();
-        Self { states, ends }
-    }
-
-    pub(super) fn get(&self, state: u32) -> &[u32] {
-        let state = state as usize;
-        let from = if state == 0 { 0 } else { self.ends[state - 1] };
-        &self.states[from..self.ends[state]]
     }
 }

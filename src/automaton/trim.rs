@@ -1,6 +1,6 @@
 //! Removal of the states that no member of the language passes through.
 
-use super::raw::{Predecessors, RawDfa};
+use super::raw::RawDfa;
 
 /// Keeps the states that can be reached from the start and can reach an accepting one.
 ///
@@ -18,14 +18,14 @@ pub(super) fn trim(raw: RawDfa) -> RawDfa {
         }
     }
 
-    let predecessors = Predecessors::of(&raw);
+    let predecessors = raw.predecessors();
     let mut live = vec![false; count];
     stack.extend((1..count as u32).filter(|&s| reached[s as usize] && raw.accepting[s as usize]));
     for &state in &stack {
         live[state as usize] = true;
     }
     while let Some(state) = stack.pop() {
-        for &from in predecessors.get(state) {
+        for &from in predecessors.of(state) {
             if reached[from as usize] && !std::mem::replace(&mut live[from as usize], true) {
                 stack.push(from);
             }

@@ -1,11 +1,11 @@
 //! The constraint as a processor: advance the state by the last token, mask the logits.
 
-use burn::tensor::{Bool, DType, Int, Tensor, TensorData};
+use burn::tensor::{Bool, DType, Int, Tensor};
 
 use super::{InitContext, LogitsProcessor, StepContext};
 use crate::automaton::StateId;
 use crate::error::{Error, Result};
-use crate::tensor::TensorTable;
+use crate::tensor::{TensorTable, ints};
 
 /// Keeps the output of every row within its constraint and, where asked, within its budget of tokens.
 ///
@@ -112,11 +112,10 @@ impl DfaProcessor {
     pub fn start(&self) -> DfaState {
         let starts: Vec<_> = self.rows.iter().map(|&index| self.table.start(index)).collect();
         let states = self.table.states(&starts).expect("start states are states of the table");
-        let remaining = self.budgets.as_ref().map(|budgets| {
-            let tokens: Vec<i32> = budgets.iter().map(|&tokens| tokens as i32).collect();
-            let shape = [tokens.len()];
-            Tensor::from_data(TensorData::new(tokens, shape), (self.table.device(), DType::I32))
-        });
+        let remaining = self
+            .budgets
+            .as_ref()
+            .map(|budgets| ints(budgets.iter().map(|&tokens| tokens as i32).collect(), self.table.device()));
         DfaState { states, remaining }
     }
 

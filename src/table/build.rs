@@ -3,7 +3,7 @@
 use super::TokenTable;
 use super::columns::Columns;
 use super::compile::Source;
-use crate::automaton::StateId;
+use crate::automaton::{Csr, StateId};
 use crate::error::{Error, Result};
 use crate::limits::Meter;
 use crate::vocabulary::{TokenId, TokenKind, Vocabulary};
@@ -120,34 +120,6 @@ pub(super) fn unconstrained(vocabulary: &Vocabulary) -> TokenTable {
 struct Edges {
     forward: Csr,
     backward: Csr,
-}
-
-struct Csr {
-    offsets: Vec<usize>,
-    targets: Vec<u32>,
-}
-
-impl Csr {
-    fn new(states: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
-        let mut offsets = vec![0; states + 1];
-        for (from, _) in pairs.clone() {
-            offsets[from as usize + 1] += 1;
-        }
-        for state in 0..states {
-            offsets[state + 1] += offsets[state];
-        }
-        let mut fill = offsets.clone();
-        let mut targets = vec![0; offsets[states]];
-        for (from, to) in pairs {
-            targets[fill[from as usize]] = to;
-            fill[from as usize] += 1;
-        }
-        Self { offsets, targets }
-    }
-
-    fn of(&self, state: u32) -> &[u32] {
-        &self.targets[self.offsets[state as usize]..self.offsets[state as usize + 1]]
-    }
 }
 
 fn edges(source: &Source) -> Edges {

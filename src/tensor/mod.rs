@@ -212,7 +212,7 @@ impl TensorTable {
     /// - returns `[batch, width]`
     pub fn illegal(&self, states: Tensor<1, Int>, spare: Option<Tensor<1, Int>>) -> Tensor<2, Bool> {
         let spare = spare.map(|spare| (self.tokens_to_end.clone(), spare));
-        self.transitions.next_of_all(self.within(states), spare).equal_elem(StateId::DEAD.0 as i32)
+        self.transitions.next_of_all(self.in_range(states), spare).equal_elem(StateId::DEAD.0 as i32)
     }
 
     /// The states after `tokens`: `DEAD` where a token is illegal or no token at all, the same state where
@@ -226,13 +226,13 @@ impl TensorTable {
         let last = self.width as i32 - 1;
         let outside = tokens.clone().lower_elem(0).bool_or(tokens.clone().greater_elem(last));
         let none = tokens.clone().equal_elem(self.no_token() as i32);
-        let states = self.within(states);
+        let states = self.in_range(states);
         let next = self.transitions.next(states.clone(), tokens.clamp(0, last));
         next.mask_fill(outside, StateId::DEAD.0 as i32).mask_where(none, states)
     }
 
     /// Keeps states that were not made here from being looked up out of bounds.
-    fn within(&self, states: Tensor<1, Int>) -> Tensor<1, Int> {
+    fn in_range(&self, states: Tensor<1, Int>) -> Tensor<1, Int> {
         states.clamp(0, self.states as i32 - 1)
     }
 }
@@ -264,8 +264,8 @@ fn clamp(value: u32) -> i32 {
     i32::try_from(value).unwrap_or(i32::MAX)
 }
 
-/// An `i32` tensor from the host.
-fn ints(values: Vec<i32>, device: &Device) -> Tensor<1, Int> {
+/// An `i32` tensor from the host, `[values]`.
+pub(crate) fn ints(values: Vec<i32>, device: &Device) -> Tensor<1, Int> {
     let shape = [values.len()];
     Tensor::from_data(TensorData::new(values, shape), (device, DType::I32))
 }
