@@ -59,6 +59,8 @@ pub mod automaton;
 pub mod constraint;
 mod error;
 pub mod generation;
+#[allow(dead_code)]
+mod kernel;
 mod limits;
 pub mod processor;
 pub mod sampling;

@@ -1,0 +1,29 @@
+//! Fused operations, as extensions of Burn's backends.
+//!
+//! Each operation has a plain loop for Flex and a kernel for CubeCL (WGPU, Vulkan, CUDA); Fusion forwards them.
+//! Burn's built-in operations are the reference, and what runs on every other backend.
+
+use burn::backend::DispatchDevice;
+use burn::tensor::Device;
+
+/// Whether the operations of this room exist on `device`.
+pub(crate) fn is_fused(device: &Device) -> bool {
+    match device.as_dispatch() {
+        #[cfg(feature = "flex")]
+        DispatchDevice::Flex(_) => true,
+        #[cfg(feature = "cube")]
+        DispatchDevice::Cube(_) => true,
+        #[allow(unreachable_patterns, reason = "which other backends there are depends on features")]
+        _ => false,
+    }
+}
+
+/// Whether `device` is the CPU backend Flex.
+pub(crate) fn is_flex(device: &Device) -> bool {
+    match device.as_dispatch() {
+        #[cfg(feature = "flex")]
+        DispatchDevice::Flex(_) => true,
+        #[allow(unreachable_patterns, reason = "which other backends there are depends on features")]
+        _ => false,
+    }
+}
