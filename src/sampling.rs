@@ -20,6 +20,28 @@ pub trait Sampler {
     /// - `step`: `[1]`, the number of tokens generated so far
     /// - returns `[batch]`, `i32`
     fn sample(&self, logits: Tensor<2>, step: &Tensor<1, Int>) -> Tensor<1, Int>;
+
+    /// The rule by which it samples, where it is one that a processor may follow in its own pass over the
+    /// logits.
+    fn rule(&self) -> Option<Rule<'_>> {
+        None
+    }
+}
+
+/// The samplers of this room.
+///
+/// ```
+/// use burn_dfa::sampling::{Greedy, Rule, Sampler};
+///
+/// assert!(matches!(Greedy.rule(), Some(Rule::Greedy)));
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Rule<'a> {
+    /// As [`Greedy`].
+    Greedy,
+    /// As this [`GumbelMax`].
+    GumbelMax(&'a GumbelMax),
 }
 
 /// The token of the greatest logit, the lowest id among equals.
@@ -40,6 +62,10 @@ impl Sampler for Greedy {
     fn sample(&self, logits: Tensor<2>, _step: &Tensor<1, Int>) -> Tensor<1, Int> {
         let [batch, _] = logits.dims();
         logits.argmax(1).reshape([batch]).cast(DType::I32)
+    }
+
+    fn rule(&self) -> Option<Rule<'_>> {
+        Some(Rule::Greedy)
     }
 }
 
@@ -65,6 +91,8 @@ pub struct GumbelMax {
     tokens: Tensor<2, Int>,
     /// `[3 · LEVEL]`: quantiles of the Gumbel distribution, see [`quantiles`].
     quantiles: Tensor<1>,
+    /// The reciprocal of the temperature: a product rounds the same on every device, a quotient does not.
+    factor: f32,
 }
 
 /// Entries of one level of the quantile table.
@@ -94,7 +122,17 @@ impl GumbelMax {
             keys: [half(0), half(32)],
             tokens: bits(tokens, device).reshape([1, -1]),
             quantiles: Tensor::from_data(TensorData::new(quantiles, shape), (device, DType::F32)),
+            factor: 1.0,
         })
+    }
+
+    /// Divides the logits, as `f32`, by a temperature from 0.01 to 100 before the noise is added.
+    ///
+    /// # Errors
+    /// [`Error::is_input`] outside of that.
+    pub fn with_temperature(mut self, temperature: f32) -> Result<Self> {
+        self.factor = temperature_factor(temperature)?;
+        Ok(self)
     }
 
     /// The noise of every token, `[batch, width]`.
@@ -119,8 +157,22 @@ impl GumbelMax {
 
 impl Sampler for GumbelMax {
     fn sample(&self, logits: Tensor<2>, step: &Tensor<1, Int>) -> Tensor<1, Int> {
-        Greedy.sample(logits.cast(DType::F32) + self.noise(step), step)
+        Greedy.sample(logits.cast(DType::F32) * self.factor + self.noise(step), step)
     }
+
+    fn rule(&self) -> Option<Rule<'_>> {
+        Some(Rule::GumbelMax(self))
+    }
+}
+
+/// What a temperature multiplies logits by.
+pub(crate) fn temperature_factor(temperature: f32) -> Result<f32> {
+    if !(0.01..=100.0).contains(&temperature) {
+        return Err(Error::input(format!(
+            "temperature {temperature}: it must be from 0.01 to 100; for 0 sample greedily"
+        )));
+    }
+    Ok(temperature.recip())
 }
 
 /// Quantiles of the Gumbel distribution in three levels of 2¹⁶ entries, addressed by 32 random bits `h`:

@@ -47,18 +47,22 @@ pub fn generate<M: CausalLm>(
     let device = model.device();
     let free = TokenTable::unconstrained(vocabulary);
     let dfa = constraint(&free, requests, options, width, &device)?;
+    // Where nothing is filtered, the sampler applies the temperature in its own pass.
+    let filtered = options.top_k.is_some() || options.min_p.is_some();
+    let (before, within) = if filtered { (options.temperature, None) } else { (None, options.temperature) };
     let chain = dfa
         .then(options.repetition_penalty.map(RepetitionPenalty::new).transpose()?)
         .then((!options.suppress.is_empty()).then(|| Suppress::new(options.suppress.iter().copied())))
         .then((options.min_new_tokens > 0).then(|| MinNewTokens::new(options.min_new_tokens, vocabulary)))
-        .then(options.temperature.map(Temperature::new).transpose()?)
+        .then(before.map(Temperature::new).transpose()?)
         .then(options.top_k.map(TopK::new).transpose()?)
         .then(options.min_p.map(MinP::new).transpose()?);
     let sampler: Box<dyn Sampler> = match options.temperature {
         None => Box::new(Greedy),
         Some(_) => {
             let seeds: Vec<_> = requests.iter().map(|request| request.seed).collect();
-            Box::new(GumbelMax::new(&seeds, width, &device)?)
+            let sampler = GumbelMax::new(&seeds, width, &device)?;
+            Box::new(sampler.with_temperature(within.unwrap_or(1.0))?)
         }
     };
 
@@ -73,9 +77,7 @@ pub fn generate<M: CausalLm>(
     let mut rows: Vec<_> = requests.iter().map(|request| Row::new(request, vocabulary, &free)).collect();
     let mut unread = Vec::new();
     for step in 1..=steps {
-        let processed;
-        (processed, state) = chain.process(state, logits, &context);
-        context.tokens = sampler.sample(processed, &context.step);
+        chain.choose(&mut state, &mut context, logits, &*sampler);
         context.step = context.step + 1;
         unread.push(context.tokens.clone().reshape([1, batch]));
         if unread.len() == options.read_every || step == steps {

@@ -2,7 +2,8 @@
 
 use burn::tensor::Tensor;
 
-use super::{InitContext, LogitsProcessor, StepContext};
+use super::{InitContext, LogitsProcessor, Persistent, StepContext};
+use crate::sampling::Sampler;
 
 /// Two processors, one after the other; made by [`LogitsProcessor::then`].
 ///
@@ -41,6 +42,25 @@ impl<A: LogitsProcessor, B: LogitsProcessor> LogitsProcessor for Chain<A, B> {
         let (logits, second) = self.second.process(second, logits, context);
         (logits, (first, second))
     }
+
+    fn choose(
+        &self,
+        (first, second): &mut Self::State,
+        context: &mut StepContext,
+        logits: Tensor<2>,
+        sampler: &dyn Sampler,
+    ) {
+        if self.second.is_identity() {
+            return self.first.choose(first, context, logits, sampler);
+        }
+        let (logits, new) = self.first.process(first.clone(), logits, context);
+        first.assign(new);
+        self.second.choose(second, context, logits, sampler);
+    }
+
+    fn is_identity(&self) -> bool {
+        self.first.is_identity() && self.second.is_identity()
+    }
 }
 
 impl<P: LogitsProcessor> LogitsProcessor for Option<P> {
@@ -63,5 +83,9 @@ impl<P: LogitsProcessor> LogitsProcessor for Option<P> {
             }
             _ => (logits, None),
         }
+    }
+
+    fn is_identity(&self) -> bool {
+        self.as_ref().is_none_or(P::is_identity)
     }
 }

@@ -2,7 +2,7 @@
 
 use burn::tensor::{Bool, DType, Int, Tensor};
 
-use super::{InitContext, LogitsProcessor, StepContext};
+use super::{InitContext, LogitsProcessor, Persistent, StepContext};
 use crate::automaton::StateId;
 use crate::error::{Error, Result};
 use crate::tensor::{TensorTable, ints};
@@ -58,6 +58,13 @@ impl DfaState {
     /// Whether each row has ended, `[batch]`.
     pub fn is_done(&self) -> Tensor<1, Bool> {
         self.states.clone().equal_elem(StateId::DONE.0 as i32)
+    }
+}
+
+impl Persistent for DfaState {
+    fn assign(&mut self, new: Self) {
+        self.states.assign(new.states);
+        self.remaining.assign(new.remaining);
     }
 }
 

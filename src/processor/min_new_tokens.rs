@@ -3,7 +3,7 @@
 use burn::tensor::{Bool, Tensor};
 
 use super::suppress::token_mask;
-use super::{InitContext, LogitsProcessor, StepContext, mask_unless_last};
+use super::{Constant, InitContext, LogitsProcessor, StepContext, mask_unless_last};
 use crate::vocabulary::{TokenId, Vocabulary};
 
 /// Masks the end of sequence during the first `count` tokens, in every row where another token is left.
@@ -32,21 +32,21 @@ impl MinNewTokens {
 }
 
 impl LogitsProcessor for MinNewTokens {
-    type State = Tensor<2, Bool>;
+    type State = Constant<Tensor<2, Bool>>;
 
-    fn init(&self, context: &InitContext) -> Tensor<2, Bool> {
-        token_mask(&self.eos, context)
+    fn init(&self, context: &InitContext) -> Self::State {
+        Constant(token_mask(&self.eos, context))
     }
 
     fn process(
         &self,
-        state: Tensor<2, Bool>,
+        state: Self::State,
         logits: Tensor<2>,
         context: &StepContext,
-    ) -> (Tensor<2>, Tensor<2, Bool>) {
+    ) -> (Tensor<2>, Self::State) {
         let count = i32::try_from(self.count).unwrap_or(i32::MAX);
         let early = context.step.clone().lower_elem(count).reshape([1, 1]).expand(logits.dims());
-        let mask = state.clone().expand(logits.dims()).bool_and(early);
+        let mask = state.0.clone().expand(logits.dims()).bool_and(early);
         (mask_unless_last(logits, mask), state)
     }
 }

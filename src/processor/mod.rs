@@ -18,6 +18,7 @@ mod chain;
 mod dfa;
 mod min_new_tokens;
 mod min_p;
+mod persistent;
 mod repetition;
 mod suppress;
 mod temperature;
@@ -25,10 +26,13 @@ mod top_k;
 
 use burn::tensor::{Bool, Device, Int, Tensor};
 
+use crate::sampling::Sampler;
+
 pub use chain::Chain;
 pub use dfa::{DfaProcessor, DfaState};
 pub use min_new_tokens::MinNewTokens;
 pub use min_p::MinP;
+pub use persistent::{Constant, Persistent};
 pub use repetition::{RepetitionPenalty, Seen};
 pub use suppress::Suppress;
 pub use temperature::Temperature;
@@ -85,7 +89,7 @@ pub struct StepContext {
 /// ```
 pub trait LogitsProcessor {
     /// Tensors of a fixed shape.
-    type State;
+    type State: Persistent;
 
     /// Makes the state before the first step.
     fn init(&self, context: &InitContext) -> Self::State;
@@ -100,6 +104,30 @@ pub trait LogitsProcessor {
         logits: Tensor<2>,
         context: &StepContext,
     ) -> (Tensor<2>, Self::State);
+
+    /// Processes the logits of one step and samples, in place: the state moves on and `context.tokens`
+    /// becomes the new tokens, both in the buffers that hold them. `context.step` stays.
+    ///
+    /// A processor that can sample in its own pass over the logits does so; the results are the same.
+    ///
+    /// # Shapes
+    /// - `logits`: `[batch, width]`
+    fn choose(
+        &self,
+        state: &mut Self::State,
+        context: &mut StepContext,
+        logits: Tensor<2>,
+        sampler: &dyn Sampler,
+    ) {
+        let (logits, new) = self.process(state.clone(), logits, context);
+        state.assign(new);
+        context.tokens.assign(sampler.sample(logits, &context.step));
+    }
+
+    /// Whether it leaves all logits as they are, so that a chain may pass it by.
+    fn is_identity(&self) -> bool {
+        false
+    }
 
     /// This processor, then `next`.
     fn then<P: LogitsProcessor>(self, next: P) -> Chain<Self, P>

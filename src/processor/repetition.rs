@@ -2,7 +2,7 @@
 
 use burn::tensor::{DType, IndexingUpdateOp, Int, Tensor};
 
-use super::{InitContext, LogitsProcessor, StepContext};
+use super::{InitContext, LogitsProcessor, Persistent, StepContext};
 use crate::error::{Error, Result};
 
 /// Makes tokens of the prompt and of the output less likely (penalty above 1) or likelier (below 1): positive
@@ -50,6 +50,12 @@ impl Seen {
         let counted = counted.mask_fill(outside, 0);
         let counts = self.counts.scatter(1, tokens.clamp(0, last), counted, IndexingUpdateOp::Add);
         Self { counts }
+    }
+}
+
+impl Persistent for Seen {
+    fn assign(&mut self, new: Self) {
+        self.counts.assign(new.counts);
     }
 }
 

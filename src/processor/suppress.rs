@@ -2,7 +2,7 @@
 
 use burn::tensor::{Bool, Tensor, TensorData};
 
-use super::{InitContext, LogitsProcessor, StepContext, mask_unless_last};
+use super::{Constant, InitContext, LogitsProcessor, StepContext, mask_unless_last};
 use crate::vocabulary::TokenId;
 
 /// Masks a fixed set of tokens in every row where another token is left.
@@ -40,19 +40,19 @@ pub(super) fn token_mask(tokens: &[TokenId], context: &InitContext) -> Tensor<2,
 }
 
 impl LogitsProcessor for Suppress {
-    type State = Tensor<2, Bool>;
+    type State = Constant<Tensor<2, Bool>>;
 
-    fn init(&self, context: &InitContext) -> Tensor<2, Bool> {
-        token_mask(&self.tokens, context)
+    fn init(&self, context: &InitContext) -> Self::State {
+        Constant(token_mask(&self.tokens, context))
     }
 
     fn process(
         &self,
-        state: Tensor<2, Bool>,
+        state: Self::State,
         logits: Tensor<2>,
         _context: &StepContext,
-    ) -> (Tensor<2>, Tensor<2, Bool>) {
-        let mask = state.clone().expand(logits.dims());
+    ) -> (Tensor<2>, Self::State) {
+        let mask = state.0.clone().expand(logits.dims());
         (mask_unless_last(logits, mask), state)
     }
 }

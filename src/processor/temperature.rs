@@ -3,7 +3,8 @@
 use burn::tensor::Tensor;
 
 use super::{InitContext, LogitsProcessor, StepContext};
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::sampling::temperature_factor;
 
 /// Divides the logits by a temperature: below 1 sharpens the distribution, above 1 flattens it.
 ///
@@ -23,14 +24,9 @@ impl Temperature {
     /// A temperature from 0.01 to 100.
     ///
     /// # Errors
-    /// [`Error::is_input`] outside of that: near 0, finite logits would become infinite.
+    /// [`Error::is_input`](crate::Error::is_input) outside of that: near 0, finite logits would become infinite.
     pub fn new(temperature: f32) -> Result<Self> {
-        if !(0.01..=100.0).contains(&temperature) {
-            return Err(Error::input(format!(
-                "temperature {temperature}: it must be from 0.01 to 100; for 0 sample greedily"
-            )));
-        }
-        Ok(Self { factor: temperature.recip() })
+        Ok(Self { factor: temperature_factor(temperature)? })
     }
 }
 

@@ -1,0 +1,61 @@
+//! State that keeps its place on the device.
+
+use burn::tensor::Tensor;
+use burn::tensor::kind::Basic;
+
+/// Tensors that a static graph reads and writes at every step, in the same buffers.
+///
+/// A recorded step reads its state from where it lay when it was recorded, so a new state is written there
+/// instead of taking its place. Writing in place needs the tensors to be the only handles of their buffers.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_dfa::processor::Persistent;
+///
+/// let device = Device::flex();
+/// let mut state = (Tensor::<1>::zeros([2], &device), ());
+/// state.assign((Tensor::from_floats([1.0, 2.0], &device), ()));
+/// assert_eq!(state.0.into_data().try_to_vec::<f32>().unwrap(), [1.0, 2.0]);
+/// ```
+pub trait Persistent: Clone {
+    /// Writes `new`, of the same shapes, into the buffers of `self`.
+    fn assign(&mut self, new: Self);
+}
+
+impl Persistent for () {
+    fn assign(&mut self, (): ()) {}
+}
+
+impl<const D: usize, K: Basic> Persistent for Tensor<D, K> {
+    fn assign(&mut self, new: Self) {
+        self.inplace(|buffer| {
+            let everything = buffer.dims().map(|size| 0..size);
+            buffer.slice_assign(everything, new)
+        });
+    }
+}
+
+impl<A: Persistent, B: Persistent> Persistent for (A, B) {
+    fn assign(&mut self, (first, second): Self) {
+        self.0.assign(first);
+        self.1.assign(second);
+    }
+}
+
+/// A state of `None` stays `None`.
+impl<S: Persistent> Persistent for Option<S> {
+    fn assign(&mut self, new: Self) {
+        if let (Some(state), Some(new)) = (self, new) {
+            state.assign(new);
+        }
+    }
+}
+
+/// A part of a state that no step changes, such as a mask made before the loop.
+#[derive(Clone, Debug)]
+pub struct Constant<T>(pub T);
+
+/// Nothing to write.
+impl<T: Clone> Persistent for Constant<T> {
+    fn assign(&mut self, _: Self) {}
+}
