@@ -49,6 +49,8 @@ pub enum Limit {
     Bytes(usize),
     /// Bytes of a table on the device.
     DeviceBytes(usize),
+    /// Bytes of one tensor, as much as the device can bind.
+    Binding(usize),
     /// Time to compile.
     Time(Duration),
 }
@@ -59,6 +61,7 @@ impl fmt::Display for Limit {
             Self::States(n) => write!(f, "{n} states"),
             Self::Bytes(n) => write!(f, "{n} bytes"),
             Self::DeviceBytes(n) => write!(f, "{n} bytes on the device"),
+            Self::Binding(n) => write!(f, "{n} bytes in one tensor, the most that the device can bind"),
             Self::Time(t) => write!(f, "{t:?} of compile time"),
         }
     }
@@ -212,6 +215,12 @@ impl fmt::Display for Error {
             }
             Kind::Schema { pointer, reason } => write!(f, "JSON schema, at {pointer}: {reason}"),
             Kind::Request(reason) => write!(f, "constraint request: {reason}"),
+            Kind::Limit(limit @ Limit::Binding(_)) => {
+                write!(
+                    f,
+                    "the constraint needs more than {limit}: simplify it, or compile it with `TokenTable::walk`"
+                )
+            }
             Kind::Limit(limit) => {
                 let (setting, most) = match limit {
                     Limit::DeviceBytes(_) => ("TensorOptions::max_bytes", " (of 2^31 - 1 at most)"),

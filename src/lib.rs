@@ -73,7 +73,7 @@ pub use constraint::Constraint;
 pub use error::{Error, Limit, Result};
 pub use limits::Limits;
 pub use table::TokenTable;
-pub use tensor::{Layout, TensorOptions, TensorTable};
+pub use tensor::{Capacity, Kernels, Layout, TensorOptions, TensorTable};
 pub use vocabulary::{TokenId, Vocabulary};
 
 /// The README's example compiles.

@@ -22,13 +22,15 @@ pub struct Limits {
     pub states: usize,
     /// Most bytes of any one structure on the way (automaton, table). Default: 512 MiB.
     pub bytes: usize,
+    /// Most bytes of a tabulated form that is chosen by itself; beyond it a table is walked. Default: 64 MiB.
+    pub tabulated_bytes: usize,
     /// Longest time of one compilation. Default: 30 s.
     pub time: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { states: 1_000_000, bytes: 512 << 20, time: Duration::from_secs(30) }
+        Self { states: 1_000_000, bytes: 512 << 20, tabulated_bytes: 64 << 20, time: Duration::from_secs(30) }
     }
 }
 
@@ -42,6 +44,11 @@ pub(crate) struct Meter<'a> {
 impl<'a> Meter<'a> {
     pub(crate) fn start(limits: &'a Limits) -> Self {
         Self { limits, deadline: Instant::now().checked_add(limits.time) }
+    }
+
+    /// The same clock under other limits.
+    pub(crate) fn with_limits<'b>(&self, limits: &'b Limits) -> Meter<'b> {
+        Meter { limits, deadline: self.deadline }
     }
 
     pub(crate) fn limits(&self) -> &Limits {

@@ -6,6 +6,8 @@
 //! position in any batch, in an eager loop or in a replayed graph. It is made of integer operations and a
 //! table of quantiles, without a logarithm on the device: equal logits give equal tokens on every backend.
 
+use std::sync::{Arc, LazyLock};
+
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 
 use crate::error::{Error, Result};
@@ -89,10 +91,49 @@ pub struct GumbelMax {
     keys: [Tensor<2, Int>; 2],
     /// `[1, width]`: a hash of every token id.
     tokens: Tensor<2, Int>,
-    /// `[3 · LEVEL]`: quantiles of the Gumbel distribution, see [`quantiles`].
+    /// `[3 · LEVEL]`: quantiles of the Gumbel distribution, see [`QUANTILES`].
     quantiles: Tensor<1>,
+    /// The same keys on the host, and what the logits are multiplied by.
+    host: Arc<Keys>,
+}
+
+/// What the noise of a batch depends on, on the host.
+#[derive(Clone, Debug)]
+pub(crate) struct Keys {
+    /// The two halves of the seed of every row, mixed.
+    halves: Vec<[u32; 2]>,
     /// The reciprocal of the temperature: a product rounds the same on every device, a quotient does not.
     factor: f32,
+}
+
+/// The noise of one row at one step, on the host.
+pub(crate) struct Noise {
+    key: u32,
+    factor: f32,
+    quantiles: &'static [f32],
+}
+
+impl Keys {
+    /// The noise of `row` at `step`.
+    pub(crate) fn noise(&self, row: usize, step: i32) -> Noise {
+        let [low, high] = self.halves[row];
+        let step = step.wrapping_add(1).wrapping_mul(GOLDEN) as u32;
+        Noise { key: mix(step ^ low) ^ high, factor: self.factor, quantiles: &QUANTILES }
+    }
+}
+
+impl Noise {
+    /// The logit of `token`, divided by the temperature, plus the token's noise.
+    pub(crate) fn disturb(&self, logit: f32, token: u32) -> f32 {
+        let hash = mix(hash_of_token(token) ^ self.key);
+        let (high, level) = (hash >> 16, LEVEL as u32);
+        let index = match (high, hash >> 24) {
+            (0, _) => (hash & (level - 1)) + 2 * level,
+            (_, 0) => (hash >> 8 & (level - 1)) + level,
+            _ => high,
+        };
+        logit * self.factor + self.quantiles[index as usize]
+    }
 }
 
 /// Entries of one level of the quantile table.
@@ -110,19 +151,24 @@ impl GumbelMax {
         let Some(width @ 1..) = u32::try_from(width).ok().filter(|&w| w <= i32::MAX as u32) else {
             return Err(Error::input(format!("a row of {width} logits cannot be sampled")));
         };
-        let half = |shift: u32| {
-            let keys: Vec<u32> = seeds.iter().map(|&seed| (split_mix(seed) >> shift) as u32).collect();
+        let halves: Vec<_> = seeds
+            .iter()
+            .map(|&seed| {
+                let mixed = split_mix(seed);
+                [mixed as u32, (mixed >> 32) as u32]
+            })
+            .collect();
+        let half = |at: usize| {
+            let keys = halves.iter().map(|halves| halves[at]).collect();
             bits(keys, device).reshape([-1, 1])
         };
-        // Offset, so that token 0 is not the fixed point of the hash.
-        let tokens = (0..width).map(|id| mix(id.wrapping_add(0x9e37_79b9))).collect();
-        let quantiles = quantiles();
-        let shape = [quantiles.len()];
+        let tokens = (0..width).map(hash_of_token).collect();
+        let quantiles = TensorData::new(QUANTILES.clone(), [QUANTILES.len()]);
         Ok(Self {
-            keys: [half(0), half(32)],
+            keys: [half(0), half(1)],
             tokens: bits(tokens, device).reshape([1, -1]),
-            quantiles: Tensor::from_data(TensorData::new(quantiles, shape), (device, DType::F32)),
-            factor: 1.0,
+            quantiles: Tensor::from_data(quantiles, (device, DType::F32)),
+            host: Arc::new(Keys { halves, factor: 1.0 }),
         })
     }
 
@@ -131,8 +177,13 @@ impl GumbelMax {
     /// # Errors
     /// [`Error::is_input`] outside of that.
     pub fn with_temperature(mut self, temperature: f32) -> Result<Self> {
-        self.factor = temperature_factor(temperature)?;
+        Arc::make_mut(&mut self.host).factor = temperature_factor(temperature)?;
         Ok(self)
+    }
+
+    /// The keys on the host.
+    pub(crate) fn keys(&self) -> &Arc<Keys> {
+        &self.host
     }
 
     /// The noise of every token, `[batch, width]`.
@@ -157,7 +208,7 @@ impl GumbelMax {
 
 impl Sampler for GumbelMax {
     fn sample(&self, logits: Tensor<2>, step: &Tensor<1, Int>) -> Tensor<1, Int> {
-        Greedy.sample(logits.cast(DType::F32) * self.factor + self.noise(step), step)
+        Greedy.sample(logits.cast(DType::F32) * self.host.factor + self.noise(step), step)
     }
 
     fn rule(&self) -> Option<Rule<'_>> {
@@ -178,7 +229,7 @@ pub(crate) fn temperature_factor(temperature: f32) -> Result<f32> {
 /// Quantiles of the Gumbel distribution in three levels of 2¹⁶ entries, addressed by 32 random bits `h`:
 /// by their upper half; by the middle where the upper 8 bits are 0; by the lower half where the upper 16
 /// bits are 0. So the upper tail, which decides among many tokens, is resolved to 2⁻³².
-fn quantiles() -> Vec<f32> {
+static QUANTILES: LazyLock<Vec<f32>> = LazyLock::new(|| {
     let level = |bits: i32| {
         let unit = f64::from(bits).exp2().recip();
         (0..LEVEL).map(move |entry| {
@@ -187,7 +238,7 @@ fn quantiles() -> Vec<f32> {
         })
     };
     level(16).chain(level(24)).chain(level(32)).map(|quantile| quantile as f32).collect()
-}
+});
 
 const GOLDEN: i32 = 0x9e37_79b9_u32 as i32;
 const FACTORS: [u32; 2] = [0x7feb_352d, 0x846c_a68b];
@@ -197,6 +248,11 @@ fn mix(mut x: u32) -> u32 {
     x = (x ^ (x >> 16)).wrapping_mul(FACTORS[0]);
     x = (x ^ (x >> 15)).wrapping_mul(FACTORS[1]);
     x ^ (x >> 16)
+}
+
+/// Offset, so that token 0 is not the fixed point of the hash.
+fn hash_of_token(id: u32) -> u32 {
+    mix(id.wrapping_add(GOLDEN as u32))
 }
 
 /// [`mix`], on an `i32` tensor.

@@ -3,6 +3,8 @@
 //! Each operation has a plain loop for Flex and a kernel for CubeCL (WGPU, Vulkan, CUDA); Fusion forwards them.
 //! Burn's built-in operations are the reference, and what runs on every other backend.
 
+pub(crate) mod step;
+
 use burn::backend::DispatchDevice;
 use burn::tensor::Device;
 
@@ -25,5 +27,17 @@ pub(crate) fn is_flex(device: &Device) -> bool {
         DispatchDevice::Flex(_) => true,
         #[allow(unreachable_patterns, reason = "which other backends there are depends on features")]
         _ => false,
+    }
+}
+
+/// The most bytes of one tensor that a kernel can read on `device`, where there is such a limit.
+pub(crate) fn largest_binding(device: &Device) -> Option<usize> {
+    match device.as_dispatch() {
+        #[cfg(feature = "cube")]
+        DispatchDevice::Cube(device) => {
+            Some(usize::try_from(device.client().properties().memory.max_page_size).unwrap_or(usize::MAX))
+        }
+        #[allow(unreachable_patterns, reason = "which other backends there are depends on features")]
+        _ => None,
     }
 }

@@ -2,9 +2,11 @@
 
 use burn::tensor::{Bool, DType, Int, Tensor};
 
-use super::{InitContext, LogitsProcessor, Persistent, StepContext};
+use super::{InitContext, LogitsProcessor, Persistent, StepContext, process_and_sample};
 use crate::automaton::StateId;
 use crate::error::{Error, Result};
+use crate::kernel::step::{self, Cursor, Moved};
+use crate::sampling::Sampler;
 use crate::tensor::{TensorTable, ints};
 
 /// Keeps the output of every row within its constraint and, where asked, within its budget of tokens.
@@ -46,7 +48,7 @@ pub struct DfaState {
     /// `[batch]`, `i32`
     states: Tensor<1, Int>,
     /// `[batch]`, `i32`: tokens that may still be emitted.
-    remaining: Option<Tensor<1, Int>>,
+    remaining: Tensor<1, Int>,
 }
 
 impl DfaState {
@@ -119,11 +121,11 @@ impl DfaProcessor {
     pub fn start(&self) -> DfaState {
         let starts: Vec<_> = self.rows.iter().map(|&index| self.table.start(index)).collect();
         let states = self.table.states(&starts).expect("start states are states of the table");
-        let remaining = self
-            .budgets
-            .as_ref()
-            .map(|budgets| ints(budgets.iter().map(|&tokens| tokens as i32).collect(), self.table.device()));
-        DfaState { states, remaining }
+        let remaining = match &self.budgets {
+            Some(budgets) => budgets.iter().map(|&tokens| tokens as i32).collect(),
+            None => vec![step::ENDLESS; self.rows.len()],
+        };
+        DfaState { states, remaining: ints(remaining, self.table.device()) }
     }
 
     /// Moves every row on by one token; a token of [`TensorTable::no_token`] leaves its row as it is.
@@ -131,12 +133,7 @@ impl DfaProcessor {
     /// # Shapes
     /// - `tokens`: `[batch]`
     pub fn advance(&self, state: DfaState, tokens: Tensor<1, Int>) -> DfaState {
-        let tokens = tokens.cast(DType::I32);
-        let remaining = state.remaining.map(|remaining| {
-            let spent = tokens.clone().not_equal_elem(self.table.no_token() as i32).int();
-            (remaining - spent.cast(DType::I32)).clamp_min(0)
-        });
-        DfaState { states: self.table.next(state.states, tokens), remaining }
+        step::advance(&self.table, state.after(tokens)).into()
     }
 
     /// Puts −∞ where a token is illegal.
@@ -147,13 +144,29 @@ impl DfaProcessor {
     /// # Panics
     /// Where `logits` is not as wide as the table or not of as many rows as the state.
     pub fn mask(&self, state: &DfaState, logits: Tensor<2>) -> Tensor<2> {
+        self.check(&logits);
+        let none = state.states.full_like(self.table.no_token() as i32);
+        step::mask(&self.table, logits, state.clone().after(none)).0
+    }
+
+    fn check(&self, logits: &Tensor<2>) {
         assert_eq!(
             logits.dims(),
             [self.rows.len(), self.table.width()],
             "logits of [rows, width] of the table"
         );
-        let spare = state.remaining.clone().map(|remaining| (remaining - 1).clamp_min(0));
-        logits.mask_fill(self.table.illegal(state.states.clone(), spare), f32::NEG_INFINITY)
+    }
+}
+
+impl DfaState {
+    fn after(self, tokens: Tensor<1, Int>) -> Cursor {
+        Cursor { tokens: tokens.cast(DType::I32), states: self.states, remaining: self.remaining }
+    }
+}
+
+impl From<Moved> for DfaState {
+    fn from(moved: Moved) -> Self {
+        Self { states: moved.states, remaining: moved.remaining }
     }
 }
 
@@ -165,7 +178,35 @@ impl LogitsProcessor for DfaProcessor {
     }
 
     fn process(&self, state: DfaState, logits: Tensor<2>, context: &StepContext) -> (Tensor<2>, DfaState) {
-        let state = self.advance(state, context.tokens.clone());
-        (self.mask(&state, logits), state)
+        self.check(&logits);
+        let (logits, moved) = step::mask(&self.table, logits, state.after(context.tokens.clone()));
+        (logits, moved.into())
+    }
+    fn choose(
+        &self,
+        state: &mut DfaState,
+        context: &mut StepContext,
+        logits: Tensor<2>,
+        sampler: &dyn Sampler,
+    ) {
+        let Some(rule) = sampler.rule().filter(|_| step::can_choose(&self.table, logits.dtype())) else {
+            return process_and_sample(self, state, context, logits, sampler);
+        };
+        self.check(&logits);
+        // Each tensor is taken out of its place and put back, so that the operation may write in place.
+        let (step, DfaState { states, remaining }) = (context.step.clone(), state);
+        context.tokens.inplace(|tokens| {
+            let (mut chosen, mut next) = (None, None);
+            states.inplace(|states| {
+                remaining.inplace(|remaining| {
+                    let at = Cursor { tokens: tokens.cast(DType::I32), states, remaining };
+                    let (tokens, moved) = step::choose(&self.table, logits, at, step, rule);
+                    (chosen, next) = (Some(tokens), Some(moved.states));
+                    moved.remaining
+                });
+                next.expect("the closure has run")
+            });
+            chosen.expect("the closure has run")
+        });
     }
 }

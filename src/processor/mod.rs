@@ -119,9 +119,7 @@ pub trait LogitsProcessor {
         logits: Tensor<2>,
         sampler: &dyn Sampler,
     ) {
-        let (logits, new) = self.process(state.clone(), logits, context);
-        state.assign(new);
-        context.tokens.assign(sampler.sample(logits, &context.step));
+        process_and_sample(self, state, context, logits, sampler);
     }
 
     /// Whether it leaves all logits as they are, so that a chain may pass it by.
@@ -136,6 +134,19 @@ pub trait LogitsProcessor {
     {
         Chain::new(self, next)
     }
+}
+
+/// [`LogitsProcessor::choose`] in two passes over the logits.
+fn process_and_sample<P: LogitsProcessor + ?Sized>(
+    processor: &P,
+    state: &mut P::State,
+    context: &mut StepContext,
+    logits: Tensor<2>,
+    sampler: &dyn Sampler,
+) {
+    let (logits, new) = processor.process(state.clone(), logits, context);
+    state.assign(new);
+    context.tokens.assign(sampler.sample(logits, &context.step));
 }
 
 /// Masks `logits` where `mask` is true, but for rows of which nothing would be left.

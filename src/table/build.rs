@@ -12,16 +12,14 @@ use crate::vocabulary::{TokenId, TokenKind, Vocabulary};
 const ABSENT: u32 = u32::MAX;
 
 /// Of `DEAD`, `DONE` and `FREE`.
-const RESERVED_TOKENS_TO_END: [u32; StateId::RESERVED as usize] = [u32::MAX, 0, 0];
+pub(super) const RESERVED_TOKENS_TO_END: [u32; StateId::RESERVED as usize] = [u32::MAX, 0, 0];
 
 pub(super) fn build(source: Source, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
     let edges = edges(&source);
     meter.time()?;
     let to_end = tokens_to_end(&source, &edges);
     if to_end.get(source.start as usize).is_none_or(|&tokens| tokens == u32::MAX) {
-        return Err(Error::unsatisfiable(
-            "no sequence of this vocabulary's tokens spells a complete output: the constraint is contradictory, or the vocabulary lacks its characters",
-        ));
+        return Err(no_token_path());
     }
     let (number, order) = number(&source, &edges, &to_end);
     meter.states(order.len())?;
@@ -68,14 +66,14 @@ pub(super) fn build(source: Source, vocabulary: &Vocabulary, meter: &Meter) -> R
     }
     let tokens_to_end =
         RESERVED_TOKENS_TO_END.into_iter().chain(order.iter().map(|&old| to_end[old as usize])).collect();
-    Ok(TokenTable {
-        next,
-        class,
-        class_count,
-        tokens_to_end,
-        start: StateId(number[source.start as usize]),
-        fingerprint: vocabulary.fingerprint(),
-    })
+    let start = StateId(number[source.start as usize]);
+    Ok(TokenTable::tabulated(next, class_count, class, tokens_to_end, start, vocabulary.fingerprint()))
+}
+
+pub(super) fn no_token_path() -> Error {
+    Error::unsatisfiable(
+        "no sequence of this vocabulary's tokens spells a complete output: the constraint is contradictory, or the vocabulary lacks its characters",
+    )
 }
 
 /// Puts the ids that end a sequence, and those that stand for no token, into their reserved classes.
@@ -91,7 +89,7 @@ fn reserve(class: &mut [u32], vocabulary: &Vocabulary) {
 }
 
 /// A `D` of which only the rows of the reserved states are filled.
-fn reserved_rows(states: usize, class_count: usize) -> Vec<u32> {
+pub(super) fn reserved_rows(states: usize, class_count: usize) -> Vec<u32> {
     let mut next = vec![StateId::DEAD.0; states * class_count];
     let (done, free) = (StateId::DONE.index() * class_count, StateId::FREE.index() * class_count);
     let eos = TokenTable::EOS as usize;
@@ -103,17 +101,12 @@ fn reserved_rows(states: usize, class_count: usize) -> Vec<u32> {
 
 /// The table of reserved states alone.
 pub(super) fn unconstrained(vocabulary: &Vocabulary) -> TokenTable {
-    let class_count = TokenTable::RESERVED_CLASSES;
+    let class_count = TokenTable::RESERVED_COLUMNS;
     let mut class = vec![TokenTable::MUTE; vocabulary.len()];
     reserve(&mut class, vocabulary);
-    TokenTable {
-        next: reserved_rows(StateId::RESERVED as usize, class_count),
-        class,
-        class_count,
-        tokens_to_end: RESERVED_TOKENS_TO_END.to_vec(),
-        start: StateId::FREE,
-        fingerprint: vocabulary.fingerprint(),
-    }
+    let next = reserved_rows(StateId::RESERVED as usize, class_count);
+    let to_end = RESERVED_TOKENS_TO_END.to_vec();
+    TokenTable::tabulated(next, class_count, class, to_end, StateId::FREE, vocabulary.fingerprint())
 }
 
 /// Directed edges between source states, without duplicates within a column, in CSR form.

@@ -1,8 +1,15 @@
 //! The constraint over *tokens*: a host table that a device can hold.
 //!
-//! A [`TokenTable`] is a deterministic automaton whose alphabet is a vocabulary. Tokens that act alike in
-//! every state share a *class*, so the table of all states and tokens `T[s, v]` is stored without loss as
-//! `D[s, class[v]]`, with `D` of shape `[states, classes]` and `class` of shape `[vocabulary]`.
+//! A [`TokenTable`] is a deterministic automaton whose alphabet is a vocabulary. It is held in one of two forms:
+//!
+//! - **tabulated**: tokens that act alike in every state share a *class*, so the table of all states and tokens
+//!   `T[s, v]` is stored without loss as `D[s, class[v]]`, with `D` of shape `[states, classes]` and `class` of
+//!   shape `[vocabulary]`;
+//! - **walked**: `D` is the automaton over bytes, `[states, byte classes]`, and a token is followed byte by
+//!   byte. There is nothing to compute per token, so the first mask comes at once and automata that are too
+//!   large to tabulate can be held.
+//!
+//! Both are the same thing: a token is a string of columns of `D`, of length one where it is tabulated.
 //!
 //! # Reserved states
 //! | state | entered by | allows |
@@ -17,19 +24,21 @@
 //! only `FREE` allows: special tokens, and tokens that fit nowhere in the constraint.
 //!
 //! # Invariants
-//! - every entry of `D` is a state, every entry of `class` a class;
+//! - every entry of `D` is a state, every token reads columns of `D` only;
 //! - from every state but `DEAD`, some token path leads to `DONE`: no dead ends;
 //! - special tokens never match as text.
 
 mod build;
 mod columns;
 mod compile;
+mod walk;
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::automaton::StateId;
 use crate::constraint::{Constraint, Lowered};
-use crate::error::{Error, Result};
+use crate::error::{Error, Limit, Result};
 use crate::limits::{Limits, Meter};
 use crate::vocabulary::{Fingerprint, TokenId, Vocabulary};
 
@@ -62,28 +71,44 @@ impl StateId {
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct TokenTable {
-    /// `[states, classes]`, row by row.
-    next: Vec<u32>,
-    /// `[vocabulary]`.
-    class: Vec<u32>,
-    class_count: usize,
-    /// `[states]`; `u32::MAX` for `DEAD`.
-    tokens_to_end: Vec<u32>,
-    start: StateId,
-    fingerprint: Fingerprint,
+    parts: Arc<Parts>,
+}
+
+/// The arrays of a table.
+#[derive(PartialEq, Eq)]
+pub(crate) struct Parts {
+    /// `D`, `[states, columns]`, row by row.
+    pub(crate) next: Vec<u32>,
+    pub(crate) columns: usize,
+    pub(crate) reading: Reading,
+    /// `[states]`; `u32::MAX` where no token path leads to the end.
+    pub(crate) tokens_to_end: Vec<u32>,
+    pub(crate) start: StateId,
+    pub(crate) vocabulary_len: usize,
+    pub(crate) fingerprint: Fingerprint,
+}
+
+/// How tokens are read: the columns of `D` that a token passes.
+#[derive(PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// One column each, its class: `[vocabulary]`.
+    Classes(Vec<u32>),
+    /// Text byte by byte, through the column of each byte; everything else in one reserved column.
+    Bytes { column_of: Box<[u32; 256]>, vocabulary: Vocabulary },
 }
 
 impl TokenTable {
-    /// The class of ids that no state allows.
+    /// The column of ids that no state allows.
     pub const NEVER: u32 = 0;
-    /// The class of the end-of-sequence ids.
+    /// The column of the end-of-sequence ids.
     pub const EOS: u32 = 1;
-    /// The class of ids that only an unconstrained row may emit.
+    /// The column of ids that only an unconstrained row may emit.
     pub const MUTE: u32 = 2;
-    /// Number of reserved classes.
-    const RESERVED_CLASSES: usize = 3;
+    /// Number of reserved columns.
+    pub(crate) const RESERVED_COLUMNS: usize = 3;
 
-    /// Compiles `constraint` for `vocabulary`.
+    /// Compiles `constraint` for `vocabulary`: tabulated where that takes at most
+    /// [`Limits::tabulated_bytes`], walked otherwise.
     ///
     /// # Errors
     /// - [`Error::is_limit`]: a limit was breached;
@@ -92,16 +117,58 @@ impl TokenTable {
     ///   the vocabulary has no end-of-sequence id;
     /// - whatever lowering the constraint yields, see [`Constraint`].
     pub fn compile(constraint: &Constraint, vocabulary: &Vocabulary, limits: &Limits) -> Result<Self> {
+        let meter = Meter::start(limits);
+        let dfa = match Self::lower(constraint, vocabulary, &meter)? {
+            Lowered::Bytes(dfa) => dfa,
+            Lowered::Tokens(automaton) => return compile::from_tokens(&automaton, vocabulary, &meter),
+        };
+        let tabulated = Limits { bytes: limits.bytes.min(limits.tabulated_bytes), ..limits.clone() };
+        match compile::from_bytes(&dfa, vocabulary, &meter.with_limits(&tabulated)) {
+            Err(error) if error.breached() == Some(Limit::Bytes(tabulated.bytes)) => {
+                walk::from_bytes(&dfa, vocabulary, &meter)
+            }
+            result => result,
+        }
+    }
+
+    /// Compiles `constraint` for `vocabulary` in the tabulated form, however large.
+    ///
+    /// # Errors
+    /// As [`compile`](Self::compile).
+    pub fn tabulate(constraint: &Constraint, vocabulary: &Vocabulary, limits: &Limits) -> Result<Self> {
+        let meter = Meter::start(limits);
+        match Self::lower(constraint, vocabulary, &meter)? {
+            Lowered::Bytes(dfa) => compile::from_bytes(&dfa, vocabulary, &meter),
+            Lowered::Tokens(automaton) => compile::from_tokens(&automaton, vocabulary, &meter),
+        }
+    }
+
+    /// Compiles `constraint` for `vocabulary` in the walked form.
+    ///
+    /// Where every byte that the constraint uses is a token of its own, the distance to the end is counted in
+    /// bytes: [`tokens_to_end`](Self::tokens_to_end) is then an upper bound, and a budget may refuse a token
+    /// that the tabulated form allows, never the other way round.
+    ///
+    /// # Errors
+    /// As [`compile`](Self::compile); [`Error::is_input`] for a constraint over token ids, which has no bytes to
+    /// walk.
+    pub fn walk(constraint: &Constraint, vocabulary: &Vocabulary, limits: &Limits) -> Result<Self> {
+        let meter = Meter::start(limits);
+        match Self::lower(constraint, vocabulary, &meter)? {
+            Lowered::Bytes(dfa) => walk::from_bytes(&dfa, vocabulary, &meter),
+            Lowered::Tokens(_) => {
+                Err(Error::input("a constraint over token ids has no bytes to walk: compile it tabulated"))
+            }
+        }
+    }
+
+    fn lower(constraint: &Constraint, vocabulary: &Vocabulary, meter: &Meter) -> Result<Lowered> {
         if vocabulary.eos().is_empty() {
             return Err(Error::incompatible_vocabulary(
                 "it names no end-of-sequence id, so no output could ever end: name one with `Vocabulary::with_eos`",
             ));
         }
-        let meter = Meter::start(limits);
-        match constraint.lower(&meter)? {
-            Lowered::Bytes(dfa) => compile::from_bytes(&dfa, vocabulary, &meter),
-            Lowered::Tokens(automaton) => compile::from_tokens(&automaton, vocabulary, &meter),
-        }
+        constraint.lower(meter)
     }
 
     /// The table of a row without a constraint: it starts in [`StateId::FREE`] and allows every token of
@@ -110,29 +177,55 @@ impl TokenTable {
         build::unconstrained(vocabulary)
     }
 
+    /// A tabulated table of arrays that hold its invariants.
+    fn tabulated(
+        next: Vec<u32>,
+        classes: usize,
+        class: Vec<u32>,
+        tokens_to_end: Vec<u32>,
+        start: StateId,
+        fingerprint: Fingerprint,
+    ) -> Self {
+        let vocabulary_len = class.len();
+        let reading = Reading::Classes(class);
+        let parts =
+            Parts { next, columns: classes, reading, tokens_to_end, start, vocabulary_len, fingerprint };
+        Self { parts: Arc::new(parts) }
+    }
+
+    pub(crate) fn parts(&self) -> &Parts {
+        &self.parts
+    }
+
     /// The state before the first token.
     pub fn start(&self) -> StateId {
-        self.start
+        self.parts.start
+    }
+
+    /// Whether tokens are followed byte by byte.
+    pub fn is_walked(&self) -> bool {
+        matches!(self.parts.reading, Reading::Bytes { .. })
     }
 
     /// Number of states, reserved ones included.
     pub fn state_count(&self) -> usize {
-        self.tokens_to_end.len()
+        self.parts.tokens_to_end.len()
     }
 
-    /// Number of token classes, reserved ones included.
+    /// Number of columns of `D`, reserved ones included: classes of tokens, or of bytes where the table is
+    /// walked.
     pub fn class_count(&self) -> usize {
-        self.class_count
+        self.parts.columns
     }
 
     /// Number of token ids of the vocabulary; ids from here on are never allowed.
     pub fn vocabulary_len(&self) -> usize {
-        self.class.len()
+        self.parts.vocabulary_len
     }
 
     /// The fingerprint of the vocabulary that the table was compiled for.
     pub fn fingerprint(&self) -> Fingerprint {
-        self.fingerprint
+        self.parts.fingerprint
     }
 
     /// The state after `token` in `state`; [`StateId::DEAD`] where it is illegal.
@@ -140,29 +233,15 @@ impl TokenTable {
     /// # Panics
     /// Where `state` is not a state of the table.
     pub fn next(&self, state: StateId, token: TokenId) -> StateId {
-        let class = self.class.get(token.index()).copied().unwrap_or(Self::NEVER);
-        self.next_by_class(state, class)
+        self.parts.next(state, token)
     }
 
-    /// The state after a token of class `class`.
-    ///
-    /// # Panics
-    /// Where `state` or `class` is not of the table.
-    pub fn next_by_class(&self, state: StateId, class: u32) -> StateId {
-        StateId(self.row(state)[class as usize])
-    }
-
-    /// The row of `state` in `D`: the next state for each class, shape `[classes]`.
+    /// The row of `state` in `D`: the next state for each column, shape `[columns]`.
     ///
     /// # Panics
     /// Where `state` is not a state of the table.
     pub fn row(&self, state: StateId) -> &[u32] {
-        &self.next[state.index() * self.class_count..][..self.class_count]
-    }
-
-    /// The class of every token id, shape `[vocabulary]`.
-    pub fn classes(&self) -> &[u32] {
-        &self.class
+        self.parts.row(state)
     }
 
     /// Whether the output may end in `state`.
@@ -170,16 +249,17 @@ impl TokenTable {
     /// # Panics
     /// Where `state` is not a state of the table.
     pub fn is_accepting(&self, state: StateId) -> bool {
-        self.next_by_class(state, Self::EOS) != StateId::DEAD
+        self.row(state)[Self::EOS as usize] != StateId::DEAD.0
     }
 
     /// The least number of tokens, end of sequence included, from `state` to [`StateId::DONE`]:
     /// 0 in `DONE`, 1 in accepting states, 0 in `FREE` (which has no end to reach), `u32::MAX` in `DEAD`.
+    /// In a walked table it may be more than the least, see [`walk`](Self::walk).
     ///
     /// # Panics
     /// Where `state` is not a state of the table.
     pub fn tokens_to_end(&self, state: StateId) -> u32 {
-        self.tokens_to_end[state.index()]
+        self.parts.tokens_to_end[state.index()]
     }
 
     /// The token ids that `state` allows, in order.
@@ -187,15 +267,15 @@ impl TokenTable {
     /// # Panics
     /// Where `state` is not a state of the table.
     pub fn allowed(&self, state: StateId) -> impl Iterator<Item = TokenId> + '_ {
-        let row = self.row(state);
-        let ids = self.class.iter().enumerate();
-        ids.filter(|&(_, &class)| row[class as usize] != StateId::DEAD.0).map(|(id, _)| TokenId(id as u32))
+        (0..self.parts.vocabulary_len as u32)
+            .map(TokenId)
+            .filter(move |&token| self.next(state, token) != StateId::DEAD)
     }
 
     /// Whether `tokens` are an output of the constraint from start to end: text, then the end of sequence, once
     /// or more.
     pub fn accepts(&self, tokens: &[TokenId]) -> bool {
-        let end = tokens.iter().fold(self.start, |state, &token| self.next(state, token));
+        let end = tokens.iter().fold(self.start(), |state, &token| self.next(state, token));
         end == StateId::DONE
     }
 
@@ -204,30 +284,60 @@ impl TokenTable {
     /// # Errors
     /// [`Error::is_incompatible_vocabulary`].
     pub fn check_vocabulary(&self, vocabulary: &Vocabulary) -> Result<()> {
-        if self.fingerprint == vocabulary.fingerprint() {
+        if self.fingerprint() == vocabulary.fingerprint() {
             return Ok(());
         }
         Err(Error::incompatible_vocabulary(format!(
             "the table was compiled for vocabulary {}, this one is {}: compile the constraint for it",
-            self.fingerprint,
+            self.fingerprint(),
             vocabulary.fingerprint()
         )))
     }
 
-    /// Checks the invariants that keep a device from reading out of bounds: shapes, state ids, class ids.
+    /// Checks the invariants that keep a device from reading out of bounds: shapes, state ids, columns.
     ///
     /// # Errors
     /// [`Error::is_table`], naming the entry.
     pub fn validate(&self) -> Result<()> {
-        let (states, classes) = (self.state_count(), self.class_count);
-        if states < StateId::RESERVED as usize || classes < Self::RESERVED_CLASSES {
+        self.parts.validate()
+    }
+}
+
+impl Parts {
+    fn row(&self, state: StateId) -> &[u32] {
+        &self.next[state.index() * self.columns..][..self.columns]
+    }
+
+    pub(crate) fn next(&self, state: StateId, token: TokenId) -> StateId {
+        match &self.reading {
+            Reading::Classes(class) => {
+                let class = class.get(token.index()).copied().unwrap_or(TokenTable::NEVER);
+                StateId(self.row(state)[class as usize])
+            }
+            Reading::Bytes { column_of, vocabulary } => {
+                let Some(bytes) = vocabulary.bytes(token) else {
+                    return StateId(self.row(state)[walk::reserved_column(vocabulary, token) as usize]);
+                };
+                let end = bytes.iter().try_fold(state, |state, &byte| {
+                    let next = StateId(self.row(state)[column_of[byte as usize] as usize]);
+                    (next != StateId::DEAD).then_some(next)
+                });
+                // Alive as bytes is not enough: some token path must lead on.
+                end.filter(|end| self.tokens_to_end[end.index()] != u32::MAX).unwrap_or(StateId::DEAD)
+            }
+        }
+    }
+
+    fn validate(&self) -> Result<()> {
+        let (states, columns) = (self.tokens_to_end.len(), self.columns);
+        if states < StateId::RESERVED as usize || columns < TokenTable::RESERVED_COLUMNS {
             return Err(Error::table(format!(
-                "{states} states and {classes} classes are fewer than the reserved ones"
+                "{states} states and {columns} columns are fewer than the reserved ones"
             )));
         }
-        if self.next.len() != states * classes {
+        if self.next.len() != states * columns {
             return Err(Error::table(format!(
-                "{} transitions for {states} states and {classes} classes",
+                "{} transitions for {states} states and {columns} columns",
                 self.next.len()
             )));
         }
@@ -236,14 +346,19 @@ impl TokenTable {
         }
         if let Some(at) = self.next.iter().position(|&next| next as usize >= states) {
             return Err(Error::table(format!(
-                "state {}, class {}: next state {} of {states} states",
-                at / classes,
-                at % classes,
+                "state {}, column {}: next state {} of {states} states",
+                at / columns,
+                at % columns,
                 self.next[at]
             )));
         }
-        if let Some(id) = self.class.iter().position(|&class| class as usize >= classes) {
-            return Err(Error::table(format!("token {id}: class {} of {classes}", self.class[id])));
+        let read: &[u32] = match &self.reading {
+            Reading::Classes(class) => class,
+            Reading::Bytes { column_of, .. } => column_of.as_slice(),
+        };
+        if let Some(at) = read.iter().position(|&column| column as usize >= columns) {
+            let what = if let Reading::Classes(_) = self.reading { "token" } else { "byte" };
+            return Err(Error::table(format!("{what} {at}: column {} of {columns}", read[at])));
         }
         Ok(())
     }
@@ -253,10 +368,11 @@ impl fmt::Debug for TokenTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TokenTable")
             .field("states", &self.state_count())
-            .field("classes", &self.class_count)
-            .field("vocabulary", &self.class.len())
-            .field("start", &self.start)
-            .field("tokens_to_end", &self.tokens_to_end(self.start))
+            .field("columns", &self.class_count())
+            .field("vocabulary", &self.vocabulary_len())
+            .field("walked", &self.is_walked())
+            .field("start", &self.start())
+            .field("tokens_to_end", &self.tokens_to_end(self.start()))
             .finish_non_exhaustive()
     }
 }

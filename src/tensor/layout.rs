@@ -1,11 +1,10 @@
-//! The layouts of a table and the lookups in them, with Burn's built-in ops.
+//! The layouts of a table, and their arrays before they are uploaded.
 
-use burn::tensor::{Device, Int, Tensor};
-
-use super::{Joined, ints};
+use super::Joined;
 use crate::automaton::StateId;
 use crate::error::{Error, Limit, Result};
-use crate::table::TokenTable;
+use crate::table::{Reading, TokenTable};
+use crate::vocabulary::TokenId;
 
 /// How transitions lie in memory. The results are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,151 +16,285 @@ pub enum Layout {
     /// The next state of every state and token class, `[states, classes]`, and the class of every token,
     /// `[tables, width]`.
     Classes,
+    /// The next state of every state and byte class, `[states, byte classes]`, and the bytes of every token,
+    /// which each token walks: for tables that are too large to tabulate, and for a first mask at once.
+    Walk,
 }
 
-impl Layout {
-    /// Bytes on the device.
-    pub(super) fn bytes(self, tables: &[&TokenTable], states: usize, width: usize) -> usize {
-        let cells = match self {
-            Self::Dense => states.saturating_mul(width),
-            Self::Classes => {
-                let rows = states.saturating_mul(most_classes(tables));
-                let owner = if tables.len() > 1 { states } else { 0 };
-                rows.saturating_add(tables.len().saturating_mul(width)).saturating_add(owner)
+/// Least sizes of the arrays of a table, so that other tables can take their place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Capacity {
+    /// States of all tables together, the reserved ones included.
+    pub states: usize,
+    /// Columns of a table, as counted by [`TokenTable::class_count`].
+    pub classes: usize,
+    /// Tables.
+    pub tables: usize,
+}
+
+/// The sizes of the arrays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sizes {
+    pub(super) layout: Layout,
+    pub(super) states: usize,
+    pub(super) columns: usize,
+    pub(super) tables: usize,
+    pub(super) width: usize,
+    /// Of the layout `Walk`: different readings of the vocabulary, the symbols of all of them, and the
+    /// length of a row from symbols to columns.
+    pub(super) readings: usize,
+    pub(super) symbols: usize,
+    pub(super) alphabet: usize,
+}
+
+/// The arrays of one layout, row by row. Those that a layout does not use are empty.
+pub(super) struct Arrays {
+    /// `[states, columns]`
+    pub(super) next: Vec<i32>,
+    /// `[tables, width]`: the class of every token.
+    pub(super) class: Vec<i32>,
+    /// `[states]`: the table of a state.
+    pub(super) owner: Vec<i32>,
+    /// `[tables]`: the reading of a table.
+    pub(super) reading: Vec<i32>,
+    /// `[readings, width + 1]`: where the symbols of every token begin.
+    pub(super) offsets: Vec<i32>,
+    /// `[symbols]`
+    pub(super) symbols: Vec<i32>,
+    /// `[tables, alphabet]`: the column of every symbol.
+    pub(super) column: Vec<i32>,
+    /// `[states]`, `i32::MAX` where there is no way.
+    pub(super) tokens_to_end: Vec<i32>,
+}
+
+/// The first symbol that is no byte: one for each reserved column.
+const RESERVED_SYMBOL: usize = 256;
+
+impl Sizes {
+    pub(super) fn new(
+        layout: Option<Layout>,
+        tables: &[&TokenTable],
+        states: usize,
+        width: usize,
+        capacity: Capacity,
+    ) -> Result<Self> {
+        let walked = tables.iter().position(|table| table.is_walked());
+        let states = states.max(capacity.states);
+        let classes = tables.iter().map(|table| table.class_count()).max().unwrap_or(0).max(capacity.classes);
+        let sizes = |layout| {
+            let walks = layout == Layout::Walk;
+            let first = walked.map(|index| tables[index]);
+            let text = first.filter(|_| walks).map(|table| {
+                let tokens = 0..table.vocabulary_len() as u32;
+                let lengths = tokens.map(|id| text(table, TokenId(id)).map_or(1, <[u8]>::len));
+                lengths.sum::<usize>() + width - table.vocabulary_len()
+            });
+            let tabulated = if walks { tables.iter().filter(|table| !table.is_walked()).count() } else { 0 };
+            let bytes = RESERVED_SYMBOL + TokenTable::RESERVED_COLUMNS;
+            Self {
+                layout,
+                states,
+                columns: if layout == Layout::Dense { width } else { classes },
+                tables: tables.len().max(capacity.tables),
+                width,
+                readings: tabulated + usize::from(text.is_some()),
+                symbols: text.unwrap_or(0) + tabulated * width,
+                alphabet: if !walks {
+                    0
+                } else if tabulated > 0 {
+                    bytes.max(classes)
+                } else {
+                    bytes
+                },
             }
         };
-        cells.saturating_add(states).saturating_mul(size_of::<i32>())
-    }
-}
-
-/// Refuses a table that is too large for its options or for `i32` indices.
-pub(super) fn check_size(
-    layout: Layout,
-    tables: &[&TokenTable],
-    states: usize,
-    width: usize,
-    max_bytes: usize,
-) -> Result<()> {
-    let most = max_bytes.min(i32::MAX as usize);
-    if layout.bytes(tables, states, width) > most {
-        return Err(Error::limit(Limit::DeviceBytes(most)));
-    }
-    Ok(())
-}
-
-/// The transitions of all states, in one layout.
-#[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "there is one of them per table")]
-pub(super) enum Transitions {
-    Dense {
-        /// `[states, width]`
-        next: Tensor<2, Int>,
-    },
-    Classes {
-        /// `[states, classes]`
-        next: Tensor<2, Int>,
-        /// `[tables, width]`
-        class: Tensor<2, Int>,
-        /// `[states]`: the table of a state; absent where there is one table only.
-        owner: Option<Tensor<1, Int>>,
-    },
-}
-
-impl Transitions {
-    pub(super) fn upload(
-        layout: Layout,
-        tables: &[&TokenTable],
-        joined: &Joined,
-        width: usize,
-        device: &Device,
-    ) -> Self {
-        match layout {
-            Layout::Dense => {
-                let mut next = Vec::with_capacity(joined.states * width);
-                for (table, state) in rows(tables) {
-                    let row = tables[table].row(state);
-                    let own = tables[table].classes().iter();
-                    let legal = own.map(|&class| joined.state(table, StateId(row[class as usize])).0 as i32);
-                    next.extend(legal.chain(std::iter::repeat(0)).take(width));
-                }
-                Self::Dense { next: ints(next, device).reshape([joined.states, width]) }
+        match (layout, walked) {
+            (Some(Layout::Classes), Some(index)) => Err(Error::input(format!(
+                "table {index} is walked and has no token classes: compile it with `TokenTable::tabulate`, or take `Layout::Walk`"
+            ))),
+            (Some(layout), _) => Ok(sizes(layout)),
+            (None, Some(_)) => Ok(sizes(Layout::Walk)),
+            (None, None) => {
+                let (dense, classes) = (sizes(Layout::Dense), sizes(Layout::Classes));
+                Ok(if dense.bytes() < classes.bytes() { dense } else { classes })
             }
-            Layout::Classes => {
-                let classes = most_classes(tables);
-                let mut next = Vec::with_capacity(joined.states * classes);
-                for (table, state) in rows(tables) {
-                    let row = tables[table].row(state).iter();
-                    let own = row.map(|&next| joined.state(table, StateId(next)).0 as i32);
-                    // Classes that a table lacks are never looked up, but for FREE's row, which all share.
+        }
+    }
+
+    /// Bytes on the device.
+    pub(super) fn bytes(&self) -> usize {
+        self.cells().into_iter().fold(0usize, usize::saturating_add).saturating_mul(size_of::<i32>())
+    }
+
+    /// Bytes of the largest array.
+    pub(super) fn largest(&self) -> usize {
+        self.cells().into_iter().max().unwrap_or(0).saturating_mul(size_of::<i32>())
+    }
+
+    /// Entries of `next`, `tokens_to_end`, `class`, `owner`, `reading`, `offsets`, `symbols` and `column`.
+    fn cells(&self) -> [usize; 8] {
+        let owner = if self.has_owner() { self.states } else { 0 };
+        let class = if self.layout == Layout::Classes { self.tables.saturating_mul(self.width) } else { 0 };
+        let reading = if self.layout == Layout::Walk { self.tables } else { 0 };
+        [
+            self.states.saturating_mul(self.columns),
+            self.states,
+            class,
+            owner,
+            reading,
+            self.readings.saturating_mul(self.width + 1),
+            self.symbols,
+            self.tables.saturating_mul(self.alphabet),
+        ]
+    }
+
+    /// Whether lookups need the table of a state.
+    pub(super) fn has_owner(&self) -> bool {
+        self.layout != Layout::Dense && self.tables > 1
+    }
+
+    /// Refuses a table that is too large for its options, for the device or for `i32` indices.
+    pub(super) fn check(&self, max_bytes: usize, largest_binding: Option<usize>) -> Result<()> {
+        let most = max_bytes.min(i32::MAX as usize);
+        if self.bytes() > most {
+            return Err(Error::limit(Limit::DeviceBytes(most)));
+        }
+        match largest_binding {
+            Some(binding) if self.largest() > binding => Err(Error::limit(Limit::Binding(binding))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether arrays of `other` fit in these.
+    pub(super) fn hold(&self, other: &Self) -> bool {
+        self.layout == other.layout
+            && self.width == other.width
+            && self.states >= other.states
+            && self.columns >= other.columns
+            && self.tables >= other.tables
+            && self.readings >= other.readings
+            && self.symbols >= other.symbols
+            && self.alphabet >= other.alphabet
+    }
+
+    /// The arrays of `tables`, filled up to these sizes.
+    pub(super) fn arrays(&self, tables: &[&TokenTable], joined: &Joined) -> Arrays {
+        let mut next = Vec::with_capacity(self.states * self.columns);
+        for (table, state) in rows(tables) {
+            let to = |next: u32| joined.state(table, StateId(next)).0 as i32;
+            let table = tables[table];
+            match (self.layout, &table.parts().reading) {
+                (Layout::Dense, Reading::Classes(class)) => {
+                    let row = table.row(state);
+                    next.extend(class.iter().map(|&class| to(row[class as usize])));
+                    pad(&mut next, self.width - class.len(), 0);
+                }
+                (Layout::Dense, Reading::Bytes { .. }) => {
+                    let tokens = 0..table.vocabulary_len() as u32;
+                    next.extend(tokens.map(|id| to(table.next(state, TokenId(id)).0)));
+                    pad(&mut next, self.width - table.vocabulary_len(), 0);
+                }
+                _ => {
+                    let row = table.row(state);
+                    next.extend(row.iter().map(|&next| to(next)));
+                    // Columns that a table lacks are never looked up, but for FREE's row, which all share.
                     let fill = if state == StateId::FREE { StateId::FREE.0 as i32 } else { 0 };
-                    next.extend(own.chain(std::iter::repeat(fill)).take(classes));
+                    pad(&mut next, self.columns - row.len(), fill);
                 }
-                let mut class = Vec::with_capacity(tables.len() * width);
+            }
+        }
+        next.resize(self.states * self.columns, StateId::DEAD.0 as i32);
+        let mut tokens_to_end: Vec<i32> = rows(tables)
+            .map(|(table, state)| i32::try_from(tables[table].tokens_to_end(state)).unwrap_or(i32::MAX))
+            .collect();
+        tokens_to_end.resize(self.states, i32::MAX);
+        let mut arrays = Arrays {
+            next,
+            class: Vec::new(),
+            owner: Vec::new(),
+            reading: Vec::new(),
+            offsets: Vec::new(),
+            symbols: Vec::new(),
+            column: Vec::new(),
+            tokens_to_end,
+        };
+        if self.has_owner() {
+            arrays.owner.extend(rows(tables).map(|(table, _)| table as i32));
+            arrays.owner.resize(self.states, 0);
+        }
+        match self.layout {
+            Layout::Dense => {}
+            Layout::Classes => {
                 for table in tables {
-                    let own = table.classes().iter().map(|&class| class as i32);
-                    class.extend(own.chain(std::iter::repeat(TokenTable::NEVER as i32)).take(width));
+                    if let Reading::Classes(class) = &table.parts().reading {
+                        arrays.class.extend(class.iter().map(|&class| class as i32));
+                        pad(&mut arrays.class, self.width - class.len(), TokenTable::NEVER as i32);
+                    }
                 }
-                let owner = (tables.len() > 1)
-                    .then(|| ints(rows(tables).map(|(table, _)| table as i32).collect(), device));
-                Self::Classes {
-                    next: ints(next, device).reshape([joined.states, classes]),
-                    class: ints(class, device).reshape([tables.len(), width]),
-                    owner,
-                }
+                arrays.class.resize(self.tables * self.width, TokenTable::NEVER as i32);
             }
+            Layout::Walk => self.read(tables, &mut arrays),
         }
+        arrays
     }
 
-    /// The next state for every token, `[batch, width]`; with `spare`, 0 also where the end is too far.
-    pub(super) fn next_of_all(
-        &self,
-        states: Tensor<1, Int>,
-        spare: Option<(Tensor<1, Int>, Tensor<1, Int>)>,
-    ) -> Tensor<2, Int> {
-        match self {
-            Self::Dense { next } => within(next.clone().select(0, states), spare),
-            Self::Classes { next, class, owner } => {
-                let [batch] = states.dims();
-                let [_, width] = class.dims();
-                let class = match owner {
-                    Some(owner) => class.clone().select(0, owner.clone().select(0, states.clone())),
-                    None => class.clone().expand([batch, width]),
-                };
-                within(next.clone().select(0, states), spare).gather(1, class)
+    /// Fills the arrays by which a token is read as a string of symbols.
+    fn read(&self, tables: &[&TokenTable], arrays: &mut Arrays) {
+        let mut of_text = None;
+        let mut readings = 0;
+        for table in tables {
+            match &table.parts().reading {
+                Reading::Classes(class) => {
+                    arrays.reading.push(readings);
+                    readings += 1;
+                    let first = arrays.symbols.len() as i32;
+                    arrays.offsets.extend((0..=self.width as i32).map(|token| first + token));
+                    arrays.symbols.extend(class.iter().map(|&class| class as i32));
+                    pad(&mut arrays.symbols, self.width - class.len(), TokenTable::NEVER as i32);
+                    arrays.column.extend(0..self.alphabet as i32);
+                }
+                Reading::Bytes { column_of, .. } => {
+                    arrays.reading.push(*of_text.get_or_insert_with(|| {
+                        readings += 1;
+                        for id in 0..self.width as u32 {
+                            arrays.offsets.push(arrays.symbols.len() as i32);
+                            match text(table, TokenId(id)) {
+                                Some(bytes) => {
+                                    arrays.symbols.extend(bytes.iter().map(|&byte| i32::from(byte)))
+                                }
+                                None => {
+                                    let column = table.parts().reserved_column(TokenId(id));
+                                    arrays.symbols.push(RESERVED_SYMBOL as i32 + column.unwrap_or(0) as i32);
+                                }
+                            }
+                        }
+                        arrays.offsets.push(arrays.symbols.len() as i32);
+                        readings - 1
+                    }));
+                    arrays.column.extend(column_of.iter().map(|&column| column as i32));
+                    arrays.column.extend(0..TokenTable::RESERVED_COLUMNS as i32);
+                    let row = RESERVED_SYMBOL + TokenTable::RESERVED_COLUMNS;
+                    pad(&mut arrays.column, self.alphabet - row, 0);
+                }
             }
         }
-    }
-
-    /// The next state for one token a row, `[batch]`; tokens must be in range.
-    pub(super) fn next(&self, states: Tensor<1, Int>, tokens: Tensor<1, Int>) -> Tensor<1, Int> {
-        match self {
-            Self::Dense { next } => at(next, states, tokens),
-            Self::Classes { next, class, owner } => {
-                let class = match owner {
-                    Some(owner) => at(class, owner.clone().select(0, states.clone()), tokens),
-                    None => class.clone().reshape([-1]).select(0, tokens),
-                };
-                at(next, states, class)
-            }
-        }
+        arrays.reading.resize(self.tables, 0);
+        arrays.offsets.resize(self.readings * (self.width + 1), 0);
+        arrays.symbols.resize(self.symbols, 0);
+        arrays.column.resize(self.tables * self.alphabet, 0);
     }
 }
 
-/// `table[row[b], column[b]]` for each `b`.
-fn at(table: &Tensor<2, Int>, row: Tensor<1, Int>, column: Tensor<1, Int>) -> Tensor<1, Int> {
-    let [_, columns] = table.dims();
-    table.clone().reshape([-1]).select(0, row * columns as i32 + column)
+/// The bytes of a token of walked text.
+fn text(table: &TokenTable, token: TokenId) -> Option<&[u8]> {
+    match &table.parts().reading {
+        Reading::Classes(_) => None,
+        Reading::Bytes { vocabulary, .. } => vocabulary.bytes(token),
+    }
 }
 
-/// Puts 0 where the way from a next state to the end is longer than the row's spare tokens.
-fn within(next: Tensor<2, Int>, spare: Option<(Tensor<1, Int>, Tensor<1, Int>)>) -> Tensor<2, Int> {
-    let Some((tokens_to_end, spare)) = spare else {
-        return next;
-    };
-    let [batch, columns] = next.dims();
-    let to_end = tokens_to_end.select(0, next.clone().reshape([-1])).reshape([batch, columns]);
-    let spare = spare.reshape([batch, 1]).expand([batch, columns]);
-    next.mask_fill(to_end.greater(spare), StateId::DEAD.0 as i32)
+fn pad(values: &mut Vec<i32>, count: usize, value: i32) {
+    values.extend(std::iter::repeat_n(value, count));
 }
 
 /// The table and the own state of every joined state, in order.
@@ -171,8 +304,4 @@ fn rows<'a>(tables: &'a [&TokenTable]) -> impl Iterator<Item = (usize, StateId)>
         (StateId::RESERVED..table.state_count() as u32).map(move |state| (index, StateId(state)))
     });
     reserved.chain(own)
-}
-
-fn most_classes(tables: &[&TokenTable]) -> usize {
-    tables.iter().map(|table| table.class_count()).max().unwrap_or(0)
 }

@@ -4,7 +4,8 @@
 //! batch of states and without reading anything back, which tokens are illegal and which state follows.
 //! The reserved states are shared; the states of table `i` follow those of table `i − 1`.
 //!
-//! Two layouts give the same results, see [`Layout`].
+//! Three layouts give the same results, see [`Layout`]. On Flex, WGPU, Vulkan and CUDA the lookups are fused
+//! operations ([`Kernels::Fused`]), elsewhere Burn's built-in ones.
 //!
 //! # Invariants
 //! - tables are validated before anything is uploaded; no index that leaves the host is out of bounds;
@@ -13,31 +14,58 @@
 //!   were made elsewhere are clamped into range;
 //! - states are `i32` tensors, whatever the integer type of the device.
 
+#[cfg(feature = "flex")]
+mod host;
 mod layout;
+mod lookup;
+
+use std::sync::Arc;
 
 use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
 
-pub use layout::Layout;
+pub use layout::{Capacity, Layout};
 
 use crate::automaton::StateId;
 use crate::error::{Error, Result};
+use crate::kernel;
+#[cfg(feature = "flex")]
+use crate::kernel::step::{Cursor, ENDLESS};
 use crate::table::TokenTable;
 use crate::vocabulary::Fingerprint;
-use layout::Transitions;
+#[cfg(feature = "flex")]
+pub(crate) use host::{HostTable, Located, Members};
+use layout::Sizes;
+pub(crate) use lookup::Tensors;
 
 /// How a [`TensorTable`] is laid out and how large it may be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorOptions {
-    /// The layout. Default: [`Layout::Classes`].
-    pub layout: Layout,
+    /// The layout. Default: `None`, which takes [`Layout::Walk`] where a table is walked, else the smaller of
+    /// [`Layout::Dense`] and [`Layout::Classes`].
+    pub layout: Option<Layout>,
+    /// Which operations look up. Default: [`Kernels::Fused`].
+    pub kernels: Kernels,
+    /// Least sizes, for tables that are to be [replaced](TensorTable::replace). Default: just as needed.
+    pub capacity: Capacity,
     /// Most bytes on the device, below 2³¹ whatever this says. Default: 512 MiB, as much as on the host.
     pub max_bytes: usize,
 }
 
 impl Default for TensorOptions {
     fn default() -> Self {
-        Self { layout: Layout::Classes, max_bytes: 512 << 20 }
+        Self { layout: None, kernels: Kernels::Fused, capacity: Capacity::default(), max_bytes: 512 << 20 }
     }
+}
+
+/// Which operations look up the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Kernels {
+    /// One fused operation a step where the backend has one (Flex, WGPU, Vulkan, CUDA), else as `BuiltIn`.
+    /// On Flex it reads the tables of the host; there the layout [`Layout::Dense`] is built in.
+    Fused,
+    /// Burn's built-in operations, which run wherever Burn does.
+    BuiltIn,
 }
 
 /// Compiled constraints on a device; see the [module](self).
@@ -58,74 +86,115 @@ impl Default for TensorOptions {
 /// ```
 #[derive(Clone, Debug)]
 pub struct TensorTable {
-    transitions: Transitions,
-    /// `[states]`, `i32::MAX` for `DEAD`.
-    tokens_to_end: Tensor<1, Int>,
+    store: Store,
     starts: Vec<StateId>,
     start_tokens: Vec<usize>,
-    states: usize,
-    width: usize,
+    sizes: Sizes,
     bytes: usize,
-    layout: Layout,
     fingerprint: Fingerprint,
     device: Device,
+}
+
+/// Where the arrays are, and what reads them.
+#[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one of them per table")]
+pub(crate) enum Store {
+    /// On the host, for the fused operations of Flex.
+    #[cfg(feature = "flex")]
+    Host(Arc<HostTable>),
+    /// On the device, for the kernels of CubeCL.
+    #[cfg(feature = "cube")]
+    Cube(Tensors),
+    /// On the device, for the built-in operations.
+    BuiltIn(Tensors),
 }
 
 impl TensorTable {
     /// Uploads `tables` for rows of `width` logits.
     ///
     /// # Errors
-    /// - [`Error::is_input`]: no table;
+    /// - [`Error::is_input`]: no table, or a layout that a table does not have;
     /// - [`Error::is_incompatible_vocabulary`]: tables of different vocabularies, or `width` below the size of
     ///   the vocabulary;
     /// - [`Error::is_table`]: a table breaks an invariant;
-    /// - [`Error::is_limit`]: more than `max_bytes`, or more entries than an `i32` can index.
+    /// - [`Error::is_limit`]: more than `max_bytes`, more than the device can bind in one tensor, or more entries
+    ///   than an `i32` can index.
     pub fn new(
         tables: &[&TokenTable],
         width: usize,
         options: &TensorOptions,
         device: &Device,
     ) -> Result<Self> {
-        let Some(first) = tables.first() else {
-            return Err(Error::input("a tensor table needs at least one token table"));
-        };
-        for table in tables {
-            table.validate()?;
-            if table.fingerprint() != first.fingerprint() {
-                return Err(Error::incompatible_vocabulary(format!(
-                    "tables of vocabularies {} and {} cannot share a batch",
-                    first.fingerprint(),
-                    table.fingerprint()
-                )));
+        let fingerprint = check(tables, width)?;
+        let joined = Joined::new(tables);
+        let sizes = Sizes::new(options.layout, tables, joined.states, width, options.capacity)?;
+        sizes.check(options.max_bytes, kernel::largest_binding(device))?;
+        let fused = options.kernels == Kernels::Fused && kernel::is_fused(device);
+        let tensors = || Tensors::upload(&sizes, sizes.arrays(tables, &joined), device);
+        let store = match device.as_dispatch() {
+            #[cfg(feature = "flex")]
+            burn::backend::DispatchDevice::Flex(_) if fused && sizes.layout != Layout::Dense => {
+                Store::Host(Arc::new(HostTable::new(tables)))
             }
-        }
-        if width < first.vocabulary_len() {
+            #[cfg(feature = "cube")]
+            burn::backend::DispatchDevice::Cube(_) if fused => Store::Cube(tensors()),
+            _ => Store::BuiltIn(tensors()),
+        };
+        let mut table = Self {
+            bytes: sizes.bytes(),
+            store,
+            starts: Vec::new(),
+            start_tokens: Vec::new(),
+            sizes,
+            fingerprint,
+            device: device.clone(),
+        };
+        table.set_starts(tables, &joined);
+        Ok(table)
+    }
+
+    /// Puts `tables` in the place of those that it holds, in the same buffers, so that a recorded graph reads
+    /// them from its next replay on. States of the old tables mean nothing any more.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); [`Error::is_input`] where the new tables do not fit the sizes of the present ones,
+    /// see [`TensorOptions::capacity`]. Nothing has changed then.
+    pub fn replace(&mut self, tables: &[&TokenTable]) -> Result<()> {
+        let fingerprint = check(tables, self.sizes.width)?;
+        if fingerprint != self.fingerprint {
             return Err(Error::incompatible_vocabulary(format!(
-                "a row of {width} logits is narrower than the vocabulary of {} tokens",
-                first.vocabulary_len()
+                "tables of vocabulary {fingerprint} cannot replace those of {}",
+                self.fingerprint
             )));
         }
         let joined = Joined::new(tables);
-        let bytes = options.layout.bytes(tables, joined.states, width);
-        layout::check_size(options.layout, tables, joined.states, width, options.max_bytes)?;
-        let transitions = Transitions::upload(options.layout, tables, &joined, width, device);
-        let mut tokens_to_end = vec![i32::MAX, 0, 0];
-        for table in tables {
-            let own = StateId::RESERVED..table.state_count() as u32;
-            tokens_to_end.extend(own.map(|s| clamp(table.tokens_to_end(StateId(s)))));
+        let layout = Some(self.sizes.layout);
+        let needed = Sizes::new(layout, tables, joined.states, self.sizes.width, Capacity::default())?;
+        if !self.sizes.hold(&needed) {
+            return Err(Error::input(format!(
+                "{} tables of {} states and up to {} columns do not fit a capacity of {}, {} and {}: reserve more in `TensorOptions::capacity`",
+                tables.len(),
+                needed.states,
+                needed.columns,
+                self.sizes.tables,
+                self.sizes.states,
+                self.sizes.columns
+            )));
         }
-        Ok(Self {
-            transitions,
-            tokens_to_end: ints(tokens_to_end, device),
-            starts: (0..tables.len()).map(|i| joined.state(i, tables[i].start())).collect(),
-            start_tokens: tables.iter().map(|t| t.tokens_to_end(t.start()) as usize).collect(),
-            states: joined.states,
-            width,
-            bytes,
-            layout: options.layout,
-            fingerprint: first.fingerprint(),
-            device: device.clone(),
-        })
+        match &mut self.store {
+            #[cfg(feature = "flex")]
+            Store::Host(host) => *host = Arc::new(HostTable::new(tables)),
+            #[cfg(feature = "cube")]
+            Store::Cube(tensors) => tensors.replace(&self.sizes, self.sizes.arrays(tables, &joined)),
+            Store::BuiltIn(tensors) => tensors.replace(&self.sizes, self.sizes.arrays(tables, &joined)),
+        }
+        self.set_starts(tables, &joined);
+        Ok(())
+    }
+
+    fn set_starts(&mut self, tables: &[&TokenTable], joined: &Joined) {
+        self.starts = tables.iter().enumerate().map(|(i, table)| joined.state(i, table.start())).collect();
+        self.start_tokens = tables.iter().map(|t| t.tokens_to_end(t.start()) as usize).collect();
     }
 
     /// The start state of table `index`.
@@ -149,19 +218,19 @@ impl TensorTable {
         self.starts.len()
     }
 
-    /// Number of states of all tables together.
+    /// Number of states of all tables together, or the capacity for them.
     pub fn state_count(&self) -> usize {
-        self.states
+        self.sizes.states
     }
 
     /// Width of a row of logits.
     pub fn width(&self) -> usize {
-        self.width
+        self.sizes.width
     }
 
     /// The id that stands for "no token yet": it leaves every state as it is.
     pub fn no_token(&self) -> usize {
-        self.width
+        self.sizes.width
     }
 
     /// Bytes on the device.
@@ -171,7 +240,16 @@ impl TensorTable {
 
     /// The layout in use.
     pub fn layout(&self) -> Layout {
-        self.layout
+        self.sizes.layout
+    }
+
+    /// Whether the lookups are a fused operation of the backend.
+    pub fn is_fused(&self) -> bool {
+        !matches!(self.store, Store::BuiltIn(_))
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
     }
 
     /// The fingerprint of the vocabulary.
@@ -192,10 +270,10 @@ impl TensorTable {
         if states.is_empty() {
             return Err(Error::input("a batch needs at least one row"));
         }
-        if let Some(row) = states.iter().position(|s| s.index() >= self.states) {
+        if let Some(row) = states.iter().position(|s| s.index() >= self.sizes.states) {
             return Err(Error::input(format!(
                 "row {row}: state {} of a table of {} states",
-                states[row], self.states
+                states[row], self.sizes.states
             )));
         }
         Ok(ints(states.iter().map(|s| s.0 as i32).collect(), &self.device))
@@ -211,8 +289,21 @@ impl TensorTable {
     /// - `spare`: `[batch]`, `i32`, not negative
     /// - returns `[batch, width]`
     pub fn illegal(&self, states: Tensor<1, Int>, spare: Option<Tensor<1, Int>>) -> Tensor<2, Bool> {
-        let spare = spare.map(|spare| (self.tokens_to_end.clone(), spare));
-        self.transitions.next_of_all(self.in_range(states), spare).equal_elem(StateId::DEAD.0 as i32)
+        let tensors = match &self.store {
+            #[cfg(feature = "flex")]
+            Store::Host(_) => {
+                let logits = Tensor::zeros([states.dims()[0], self.sizes.width], (&self.device, DType::F32));
+                let tokens = states.full_like(self.no_token() as i32);
+                let remaining = spare.map_or_else(|| states.full_like(ENDLESS), |spare| spare + 1);
+                let (masked, _) = kernel::step::mask(self, logits, Cursor { tokens, states, remaining });
+                return masked.equal_elem(f32::NEG_INFINITY);
+            }
+            #[cfg(feature = "cube")]
+            Store::Cube(tensors) => tensors,
+            Store::BuiltIn(tensors) => tensors,
+        };
+        let states = tensors.in_range(states);
+        tensors.next_of_all(states, spare).equal_elem(StateId::DEAD.0 as i32)
     }
 
     /// The states after `tokens`: `DEAD` where a token is illegal or no token at all, the same state where
@@ -223,21 +314,51 @@ impl TensorTable {
     /// - returns `[batch]`, `i32`
     pub fn next(&self, states: Tensor<1, Int>, tokens: Tensor<1, Int>) -> Tensor<1, Int> {
         let tokens = tokens.cast(DType::I32);
-        let last = self.width as i32 - 1;
+        let tensors = match &self.store {
+            #[cfg(feature = "flex")]
+            Store::Host(_) => {
+                let remaining = states.full_like(ENDLESS);
+                return kernel::step::advance(self, Cursor { tokens, states, remaining }).states;
+            }
+            #[cfg(feature = "cube")]
+            Store::Cube(tensors) => tensors,
+            Store::BuiltIn(tensors) => tensors,
+        };
+        let last = self.sizes.width as i32 - 1;
         let outside = tokens.clone().lower_elem(0).bool_or(tokens.clone().greater_elem(last));
         let none = tokens.clone().equal_elem(self.no_token() as i32);
-        let states = self.in_range(states);
-        let next = self.transitions.next(states.clone(), tokens.clamp(0, last));
+        let states = tensors.in_range(states);
+        let next = tensors.next(states.clone(), tokens.clamp(0, last));
         next.mask_fill(outside, StateId::DEAD.0 as i32).mask_where(none, states)
-    }
-
-    /// Keeps states that were not made here from being looked up out of bounds.
-    fn in_range(&self, states: Tensor<1, Int>) -> Tensor<1, Int> {
-        states.clamp(0, self.states as i32 - 1)
     }
 }
 
+/// Checks that `tables` can share a batch of rows of `width` logits; gives their vocabulary.
+fn check(tables: &[&TokenTable], width: usize) -> Result<Fingerprint> {
+    let Some(first) = tables.first() else {
+        return Err(Error::input("a tensor table needs at least one token table"));
+    };
+    for table in tables {
+        table.validate()?;
+        if table.fingerprint() != first.fingerprint() {
+            return Err(Error::incompatible_vocabulary(format!(
+                "tables of vocabularies {} and {} cannot share a batch",
+                first.fingerprint(),
+                table.fingerprint()
+            )));
+        }
+    }
+    if width < first.vocabulary_len() {
+        return Err(Error::incompatible_vocabulary(format!(
+            "a row of {width} logits is narrower than the vocabulary of {} tokens",
+            first.vocabulary_len()
+        )));
+    }
+    Ok(first.fingerprint())
+}
+
 /// How the states of several tables become the states of one.
+#[derive(Debug)]
 struct Joined {
     /// What is added to a state of table `i` that is not reserved.
     offsets: Vec<u32>,
@@ -258,10 +379,16 @@ impl Joined {
     fn state(&self, table: usize, state: StateId) -> StateId {
         if state.0 < StateId::RESERVED { state } else { StateId(state.0 + self.offsets[table]) }
     }
-}
 
-fn clamp(value: u32) -> i32 {
-    i32::try_from(value).unwrap_or(i32::MAX)
+    /// The table that a joined state belongs to, and its own number there; reserved states are of the first.
+    #[cfg(feature = "flex")]
+    fn own(&self, state: StateId) -> (usize, StateId) {
+        if state.0 < StateId::RESERVED {
+            return (0, state);
+        }
+        let after = self.offsets.partition_point(|&offset| offset + StateId::RESERVED <= state.0);
+        (after - 1, StateId(state.0 - self.offsets[after - 1]))
+    }
 }
 
 /// An `i32` tensor from the host, `[values]`.

@@ -256,7 +256,7 @@ proptest! {
 
     #[test]
     fn no_pattern_panics(pattern in "\\PC{0,24}") {
-        let limits = Limits { states: 10_000, bytes: 16 << 20, time: Duration::from_millis(500) };
+        let limits = Limits { states: 10_000, bytes: 16 << 20, time: Duration::from_millis(500), ..Limits::default() };
         if let Ok(constraint) = Constraint::regex(&pattern) {
             let _ = constraint.to_byte_dfa(&limits);
         }
@@ -334,7 +334,8 @@ fn an_empty_language_is_unsatisfiable() {
 
 #[test]
 fn hostile_patterns_meet_a_limit() {
-    let limits = Limits { states: 200_000, bytes: 64 << 20, time: Duration::from_secs(5) };
+    let limits =
+        Limits { states: 200_000, bytes: 64 << 20, time: Duration::from_secs(5), ..Limits::default() };
     for pattern in [
         "((a{0,100}){0,100}){0,100}",
         r"\w{5000}",

@@ -165,7 +165,7 @@ fn every_generation_matches_its_constraint_and_is_complete_within_its_budget() {
             min_new_tokens: if round % 7 == 4 { 6 } else { 0 },
             suppress: if round % 7 == 5 { vec![TokenId(u32::from(b'"'))] } else { Vec::new() },
             read_every: 1 + round % 9,
-            tensors: TensorOptions { layout, max_bytes: 1 << 30 },
+            tensors: TensorOptions { layout: Some(layout), max_bytes: 1 << 30, ..TensorOptions::default() },
         };
         let outputs = run(&model, &vocabulary, &requests, &options).unwrap();
         for ((output, request), (name, table, oracle)) in outputs.iter().zip(&requests).zip(&picks) {
@@ -211,7 +211,7 @@ fn the_same_seed_gives_the_same_tokens_on_every_device_layout_and_batch_position
     for (name, device) in devices::all() {
         let model = RandomLm::new(vocabulary.len() + 4, 3, DType::F32, &device);
         for (layout, read_every) in [(Layout::Classes, 8), (Layout::Dense, 1), (Layout::Classes, 5)] {
-            let tensors = TensorOptions { layout, ..TensorOptions::default() };
+            let tensors = TensorOptions { layout: Some(layout), ..TensorOptions::default() };
             for temperature in [None, Some(0.9)] {
                 let options =
                     Options { temperature, read_every, tensors: tensors.clone(), ..Options::default() };

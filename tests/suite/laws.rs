@@ -142,7 +142,7 @@ fn dtypes(device: &Device) -> Vec<DType> {
 }
 
 fn options(layout: Layout) -> TensorOptions {
-    TensorOptions { layout, ..TensorOptions::default() }
+    TensorOptions { layout: Some(layout), ..TensorOptions::default() }
 }
 
 const LAYOUTS: [Layout; 2] = [Layout::Dense, Layout::Classes];

@@ -186,7 +186,7 @@ fn random_tables_are_the_same_on_every_device_and_in_every_layout() {
         let chosen: Vec<i32> = rows.iter().map(|_| rng.random_range(-2..width as i32 + 3)).collect();
         for (name, device) in &devices {
             for layout in [Layout::Dense, Layout::Classes] {
-                let options = TensorOptions { layout, ..TensorOptions::default() };
+                let options = TensorOptions { layout: Some(layout), ..TensorOptions::default() };
                 let tensors = TensorTable::new(&references, width, &options, device).unwrap();
                 assert_eq!(tensors.state_count(), rows.len());
                 let states = tensors.states(&joined).unwrap();

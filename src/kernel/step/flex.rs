@@ -1,0 +1,215 @@
+//! The step on Flex: plain loops over the tables of the host.
+
+use std::sync::Arc;
+
+use burn::backend::flex::FlexTensor;
+use burn::backend::tensor::{FloatTensor, IntTensor};
+use burn::backend::{Backend, Dispatch, Flex, backend_extension};
+use burn::tensor::{DType, Int, Tensor, bf16, f16};
+
+use super::row::{self, Logit, Scratch};
+use super::{Cursor, Moved};
+use crate::sampling::{Keys, Rule};
+use crate::tensor::HostTable;
+
+/// How [`FlexStep::choose`] chooses.
+#[derive(Clone, Debug)]
+pub(crate) enum FlexRule {
+    /// The greatest logit.
+    Greedy,
+    /// The greatest logit over the temperature plus noise.
+    Gumbel(Arc<Keys>),
+}
+
+/// Integers are `i32`, logits `f32`, `f16` or `bf16`; `tokens`, `states` and `remaining` are `[batch]`.
+#[backend_extension(Flex)]
+pub(crate) trait FlexStep: Backend {
+    /// `states` and `remaining` after `tokens`.
+    fn advance(
+        tokens: IntTensor<Self>,
+        states: IntTensor<Self>,
+        remaining: IntTensor<Self>,
+        table: Arc<HostTable>,
+        width: usize,
+    ) -> (IntTensor<Self>, IntTensor<Self>);
+
+    /// `logits` `[batch, width]`, masked, after `advance`.
+    fn advance_and_mask(
+        logits: FloatTensor<Self>,
+        tokens: IntTensor<Self>,
+        states: IntTensor<Self>,
+        remaining: IntTensor<Self>,
+        table: Arc<HostTable>,
+    ) -> (FloatTensor<Self>, IntTensor<Self>, IntTensor<Self>);
+
+    /// The tokens chosen from `logits` `[batch, width]` after `advance`; `step` is `[1]`.
+    fn advance_and_choose(
+        logits: FloatTensor<Self>,
+        tokens: IntTensor<Self>,
+        states: IntTensor<Self>,
+        remaining: IntTensor<Self>,
+        step: IntTensor<Self>,
+        table: Arc<HostTable>,
+        rule: FlexRule,
+    ) -> (IntTensor<Self>, IntTensor<Self>, IntTensor<Self>);
+}
+
+impl FlexStep for Flex {
+    fn advance(
+        tokens: FlexTensor,
+        states: FlexTensor,
+        remaining: FlexTensor,
+        table: Arc<HostTable>,
+        width: usize,
+    ) -> (FlexTensor, FlexTensor) {
+        let (tokens, mut states, mut remaining) = (packed(tokens), packed(states), packed(remaining));
+        for (row, &token) in ints(&tokens).iter().enumerate() {
+            let state = &mut states.storage_mut::<i32>()[row];
+            *state = table.advance(*state, token, width);
+            let left = &mut remaining.storage_mut::<i32>()[row];
+            *left = (*left - i32::from(token as usize != width)).max(0);
+        }
+        (states, remaining)
+    }
+
+    fn advance_and_mask(
+        logits: FlexTensor,
+        tokens: FlexTensor,
+        states: FlexTensor,
+        remaining: FlexTensor,
+        table: Arc<HostTable>,
+    ) -> (FlexTensor, FlexTensor, FlexTensor) {
+        let mut logits = packed(logits);
+        let width = logits.layout().shape()[1];
+        let (states, remaining) = Self::advance(tokens, states, remaining, table.clone(), width);
+        let rows = (ints(&states), ints(&remaining));
+        match logits.dtype() {
+            DType::F32 => mask_rows(logits.storage_mut::<f32>(), rows, width, &table),
+            DType::F16 => mask_rows(logits.storage_mut::<f16>(), rows, width, &table),
+            DType::BF16 => mask_rows(logits.storage_mut::<bf16>(), rows, width, &table),
+            other => unreachable!("logits of {other:?} take the built-in operations"),
+        }
+        (logits, states, remaining)
+    }
+
+    fn advance_and_choose(
+        logits: FlexTensor,
+        tokens: FlexTensor,
+        states: FlexTensor,
+        remaining: FlexTensor,
+        step: FlexTensor,
+        table: Arc<HostTable>,
+        rule: FlexRule,
+    ) -> (FlexTensor, FlexTensor, FlexTensor) {
+        let mut logits = packed(logits);
+        let width = logits.layout().shape()[1];
+        let mut chosen = packed(tokens.clone());
+        let (states, remaining) = Self::advance(tokens, states, remaining, table.clone(), width);
+        let rows = (ints(&states), ints(&remaining));
+        let step = ints(&packed(step))[0];
+        let out = chosen.storage_mut::<i32>();
+        match logits.dtype() {
+            DType::F32 => choose_rows(logits.storage_mut::<f32>(), rows, step, &table, &rule, out),
+            DType::F16 => choose_rows(logits.storage_mut::<f16>(), rows, step, &table, &rule, out),
+            DType::BF16 => choose_rows(logits.storage_mut::<bf16>(), rows, step, &table, &rule, out),
+            other => unreachable!("logits of {other:?} take the built-in operations"),
+        }
+        (chosen, states, remaining)
+    }
+}
+
+/// The tensor in memory of its own shape, from its first element on.
+fn packed(tensor: FlexTensor) -> FlexTensor {
+    let whole = tensor.layout().num_elements() * tensor.dtype().size() == tensor.bytes().len();
+    if whole && tensor.is_contiguous() { tensor } else { tensor.to_contiguous() }
+}
+
+/// The values of a packed tensor.
+fn ints(tensor: &FlexTensor) -> &[i32] {
+    tensor.storage::<i32>()
+}
+
+/// Tokens that may follow the next one.
+fn spare(remaining: i32) -> u32 {
+    (remaining - 1).max(0) as u32
+}
+
+fn mask_rows<F: Logit>(logits: &mut [F], rows: (&[i32], &[i32]), width: usize, table: &HostTable) {
+    let mut scratch = Scratch::new();
+    let rows = rows.0.iter().zip(rows.1);
+    for (row, (&state, &remaining)) in logits.chunks_exact_mut(width).zip(rows) {
+        row::mask(row, table.locate(state), spare(remaining), &mut scratch);
+    }
+}
+
+fn choose_rows<F: Logit>(
+    logits: &mut [F],
+    rows: (&[i32], &[i32]),
+    step: i32,
+    table: &HostTable,
+    rule: &FlexRule,
+    out: &mut [i32],
+) {
+    let mut scratch = Scratch::new();
+    let width = logits.len() / out.len();
+    let rows = rows.0.iter().zip(rows.1).zip(out).enumerate();
+    for (row, (index, ((&state, &remaining), out))) in logits.chunks_exact_mut(width).zip(rows) {
+        let at = table.locate(state);
+        let spare = spare(remaining);
+        let token = match rule {
+            FlexRule::Greedy => row::greatest(row, at, spare, &mut scratch),
+            FlexRule::Gumbel(keys) => row::sampled(row, at, spare, &keys.noise(index, step), &mut scratch),
+        };
+        *out = token as i32;
+    }
+}
+
+/// [`super::advance`] on Flex.
+pub(super) fn advance(table: &Arc<HostTable>, at: Cursor, width: usize) -> Moved {
+    let (states, remaining) = <Dispatch as FlexStep>::advance(
+        at.tokens.into_dispatch(),
+        at.states.into_dispatch(),
+        at.remaining.into_dispatch(),
+        table.clone(),
+        width,
+    );
+    Moved { states: Tensor::from_dispatch(states), remaining: Tensor::from_dispatch(remaining) }
+}
+
+/// [`super::mask`] on Flex.
+pub(super) fn mask(table: &Arc<HostTable>, logits: Tensor<2>, at: Cursor) -> (Tensor<2>, Moved) {
+    let (logits, states, remaining) = <Dispatch as FlexStep>::advance_and_mask(
+        logits.into_dispatch(),
+        at.tokens.into_dispatch(),
+        at.states.into_dispatch(),
+        at.remaining.into_dispatch(),
+        table.clone(),
+    );
+    let moved = Moved { states: Tensor::from_dispatch(states), remaining: Tensor::from_dispatch(remaining) };
+    (Tensor::from_dispatch(logits), moved)
+}
+
+/// [`super::choose`] on Flex.
+pub(super) fn choose(
+    table: &Arc<HostTable>,
+    logits: Tensor<2>,
+    at: Cursor,
+    step: Tensor<1, Int>,
+    rule: Rule,
+) -> (Tensor<1, Int>, Moved) {
+    let rule = match rule {
+        Rule::Greedy => FlexRule::Greedy,
+        Rule::GumbelMax(sampler) => FlexRule::Gumbel(sampler.keys().clone()),
+    };
+    let (tokens, states, remaining) = <Dispatch as FlexStep>::advance_and_choose(
+        logits.into_dispatch(),
+        at.tokens.into_dispatch(),
+        at.states.into_dispatch(),
+        at.remaining.into_dispatch(),
+        step.into_dispatch(),
+        table.clone(),
+        rule,
+    );
+    let moved = Moved { states: Tensor::from_dispatch(states), remaining: Tensor::from_dispatch(remaining) };
+    (Tensor::from_dispatch(tokens), moved)
+}

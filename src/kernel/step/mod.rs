@@ -1,0 +1,85 @@
+//! The constraint's step: advance the state by the last token, mask the row, or choose from it.
+
+mod built_in;
+#[cfg(feature = "flex")]
+mod flex;
+#[cfg(feature = "flex")]
+mod row;
+
+use burn::tensor::{DType, Int, Tensor};
+
+use crate::sampling::Rule;
+use crate::tensor::{Store, TensorTable};
+
+/// What a step reads of every row, `[batch]` each, `i32`.
+pub(crate) struct Cursor {
+    /// The last token; the width of the logits where there was none.
+    pub(crate) tokens: Tensor<1, Int>,
+    pub(crate) states: Tensor<1, Int>,
+    /// Tokens that may still be emitted, the next one included.
+    pub(crate) remaining: Tensor<1, Int>,
+}
+
+/// What a step makes of it, in the same buffers where they are free.
+pub(crate) struct Moved {
+    pub(crate) states: Tensor<1, Int>,
+    pub(crate) remaining: Tensor<1, Int>,
+}
+
+/// The number of remaining tokens that is no budget.
+pub(crate) const ENDLESS: i32 = i32::MAX;
+
+/// Moves every row on by its last token.
+pub(crate) fn advance(table: &TensorTable, at: Cursor) -> Moved {
+    match table.store() {
+        #[cfg(feature = "flex")]
+        Store::Host(host) => flex::advance(host, at, table.width()),
+        #[cfg(feature = "cube")]
+        Store::Cube(_) => built_in::advance(table, at),
+        Store::BuiltIn(_) => built_in::advance(table, at),
+    }
+}
+
+/// Moves every row on by its last token and puts −∞ where a token may not follow.
+///
+/// # Shapes
+/// - `logits`: `[batch, width]`, kept, as is the dtype
+pub(crate) fn mask(table: &TensorTable, logits: Tensor<2>, at: Cursor) -> (Tensor<2>, Moved) {
+    match table.store() {
+        #[cfg(feature = "flex")]
+        Store::Host(host) if is_known(logits.dtype()) => flex::mask(host, logits, at),
+        _ => built_in::mask(table, logits, at),
+    }
+}
+
+/// Whether [`choose`] exists for this table and logits of this type.
+pub(crate) fn can_choose(table: &TensorTable, dtype: DType) -> bool {
+    table.is_fused() && is_known(dtype)
+}
+
+/// Moves every row on by its last token and chooses the next one, `[batch]`, in one pass over the logits.
+///
+/// # Shapes
+/// - `logits`: `[batch, width]`
+/// - `step`: `[1]`
+///
+/// # Panics
+/// Where [`can_choose`] says no.
+pub(crate) fn choose(
+    table: &TensorTable,
+    logits: Tensor<2>,
+    at: Cursor,
+    step: Tensor<1, Int>,
+    rule: Rule,
+) -> (Tensor<1, Int>, Moved) {
+    match table.store() {
+        #[cfg(feature = "flex")]
+        Store::Host(host) => flex::choose(host, logits, at, step, rule),
+        _ => panic!("the table's lookups are not fused"),
+    }
+}
+
+/// Whether the fused operations read logits of this type.
+fn is_known(dtype: DType) -> bool {
+    matches!(dtype, DType::F32 | DType::F16 | DType::BF16)
+}

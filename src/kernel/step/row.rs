@@ -1,0 +1,186 @@
+//! One row on the CPU: mask it, or choose from it.
+//!
+//! The work is that of the smaller side: where few tokens are legal, only these are touched; where few are
+//! illegal, only those.
+
+use burn::tensor::{bf16, f16};
+
+use crate::automaton::StateId;
+use crate::sampling::Noise;
+use crate::table::{Reading, TokenTable};
+use crate::tensor::{Located, Members};
+use crate::vocabulary::TokenId;
+
+/// A logit as it lies in memory.
+pub(super) trait Logit: Copy {
+    const NEVER: Self;
+    fn value(self) -> f32;
+}
+
+impl Logit for f32 {
+    const NEVER: Self = f32::NEG_INFINITY;
+    fn value(self) -> f32 {
+        self
+    }
+}
+
+impl Logit for f16 {
+    const NEVER: Self = f16::NEG_INFINITY;
+    fn value(self) -> f32 {
+        self.to_f32()
+    }
+}
+
+impl Logit for bf16 {
+    const NEVER: Self = bf16::NEG_INFINITY;
+    fn value(self) -> f32 {
+        self.to_f32()
+    }
+}
+
+/// Buffers that are used again from row to row.
+#[derive(Default)]
+pub(super) struct Scratch<F> {
+    /// Whether each class is legal.
+    legal: Vec<bool>,
+    /// The legal tokens of walked text.
+    text: Vec<u32>,
+    /// Logits set aside.
+    kept: Vec<F>,
+}
+
+impl<F: Logit> Scratch<F> {
+    pub(super) fn new() -> Self {
+        Self { legal: Vec::new(), text: Vec::new(), kept: Vec::new() }
+    }
+
+    /// Finds what `at` allows with `spare` tokens left after the next; gives the number of legal tokens.
+    fn look_up(&mut self, at: Located<'_>, spare: u32) -> usize {
+        let parts = at.table.parts();
+        let near = |state: u32| state != StateId::DEAD.0 && parts.tokens_to_end[state as usize] <= spare;
+        let row = at.table.row(at.state);
+        self.legal.clear();
+        self.text.clear();
+        match &parts.reading {
+            Reading::Classes(_) => self.legal.extend(row.iter().map(|&next| near(next))),
+            Reading::Bytes { column_of, vocabulary } => {
+                let reserved = &row[..TokenTable::RESERVED_COLUMNS];
+                self.legal.extend(reserved.iter().map(|&next| near(next)));
+                self.legal.push(at.state == StateId::FREE);
+                if at.state.0 >= StateId::RESERVED {
+                    let text = &mut self.text;
+                    parts.each_text(at.state, vocabulary, column_of, |TokenId(id), landing| {
+                        if near(landing.0) {
+                            text.push(id);
+                        }
+                    });
+                }
+            }
+        }
+        let classes = self.legal.iter().enumerate().filter(|&(_, &legal)| legal);
+        classes.map(|(class, _)| at.members.of(class).len()).sum::<usize>() + self.text.len()
+    }
+
+    /// The legal tokens found by [`look_up`](Self::look_up).
+    fn legal_tokens<'a>(&'a self, members: &'a Members) -> impl Iterator<Item = u32> + 'a {
+        let classes = self.legal.iter().enumerate().filter(|&(_, &legal)| legal);
+        classes.flat_map(|(class, _)| members.of(class)).chain(&self.text).copied()
+    }
+}
+
+/// Puts −∞ where a token is illegal.
+pub(super) fn mask<F: Logit>(row: &mut [F], at: Located<'_>, spare: u32, scratch: &mut Scratch<F>) {
+    let count = scratch.look_up(at, spare);
+    mask_found(row, at, count, scratch);
+}
+
+fn mask_found<F: Logit>(row: &mut [F], at: Located<'_>, count: usize, scratch: &mut Scratch<F>) {
+    let walked = !scratch.text.is_empty();
+    if walked || 2 * count <= row.len() {
+        let mut kept = std::mem::take(&mut scratch.kept);
+        kept.clear();
+        kept.extend(scratch.legal_tokens(at.members).map(|id| row[id as usize]));
+        row.fill(F::NEVER);
+        for (id, &logit) in scratch.legal_tokens(at.members).zip(&kept) {
+            row[id as usize] = logit;
+        }
+        scratch.kept = kept;
+    } else {
+        for (class, _) in scratch.legal.iter().enumerate().filter(|&(_, &legal)| !legal) {
+            for &id in at.members.of(class) {
+                row[id as usize] = F::NEVER;
+            }
+        }
+        row[at.table.vocabulary_len()..].fill(F::NEVER);
+    }
+}
+
+/// The legal token of the greatest logit: the lowest id among equals, the first NaN before all, 0 where all
+/// are −∞. What is left in the row is of no use.
+pub(super) fn greatest<F: Logit>(
+    row: &mut [F],
+    at: Located<'_>,
+    spare: u32,
+    scratch: &mut Scratch<F>,
+) -> u32 {
+    let count = scratch.look_up(at, spare);
+    if 8 * count <= row.len() {
+        return best(scratch.legal_tokens(at.members).map(|id| (row[id as usize].value(), id)));
+    }
+    mask_found(row, at, count, scratch);
+    argmax(row)
+}
+
+/// The legal token of the greatest logit, times `factor`, plus its noise; ties and NaN as in [`greatest`].
+pub(super) fn sampled<F: Logit>(
+    row: &[F],
+    at: Located<'_>,
+    spare: u32,
+    noise: &Noise,
+    scratch: &mut Scratch<F>,
+) -> u32 {
+    scratch.look_up(at, spare);
+    best(scratch.legal_tokens(at.members).map(|id| (noise.disturb(row[id as usize].value(), id), id)))
+}
+
+fn best(tokens: impl Iterator<Item = (f32, u32)>) -> u32 {
+    let mut best = (f32::NEG_INFINITY, 0);
+    for (value, id) in tokens {
+        let wins = match (value.is_nan(), best.0.is_nan()) {
+            (true, false) => true,
+            (false, true) => false,
+            (true, true) => id < best.1,
+            (false, false) => {
+                value > best.0 || (value == best.0 && id < best.1 && value != f32::NEG_INFINITY)
+            }
+        };
+        if wins {
+            best = (value, id);
+        }
+    }
+    best.1
+}
+
+/// The index of the greatest value of a row, as [`greatest`] counts.
+fn argmax<F: Logit>(row: &[F]) -> u32 {
+    const LANES: usize = 16;
+    let mut lanes = [f32::NEG_INFINITY; LANES];
+    let mut nan = [false; LANES];
+    let chunks = row.chunks_exact(LANES);
+    let rest = chunks.remainder();
+    for chunk in chunks {
+        for (lane, logit) in chunk.iter().enumerate() {
+            let value = logit.value();
+            lanes[lane] = if value > lanes[lane] { value } else { lanes[lane] };
+            nan[lane] |= value.is_nan();
+        }
+    }
+    let greatest = lanes.into_iter().chain(rest.iter().map(|logit| logit.value()));
+    let greatest = greatest.fold(f32::NEG_INFINITY, |best, value| if value > best { value } else { best });
+    let found = if nan.contains(&true) || rest.iter().any(|logit| logit.value().is_nan()) {
+        row.iter().position(|logit| logit.value().is_nan())
+    } else {
+        row.iter().position(|logit| logit.value() == greatest)
+    };
+    found.unwrap_or(0) as u32
+}

@@ -1,0 +1,197 @@
+//! The walked form: the automaton over bytes as it is, with columns for what is not text.
+
+use std::sync::Arc;
+
+use super::build::{RESERVED_TOKENS_TO_END, no_token_path, reserved_rows};
+use super::{Parts, Reading, TokenTable};
+use crate::automaton::{ByteDfa, Csr, StateId};
+use crate::error::Result;
+use crate::limits::Meter;
+use crate::vocabulary::{TokenId, TokenKind, Vocabulary};
+
+/// What is added to a live state of the automaton: its dead state stays, the reserved states come before.
+const SHIFT: u32 = StateId::RESERVED - 1;
+
+/// The column of a token that is not text, in the walked form.
+pub(super) fn reserved_column(vocabulary: &Vocabulary, token: TokenId) -> u32 {
+    if vocabulary.eos().contains(&token) {
+        TokenTable::EOS
+    } else if vocabulary.kind(token) == TokenKind::Unused {
+        TokenTable::NEVER
+    } else {
+        TokenTable::MUTE
+    }
+}
+
+pub(super) fn from_bytes(dfa: &ByteDfa, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
+    let states = dfa.state_count() + SHIFT as usize;
+    let reserved = TokenTable::RESERVED_COLUMNS;
+    let columns = dfa.class_count() + reserved;
+    meter.states(states)?;
+    meter.bytes(states.saturating_mul(columns + 1).saturating_mul(4))?;
+    let mut next = reserved_rows(states, columns);
+    for state in 1..dfa.state_count() as u32 {
+        let row = &mut next[(state + SHIFT) as usize * columns..][..columns];
+        if dfa.is_accepting(StateId(state)) {
+            row[TokenTable::EOS as usize] = StateId::DONE.0;
+        }
+        for (class, cell) in row[reserved..].iter_mut().enumerate() {
+            *cell = match dfa.next_by_class(StateId(state), class) {
+                StateId::DEAD => StateId::DEAD.0,
+                StateId(next) => next + SHIFT,
+            };
+        }
+    }
+    meter.time()?;
+    let mut parts = Parts {
+        next,
+        columns,
+        reading: Reading::Bytes {
+            column_of: Box::new(dfa.classes().map(|class| u32::from(class) + reserved as u32)),
+            vocabulary: vocabulary.clone(),
+        },
+        tokens_to_end: Vec::new(),
+        start: StateId(if dfa.is_empty() { 0 } else { dfa.start().0 + SHIFT }),
+        vocabulary_len: vocabulary.len(),
+        fingerprint: vocabulary.fingerprint(),
+    };
+    parts.tokens_to_end = if spells_every_byte(dfa, vocabulary) {
+        to_end(&parts, byte_edges(&parts))
+    } else {
+        // Counts as alive until the distances are known.
+        parts.tokens_to_end = vec![0; states];
+        let edges = token_edges(&parts, vocabulary, meter)?;
+        to_end(&parts, edges)
+    };
+    if parts.tokens_to_end[parts.start.index()] == u32::MAX {
+        return Err(no_token_path());
+    }
+    Ok(TokenTable { parts: Arc::new(parts) })
+}
+
+/// Whether for every byte that a live state takes there is a token of one byte that acts like it, so that
+/// being alive in bytes is being alive in tokens.
+fn spells_every_byte(dfa: &ByteDfa, vocabulary: &Vocabulary) -> bool {
+    let mut spelled = vec![false; dfa.class_count()];
+    for (_, bytes) in vocabulary.iter() {
+        if let [byte] = bytes {
+            spelled[dfa.classes()[*byte as usize] as usize] = true;
+        }
+    }
+    let live = (1..dfa.state_count() as u32).map(StateId);
+    let mut used = live.flat_map(|state| {
+        let spelled = &spelled;
+        (0..dfa.class_count())
+            .filter(move |&class| dfa.next_by_class(state, class) != StateId::DEAD && !spelled[class])
+    });
+    used.next().is_none()
+}
+
+/// `(from, to)` for every byte that a live state takes.
+fn byte_edges(parts: &Parts) -> Vec<(u32, u32)> {
+    let rows = parts.next.chunks_exact(parts.columns).enumerate().skip(StateId::RESERVED as usize);
+    let mut edges = Vec::new();
+    let mut targets = Vec::new();
+    for (state, row) in rows {
+        targets.clear();
+        targets.extend(row[TokenTable::RESERVED_COLUMNS..].iter().filter(|&&to| to != StateId::DEAD.0));
+        targets.sort_unstable();
+        targets.dedup();
+        edges.extend(targets.iter().map(|&to| (state as u32, to)));
+    }
+    edges
+}
+
+/// `(from, to)` for every token of text that a live state takes.
+fn token_edges(parts: &Parts, vocabulary: &Vocabulary, meter: &Meter) -> Result<Vec<(u32, u32)>> {
+    let Reading::Bytes { column_of, .. } = &parts.reading else {
+        return Ok(Vec::new());
+    };
+    let mut edges = Vec::new();
+    let mut landings = Vec::new();
+    for state in StateId::RESERVED..(parts.next.len() / parts.columns) as u32 {
+        meter.time()?;
+        meter.bytes(edges.len().saturating_mul(size_of::<(u32, u32)>()))?;
+        landings.clear();
+        parts.each_text(StateId(state), vocabulary, column_of, |_, landing| landings.push(landing.0));
+        landings.sort_unstable();
+        landings.dedup();
+        edges.extend(landings.iter().map(|&landing| (state, landing)));
+    }
+    Ok(edges)
+}
+
+/// Steps along `edges` to the end, one for the end of sequence included; `u32::MAX` where there is no way.
+fn to_end(parts: &Parts, edges: Vec<(u32, u32)>) -> Vec<u32> {
+    let states = parts.next.len() / parts.columns;
+    let backward = Csr::new(states, edges.into_iter().map(|(from, to)| (to, from)));
+    let mut to_end = vec![u32::MAX; states];
+    to_end[..RESERVED_TOKENS_TO_END.len()].copy_from_slice(&RESERVED_TOKENS_TO_END);
+    let own = StateId::RESERVED..states as u32;
+    let mut queue: Vec<u32> = own
+        .filter(|&s| parts.next[s as usize * parts.columns + TokenTable::EOS as usize] == StateId::DONE.0)
+        .collect();
+    for &state in &queue {
+        to_end[state as usize] = 1;
+    }
+    let mut at = 0;
+    while at < queue.len() {
+        let state = queue[at];
+        at += 1;
+        for &before in backward.of(state) {
+            if to_end[before as usize] == u32::MAX {
+                to_end[before as usize] = to_end[state as usize] + 1;
+                queue.push(before);
+            }
+        }
+    }
+    to_end
+}
+
+impl Parts {
+    /// The column of a token that is read in one of the reserved columns; `None` where it is text.
+    pub(crate) fn reserved_column(&self, token: TokenId) -> Option<u32> {
+        match &self.reading {
+            Reading::Classes(class) => {
+                let class = class.get(token.index()).copied().unwrap_or(TokenTable::NEVER);
+                (class < TokenTable::RESERVED_COLUMNS as u32).then_some(class)
+            }
+            Reading::Bytes { vocabulary, .. } => {
+                vocabulary.bytes(token).is_none().then(|| reserved_column(vocabulary, token))
+            }
+        }
+    }
+
+    /// Calls `found` with every token of text that leads from `state` to a state that is alive, and that state.
+    pub(crate) fn each_text(
+        &self,
+        state: StateId,
+        vocabulary: &Vocabulary,
+        column_of: &[u32; 256],
+        mut found: impl FnMut(TokenId, StateId),
+    ) {
+        // `path[d]` is the state after the first `d` bytes of the token at hand.
+        let mut path = vec![state.0];
+        let mut before: &[u8] = &[];
+        for &id in vocabulary.sorted() {
+            let bytes = vocabulary.bytes(id).unwrap_or_default();
+            let shared = before.iter().zip(bytes).take_while(|(a, b)| a == b).count();
+            path.truncate(shared + 1);
+            let mut dead = false;
+            for &byte in &bytes[path.len() - 1..] {
+                let now = path[path.len() - 1];
+                let next = self.next[now as usize * self.columns + column_of[byte as usize] as usize];
+                dead = next == StateId::DEAD.0;
+                if dead {
+                    break;
+                }
+                path.push(next);
+            }
+            before = &bytes[..path.len() - 1];
+            let landing = path[path.len() - 1];
+            if !dead && self.tokens_to_end[landing as usize] != u32::MAX {
+                found(id, StateId(landing));
+            }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Tables on the CPU backend, where they already are.
+
+use std::sync::OnceLock;
+
+use super::Joined;
+use crate::automaton::StateId;
+use crate::table::{Parts, Reading, TokenTable};
+use crate::vocabulary::TokenId;
+
+/// The tables of a batch with their states numbered one after the other.
+#[derive(Debug)]
+pub(crate) struct HostTable {
+    tables: Vec<TokenTable>,
+    joined: Joined,
+    /// Of each table, made when first asked for.
+    members: Vec<OnceLock<Members>>,
+}
+
+/// The tokens of every class, in order.
+#[derive(Debug)]
+pub(crate) struct Members {
+    tokens: Vec<u32>,
+    /// `[classes + 1]`
+    offsets: Vec<u32>,
+}
+
+/// A state of one of the tables.
+#[derive(Clone, Copy)]
+pub(crate) struct Located<'a> {
+    pub(crate) table: &'a TokenTable,
+    pub(crate) members: &'a Members,
+    pub(crate) state: StateId,
+}
+
+impl HostTable {
+    pub(super) fn new(tables: &[&TokenTable]) -> Self {
+        Self {
+            tables: tables.iter().map(|&table| table.clone()).collect(),
+            joined: Joined::new(tables),
+            members: tables.iter().map(|_| OnceLock::new()).collect(),
+        }
+    }
+
+    /// The table that a joined state belongs to, and its own number there; out of range is clamped.
+    fn own(&self, state: i32) -> (usize, StateId) {
+        let state = (state.max(0) as u32).min(self.joined.states as u32 - 1);
+        self.joined.own(StateId(state))
+    }
+
+    /// Where `state` is; the reserved states are in the first table.
+    pub(crate) fn locate(&self, state: i32) -> Located<'_> {
+        let (index, state) = self.own(state);
+        let table = &self.tables[index];
+        let members = self.members[index].get_or_init(|| Members::new(table.parts()));
+        Located { table, members, state }
+    }
+
+    /// The joined state after `token`; `no_token` leaves it as it is.
+    pub(crate) fn advance(&self, state: i32, token: i32, no_token: usize) -> i32 {
+        let (index, own) = self.own(state);
+        match u32::try_from(token) {
+            Ok(token) if token as usize == no_token => self.joined.state(index, own).0 as i32,
+            Ok(token) => self.joined.state(index, self.tables[index].next(own, TokenId(token))).0 as i32,
+            Err(_) => StateId::DEAD.0 as i32,
+        }
+    }
+}
+
+impl Members {
+    /// The class of walked text, which has none of its own.
+    pub(crate) const TEXT: usize = TokenTable::RESERVED_COLUMNS;
+
+    fn new(parts: &Parts) -> Self {
+        match &parts.reading {
+            Reading::Classes(class) => Self::by_class(class, parts.columns),
+            Reading::Bytes { .. } => {
+                let class: Vec<u32> = (0..parts.vocabulary_len as u32)
+                    .map(|id| parts.reserved_column(TokenId(id)).unwrap_or(Self::TEXT as u32))
+                    .collect();
+                Self::by_class(&class, Self::TEXT + 1)
+            }
+        }
+    }
+
+    fn by_class(class: &[u32], classes: usize) -> Self {
+        let mut offsets = vec![0; classes + 1];
+        for &class in class {
+            offsets[class as usize + 1] += 1;
+        }
+        for class in 0..classes {
+            offsets[class + 1] += offsets[class];
+        }
+        let mut fill = offsets.clone();
+        let mut tokens = vec![0; class.len()];
+        for (token, &class) in class.iter().enumerate() {
+            tokens[fill[class as usize] as usize] = token as u32;
+            fill[class as usize] += 1;
+        }
+        Self { tokens, offsets }
+    }
+
+    /// The tokens of `class`, in order.
+    pub(crate) fn of(&self, class: usize) -> &[u32] {
+        &self.tokens[self.offsets[class] as usize..self.offsets[class + 1] as usize]
+    }
+}
