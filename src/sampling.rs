@@ -114,6 +114,11 @@ pub(crate) struct Noise {
 }
 
 impl Keys {
+    #[cfg(feature = "cube")]
+    pub(crate) fn factor(&self) -> f32 {
+        self.factor
+    }
+
     /// The noise of `row` at `step`.
     pub(crate) fn noise(&self, row: usize, step: i32) -> Noise {
         let [low, high] = self.halves[row];
@@ -179,6 +184,18 @@ impl GumbelMax {
     pub fn with_temperature(mut self, temperature: f32) -> Result<Self> {
         Arc::make_mut(&mut self.host).factor = temperature_factor(temperature)?;
         Ok(self)
+    }
+
+    /// The two halves of the keys, `[batch]` each.
+    #[cfg(feature = "cube")]
+    pub(crate) fn halves(&self) -> [Tensor<1, Int>; 2] {
+        self.keys.clone().map(|half| half.reshape([-1]))
+    }
+
+    /// The quantiles of the noise, `[3 · LEVEL]`.
+    #[cfg(feature = "cube")]
+    pub(crate) fn quantiles(&self) -> Tensor<1> {
+        self.quantiles.clone()
     }
 
     /// The keys on the host.

@@ -8,5 +8,6 @@ mod generation;
 mod json_schema;
 mod laws;
 mod programs;
+mod steps;
 mod table;
 mod vocabulary;

@@ -1,8 +1,14 @@
 //! The constraint's step: advance the state by the last token, mask the row, or choose from it.
 
 mod built_in;
+#[cfg(feature = "cube")]
+mod cube;
 #[cfg(feature = "flex")]
 mod flex;
+#[cfg(feature = "cube")]
+mod kernels;
+#[cfg(feature = "cube")]
+mod lookup;
 #[cfg(feature = "flex")]
 mod row;
 
@@ -48,6 +54,8 @@ pub(crate) fn mask(table: &TensorTable, logits: Tensor<2>, at: Cursor) -> (Tenso
     match table.store() {
         #[cfg(feature = "flex")]
         Store::Host(host) if is_known(logits.dtype()) => flex::mask(host, logits, at),
+        #[cfg(feature = "cube")]
+        Store::Cube(tensors) if is_known(logits.dtype()) => cube::mask(tensors, table.width(), logits, at),
         _ => built_in::mask(table, logits, at),
     }
 }
@@ -75,7 +83,9 @@ pub(crate) fn choose(
     match table.store() {
         #[cfg(feature = "flex")]
         Store::Host(host) => flex::choose(host, logits, at, step, rule),
-        _ => panic!("the table's lookups are not fused"),
+        #[cfg(feature = "cube")]
+        Store::Cube(tensors) => cube::choose(tensors, table.width(), logits, at, step, rule),
+        Store::BuiltIn(_) => panic!("the table's lookups are not fused"),
     }
 }
 

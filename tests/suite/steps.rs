@@ -1,0 +1,309 @@
+//! One step (advance, mask, choose) in every layout, with every kind of operation and on every device, against
+//! the table of the host.
+
+use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn_dfa::processor::{DfaProcessor, LogitsProcessor, StepContext};
+use burn_dfa::sampling::{Greedy, GumbelMax, Sampler};
+use burn_dfa::{
+    Capacity, Constraint, Kernels, Layout, Limits, StateId, TensorOptions, TensorTable, TokenId, TokenTable,
+    Vocabulary, vocabulary::TokenKind,
+};
+use rand::{Rng, SeedableRng, rngs::StdRng};
+
+use crate::common::{devices, ints};
+
+/// Wider than the vocabulary, and more than one cube of a kernel.
+const WIDTH: usize = 300;
+const STEPS: usize = 14;
+
+/// Every letter, pairs of letters, half characters, specials, holes, two ends of sequence.
+fn vocabulary(singles: bool) -> Vocabulary {
+    let mut tokens: Vec<(TokenKind, Vec<u8>)> = vec![(TokenKind::Special, b"<s>".to_vec())];
+    if singles {
+        tokens.extend((0x20..0x7f).map(|byte| (TokenKind::Normal, vec![byte])));
+    }
+    let texts =
+        ["ab", "abc", "bc", "aa", "ca", "12", "123", "1", "2", "{\"", "\":", "\"}", "é", "aé", "b", "c", "a"];
+    tokens.extend(texts.map(|text| (TokenKind::Normal, text.as_bytes().to_vec())));
+    tokens.extend([
+        (TokenKind::Normal, vec![0xc3]),
+        (TokenKind::Normal, vec![0xa9]),
+        (TokenKind::Unused, Vec::new()),
+        (TokenKind::Normal, vec![b'a'; 40]),
+        (TokenKind::Special, b"</s>".to_vec()),
+        (TokenKind::Special, b"<end>".to_vec()),
+    ]);
+    let len = tokens.len() as u32;
+    let vocabulary = Vocabulary::from_tokens(tokens).unwrap();
+    vocabulary.with_eos([TokenId(len - 1), TokenId(len - 2)]).unwrap()
+}
+
+const PATTERNS: [&str; 5] = ["(ab|c)*", "é+-?[12]{2,3}", "a{3,90}b?", "[^\"]{0,20}é?", "(a|b|c|1|2){1,9}"];
+
+fn tables(vocabulary: &Vocabulary, form: impl Fn(&Constraint, &Vocabulary) -> TokenTable) -> Vec<TokenTable> {
+    let usable = PATTERNS.iter().map(|pattern| Constraint::regex(pattern).unwrap());
+    let usable = usable.filter(|c| TokenTable::compile(c, vocabulary, &Limits::default()).is_ok());
+    let mut tables: Vec<_> = usable.map(|constraint| form(&constraint, vocabulary)).collect();
+    tables.push(TokenTable::unconstrained(vocabulary));
+    tables
+}
+
+fn walked(constraint: &Constraint, vocabulary: &Vocabulary) -> TokenTable {
+    TokenTable::walk(constraint, vocabulary, &Limits::default()).unwrap()
+}
+
+fn tabulated(constraint: &Constraint, vocabulary: &Vocabulary) -> TokenTable {
+    TokenTable::tabulate(constraint, vocabulary, &Limits::default()).unwrap()
+}
+
+/// Random logits with NaN, infinities and ties.
+fn logits(rng: &mut StdRng, rows: usize, wild: bool) -> Vec<f32> {
+    (0..rows * WIDTH)
+        .map(|_| match rng.random_range(0..14) {
+            0 if wild => f32::NAN,
+            1 if wild => f32::INFINITY,
+            2 => f32::NEG_INFINITY,
+            3 => 0.5,
+            4 => -0.0,
+            5 => 0.0,
+            _ => rng.random_range(-6.0..6.0),
+        })
+        .collect()
+}
+
+fn bits(logits: Tensor<2>) -> Vec<u32> {
+    let values = logits.into_data().convert_dtype(DType::F32).try_to_vec::<f32>().unwrap();
+    values.into_iter().map(f32::to_bits).collect()
+}
+
+fn read(values: Tensor<1, burn::tensor::Int>) -> Vec<i32> {
+    values.into_data().try_to_vec::<i32>().unwrap()
+}
+
+/// The row's view of its table on the host.
+struct Row<'a> {
+    table: &'a TokenTable,
+    state: StateId,
+    left: u32,
+}
+
+impl Row<'_> {
+    fn allows(&self, token: u32) -> bool {
+        let next = self.table.next(self.state, TokenId(token));
+        next != StateId::DEAD && self.table.tokens_to_end(next) < self.left.max(1)
+    }
+
+    /// The greatest legal logit, as an argmax over the masked row counts.
+    fn greatest(&self, logits: &[f32]) -> i32 {
+        let mut best = (f32::NEG_INFINITY, 0);
+        for (token, &logit) in logits.iter().enumerate() {
+            if self.allows(token as u32) {
+                if logit.is_nan() {
+                    return token as i32;
+                }
+                if logit > best.0 {
+                    best = (logit, token as i32);
+                }
+            }
+        }
+        best.1
+    }
+}
+
+fn half_types(device: &Device) -> Vec<DType> {
+    [DType::F32, DType::F16, DType::BF16].into_iter().filter(|&dtype| device.supports_dtype(dtype)).collect()
+}
+
+fn run(tables: &[TokenTable], options: &TensorOptions, device: &Device, dtype: DType, seed: u64) {
+    let name = format!("{options:?}, {device:?}, {dtype:?}");
+    let mut rng = StdRng::seed_from_u64(seed);
+    let references: Vec<_> = tables.iter().collect();
+    let rows: Vec<usize> = (0..tables.len()).chain(0..tables.len()).collect();
+    let batch = rows.len();
+    let tensors = TensorTable::new(&references, WIDTH, options, device).unwrap();
+    let fused = options.kernels == Kernels::Fused;
+    let dense_on_the_host = *device == Device::flex() && tensors.layout() == Layout::Dense;
+    assert_eq!(tensors.is_fused(), fused && !dense_on_the_host, "{name}");
+    let budgets: Vec<usize> =
+        rows.iter().map(|&row| tensors.tokens_needed(row).max(1) + rng.random_range(0..12)).collect();
+    let seeds: Vec<u64> = (0..batch as u64).collect();
+    let sampler = GumbelMax::new(&seeds, WIDTH, device).unwrap().with_temperature(0.7).unwrap();
+    let joined = tensors.clone();
+    let processor = DfaProcessor::new(tensors, &rows).unwrap().with_budgets(&budgets).unwrap();
+    let mut host: Vec<Row> = rows
+        .iter()
+        .zip(&budgets)
+        .map(|(&row, &left)| Row { table: &tables[row], state: tables[row].start(), left: left as u32 })
+        .collect();
+    let mut state = processor.start();
+    let mut tokens = vec![WIDTH as i32; batch];
+    for step in 0..STEPS {
+        let values = logits(&mut rng, batch, step % 2 == 0);
+        let data = TensorData::new(values, [batch, WIDTH]).convert_dtype(dtype);
+        let values = data.clone().convert_dtype(DType::F32).try_to_vec::<f32>().unwrap();
+        let upload = || Tensor::<2>::from_data(data.clone(), (device, dtype));
+        let context =
+            StepContext { tokens: ints(tokens.clone(), device), step: ints(vec![step as i32], device) };
+
+        let (masked, next) = processor.process(state.clone(), upload(), &context);
+        assert_eq!(masked.dtype(), dtype);
+        let expected: Vec<u32> = (0..batch * WIDTH)
+            .map(|at| {
+                let legal = host[at / WIDTH].allows((at % WIDTH) as u32);
+                if legal { values[at].to_bits() } else { f32::NEG_INFINITY.to_bits() }
+            })
+            .collect();
+        let reference = masked.clone();
+        let masked = bits(masked);
+        if let Some(at) = (0..expected.len()).find(|&at| {
+            masked[at] != expected[at]
+                && !(f32::from_bits(masked[at]).is_nan() && f32::from_bits(expected[at]).is_nan())
+        }) {
+            panic!(
+                "{name}: step {step}, row {}, token {}: {} is not {}",
+                at / WIDTH,
+                at % WIDTH,
+                f32::from_bits(masked[at]),
+                f32::from_bits(expected[at])
+            );
+        }
+        for (row, (joined_state, host)) in read(next.states()).into_iter().zip(&host).enumerate() {
+            let offset = joined.start(rows[row]).0 as i32 - tables[rows[row]].start().0 as i32;
+            let own = if host.state.0 < StateId::RESERVED { 0 } else { offset };
+            assert_eq!(joined_state, host.state.0 as i32 + own, "{name}: step {step}, row {row}");
+        }
+
+        for (sampler, greedy) in [(&Greedy as &dyn Sampler, true), (&sampler, false)] {
+            let (mut state, mut context) = (state.clone(), context.clone());
+            processor.choose(&mut state, &mut context, upload(), sampler);
+            let chosen = read(context.tokens);
+            let expected = if greedy {
+                (0..batch).map(|row| host[row].greatest(&values[row * WIDTH..][..WIDTH])).collect()
+            } else {
+                read(sampler.sample(reference.clone(), &context.step))
+            };
+            assert_eq!(chosen, expected, "{name}: step {step}, greedy {greedy}");
+            assert_eq!(read(state.states()), read(next.states()), "{name}: step {step}");
+        }
+
+        state = next;
+        for (row, host) in host.iter_mut().enumerate() {
+            let legal: Vec<u32> = (0..WIDTH as u32).filter(|&token| host.allows(token)).collect();
+            // Now and then none, or one that is illegal or no token at all.
+            let token = match rng.random_range(0..30) {
+                0 => WIDTH as i32,
+                1 if step > 8 => WIDTH as i32 + 7,
+                2 if step > 8 => -1,
+                _ if legal.is_empty() => 0,
+                _ => legal[rng.random_range(0..legal.len())] as i32,
+            };
+            tokens[row] = token;
+            if token != WIDTH as i32 {
+                let id = u32::try_from(token).ok().filter(|&id| (id as usize) < WIDTH);
+                host.state = id.map_or(StateId::DEAD, |id| host.table.next(host.state, TokenId(id)));
+                host.left = host.left.saturating_sub(1);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_layout_and_kernel_does_what_the_host_table_says() {
+    for singles in [true, false] {
+        let vocabulary = vocabulary(singles);
+        let tabulated = tables(&vocabulary, tabulated);
+        let walked = tables(&vocabulary, walked);
+        assert!(walked[0].is_walked() && !tabulated[0].is_walked());
+        for (name, device) in devices::all() {
+            for dtype in half_types(&device) {
+                for kernels in [Kernels::BuiltIn, Kernels::Fused] {
+                    let options = |layout| TensorOptions { layout, kernels, ..TensorOptions::default() };
+                    for layout in [Layout::Dense, Layout::Classes, Layout::Walk] {
+                        run(&tabulated, &options(Some(layout)), &device, dtype, 1);
+                        run(&tabulated[..1], &options(Some(layout)), &device, dtype, 2);
+                    }
+                    for layout in [Layout::Dense, Layout::Walk] {
+                        run(&walked, &options(Some(layout)), &device, dtype, 3);
+                        run(&walked[..1], &options(Some(layout)), &device, dtype, 4);
+                    }
+                }
+            }
+            eprintln!("steps agree on {name}");
+        }
+    }
+}
+
+#[test]
+fn the_walked_form_allows_what_the_tabulated_one_allows() {
+    let mut rng = StdRng::seed_from_u64(5);
+    for singles in [true, false] {
+        let vocabulary = vocabulary(singles);
+        for (tabulated, walked) in tables(&vocabulary, tabulated).iter().zip(&tables(&vocabulary, walked)) {
+            for _ in 0..200 {
+                let (mut left, mut right) = (tabulated.start(), walked.start());
+                for _ in 0..30 {
+                    let allowed: Vec<_> = tabulated.allowed(left).collect();
+                    assert_eq!(allowed, walked.allowed(right).collect::<Vec<_>>());
+                    assert!(walked.tokens_to_end(right) >= tabulated.tokens_to_end(left));
+                    let token = allowed[rng.random_range(0..allowed.len())];
+                    (left, right) = (tabulated.next(left, token), walked.next(right, token));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_table_too_large_to_tabulate_is_walked() {
+    let vocabulary = vocabulary(true);
+    let constraint = Constraint::regex("[a-z]{0,400}").unwrap();
+    let limits = Limits { tabulated_bytes: 5_000, ..Limits::default() };
+    let table = TokenTable::compile(&constraint, &vocabulary, &limits).unwrap();
+    assert!(table.is_walked());
+    let options = TensorOptions::default();
+    let tensors = TensorTable::new(&[&table], WIDTH, &options, &Device::flex()).unwrap();
+    assert_eq!(tensors.layout(), Layout::Walk);
+    assert!(!TokenTable::compile(&constraint, &vocabulary, &Limits::default()).unwrap().is_walked());
+    let classes = TensorOptions { layout: Some(Layout::Classes), ..options };
+    let error = TensorTable::new(&[&table], WIDTH, &classes, &Device::flex()).unwrap_err();
+    assert!(error.is_input(), "{error}");
+}
+
+#[test]
+fn tables_are_replaced_in_place_where_they_fit() {
+    let vocabulary = vocabulary(true);
+    for (name, device) in devices::all() {
+        for kernels in [Kernels::BuiltIn, Kernels::Fused] {
+            for (layout, form) in [
+                (Layout::Dense, &tabulated as &dyn Fn(&Constraint, &Vocabulary) -> TokenTable),
+                (Layout::Classes, &tabulated),
+                (Layout::Walk, &walked),
+            ] {
+                let [small, other, large] = ["a{2}b", "(c|1)+", "a{150}"]
+                    .map(|pattern| form(&Constraint::regex(pattern).unwrap(), &vocabulary));
+                let capacity = Capacity { states: 20, classes: 30, tables: 2 };
+                let options =
+                    TensorOptions { layout: Some(layout), kernels, capacity, ..TensorOptions::default() };
+                let mut tensors = TensorTable::new(&[&small], WIDTH, &options, &device).unwrap();
+                let error = tensors.replace(&[&large]).unwrap_err();
+                assert!(error.is_input(), "{error}");
+                for tables in [vec![&other, &small], vec![&small], vec![&other]] {
+                    tensors.replace(&tables).unwrap();
+                    let starts: Vec<_> = (0..tables.len()).map(|index| tensors.start(index)).collect();
+                    let illegal =
+                        crate::common::bools(tensors.illegal(tensors.states(&starts).unwrap(), None));
+                    for (row, table) in tables.iter().enumerate() {
+                        for token in 0..WIDTH {
+                            let legal = table.next(table.start(), TokenId(token as u32)) != StateId::DEAD;
+                            assert_eq!(
+                                illegal[row * WIDTH + token],
+                                !legal,
+                                "{name}, {layout:?}, token {token}"
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
