@@ -22,28 +22,29 @@ pub(super) struct Source {
 /// Follows every token's bytes through `dfa`, sharing the work of common prefixes.
 pub(super) fn from_bytes(dfa: &ByteDfa, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
     let mut walk = Walk::new(dfa);
+    let trie = vocabulary.trie();
     let mut column_of = vec![Columns::NOWHERE; vocabulary.len()];
-    // `path[d]` is the column after the first `d` bytes of the token at hand.
-    let mut path = vec![walk.identity];
-    let mut before: &[u8] = &[];
-    for (count, &id) in vocabulary.sorted().iter().enumerate() {
-        if count % 64 == 0 {
+    // `path[d]` is the column after the first `d` bytes of the node at hand.
+    let mut path = vec![walk.identity; trie.max_depth() + 1];
+    let mut node = 0;
+    let mut visited = 0;
+    while node < trie.len() {
+        if visited % 64 == 0 {
             meter.time()?;
             meter.bytes(walk.bytes())?;
         }
-        let bytes = vocabulary.bytes(id).unwrap_or_default();
-        let shared = before.iter().zip(bytes).take_while(|(a, b)| a == b).count();
-        path.truncate(shared + 1);
-        for &byte in &bytes[path.len() - 1..] {
-            let column = walk.step(path[path.len() - 1], byte);
-            path.push(column);
-            if column == Columns::NOWHERE {
-                break;
-            }
+        visited += 1;
+        let depth = trie.depth(node);
+        let column = walk.step(path[depth - 1], trie.byte(node));
+        if column == Columns::NOWHERE {
+            node = trie.end(node) as usize;
+            continue;
         }
-        // The path ends early where it leads nowhere; the next token must not take it for its own prefix.
-        before = &bytes[..path.len() - 1];
-        column_of[id.index()] = path[path.len() - 1];
+        path[depth] = column;
+        for &id in trie.tokens(node) {
+            column_of[id.index()] = column;
+        }
+        node += 1;
     }
     let states = dfa.state_count();
     let accepting = (0..states as u32).map(|s| dfa.is_accepting(StateId(s))).collect();

@@ -31,9 +31,11 @@ mod fingerprint;
 mod folder;
 mod json;
 mod tokenizer_json;
+mod trie;
 
 pub use eos::eos_from_config;
 pub use fingerprint::Fingerprint;
+pub(crate) use trie::Trie;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -105,8 +107,13 @@ pub struct Vocabulary {
     /// `[len]`.
     kinds: Vec<TokenKind>,
     eos: BTreeSet<TokenId>,
-    /// What is derived from the above, when first asked for.
-    sorted: OnceLock<Arc<[TokenId]>>,
+    derived: Arc<Derived>,
+}
+
+/// What is derived from a vocabulary when first asked for, once for all clones of it.
+#[derive(Default)]
+struct Derived {
+    trie: OnceLock<Trie>,
     fingerprint: OnceLock<Fingerprint>,
 }
 
@@ -242,8 +249,7 @@ impl Vocabulary {
 
     /// Forgets what was derived.
     fn forget(&mut self) {
-        self.sorted = OnceLock::new();
-        self.fingerprint = OnceLock::new();
+        self.derived = Arc::default();
     }
 
     /// Number of ids: the highest one plus one.
@@ -298,13 +304,9 @@ impl Vocabulary {
         (0..self.len() as u32).map(TokenId).filter_map(|id| Some((id, self.bytes(id)?)))
     }
 
-    /// The tokens that are text in the order of their bytes, then of their ids. Sorted once.
-    pub(crate) fn sorted(&self) -> &[TokenId] {
-        self.sorted.get_or_init(|| {
-            let mut tokens: Vec<_> = self.iter().map(|(id, bytes)| (bytes, id)).collect();
-            tokens.sort_unstable();
-            tokens.into_iter().map(|(_, id)| id).collect()
-        })
+    /// The tokens that are text as a trie. Built once.
+    pub(crate) fn trie(&self) -> &Trie {
+        self.derived.trie.get_or_init(|| Trie::new(self))
     }
 
     /// The bytes of the tokens that are text; all others, and ids past the end, are left out.
@@ -314,7 +316,7 @@ impl Vocabulary {
 
     /// The digest of ids, contents, kinds and end-of-sequence ids. Computed once.
     pub fn fingerprint(&self) -> Fingerprint {
-        *self.fingerprint.get_or_init(|| Fingerprint::of(self))
+        *self.derived.fingerprint.get_or_init(|| Fingerprint::of(self))
     }
 }
 

@@ -1,0 +1,164 @@
+//! The text tokens of a vocabulary as a trie, laid out for walks that prune.
+
+use super::{TokenId, Vocabulary};
+
+/// A byte trie in pre-order: a node comes right before its subtree, children in order of their bytes.
+///
+/// The root, which stands for the empty string, is not stored; nodes are numbered from 0. To walk it, keep what
+/// is known after each depth on a stack, go through the nodes in order, and where a node turns out to be dead go
+/// on at its [`end`](Self::end) instead of at the next one:
+///
+/// ```text
+/// stack[0] = start
+/// while node < len:
+///     d = depth(node)
+///     stack[d] = step(stack[d - 1], byte(node))
+///     if stack[d] is dead: node = end(node)
+///     else: handle tokens(node); node += 1
+/// ```
+///
+/// Each live prefix is met once, each dead one once, and nothing below a dead one at all.
+#[derive(Debug)]
+pub(crate) struct Trie {
+    /// `[nodes]`: the last byte of each node's string.
+    bytes: Vec<u8>,
+    /// `[nodes]`: the length of each node's string.
+    depths: Vec<u32>,
+    /// `[nodes]`: the first node after each subtree.
+    ends: Vec<u32>,
+    /// `[nodes + 1]`: where the tokens of each node begin.
+    firsts: Vec<u32>,
+    /// Tokens in the order of their bytes, then of their ids.
+    tokens: Vec<TokenId>,
+    max_depth: usize,
+}
+
+impl Trie {
+    /// The trie of the tokens that are text.
+    pub(super) fn new(vocabulary: &Vocabulary) -> Self {
+        let mut sorted: Vec<_> = vocabulary.iter().map(|(id, bytes)| (bytes, id)).collect();
+        sorted.sort_unstable();
+        let mut trie = Self {
+            bytes: Vec::new(),
+            depths: Vec::new(),
+            ends: Vec::new(),
+            firsts: Vec::new(),
+            tokens: Vec::with_capacity(sorted.len()),
+            max_depth: 0,
+        };
+        // The nodes of the previous token, from the root's child on.
+        let mut path: Vec<u32> = Vec::new();
+        let mut previous: &[u8] = &[];
+        for (bytes, id) in sorted {
+            let shared = previous.iter().zip(bytes).take_while(|(a, b)| a == b).count();
+            trie.close(path.drain(shared..));
+            for &byte in &bytes[shared..] {
+                path.push(trie.bytes.len() as u32);
+                trie.bytes.push(byte);
+                trie.depths.push(path.len() as u32);
+                trie.ends.push(0);
+                trie.firsts.push(trie.tokens.len() as u32);
+            }
+            trie.max_depth = trie.max_depth.max(bytes.len());
+            trie.tokens.push(id);
+            previous = bytes;
+        }
+        trie.close(path.drain(..));
+        trie.firsts.push(trie.tokens.len() as u32);
+        trie
+    }
+
+    /// Ends the subtrees of `nodes` here.
+    fn close(&mut self, nodes: impl Iterator<Item = u32>) {
+        for node in nodes {
+            self.ends[node as usize] = self.bytes.len() as u32;
+        }
+    }
+
+    /// Number of nodes.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The last byte of the string that `node` stands for.
+    pub(crate) fn byte(&self, node: usize) -> u8 {
+        self.bytes[node]
+    }
+
+    /// The length of the string that `node` stands for, at least 1.
+    pub(crate) fn depth(&self, node: usize) -> usize {
+        self.depths[node] as usize
+    }
+
+    /// The first node that is not below `node`: skips the subtree.
+    pub(crate) fn end(&self, node: usize) -> u32 {
+        self.ends[node]
+    }
+
+    /// The tokens that are the string of `node`, in order of their ids.
+    pub(crate) fn tokens(&self, node: usize) -> &[TokenId] {
+        &self.tokens[self.firsts[node] as usize..self.firsts[node + 1] as usize]
+    }
+
+    /// The length of the longest token.
+    pub(crate) fn max_depth(&self) -> usize {
+        self.max_depth
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The strings and tokens met by a walk that skips the subtrees of `dead` strings.
+    fn walk(vocabulary: &Vocabulary, dead: &[&str]) -> Vec<(String, Vec<u32>)> {
+        let trie = vocabulary.trie();
+        let mut string = Vec::new();
+        let mut met = Vec::new();
+        let mut node = 0;
+        while node < trie.len() {
+            string.truncate(trie.depth(node) - 1);
+            string.push(trie.byte(node));
+            let text = String::from_utf8(string.clone()).unwrap();
+            if dead.contains(&text.as_str()) {
+                node = trie.end(node) as usize;
+                continue;
+            }
+            met.push((text, trie.tokens(node).iter().map(|id| id.0).collect()));
+            node += 1;
+        }
+        met
+    }
+
+    fn met(rows: &[(&str, &[u32])]) -> Vec<(String, Vec<u32>)> {
+        rows.iter().map(|&(text, ids)| (text.to_owned(), ids.to_vec())).collect()
+    }
+
+    #[test]
+    fn every_prefix_is_one_node_before_its_subtree() {
+        let tokens = [Some("ba"), Some("a"), None, Some("abc"), Some("a"), Some(""), Some("b"), Some("abd")];
+        let vocabulary = Vocabulary::from_bytes(tokens).unwrap().with_eos([TokenId(2)]).unwrap();
+        let whole: &[(&str, &[u32])] =
+            &[("a", &[1, 4]), ("ab", &[]), ("abc", &[3]), ("abd", &[7]), ("b", &[6]), ("ba", &[0])];
+        assert_eq!(walk(&vocabulary, &[]), met(whole));
+        assert_eq!(walk(&vocabulary, &["ab"]), met(&[whole[0], whole[4], whole[5]]));
+        assert_eq!(walk(&vocabulary, &["abc", "b"]), met(&[whole[0], whole[1], whole[3]]));
+        assert_eq!(vocabulary.trie().max_depth(), 3);
+    }
+
+    #[test]
+    fn no_text_is_no_node() {
+        let vocabulary = Vocabulary::from_bytes([None::<&str>, Some("")]).unwrap();
+        assert_eq!(vocabulary.trie().len(), 0);
+        assert_eq!(walk(&vocabulary, &[]), []);
+    }
+
+    #[test]
+    fn clones_share_it_until_they_change() {
+        let vocabulary = Vocabulary::from_chars("ab".chars()).unwrap();
+        let clone = vocabulary.clone();
+        assert!(std::ptr::eq(vocabulary.trie(), clone.trie()));
+        let ended = clone.with_eos([TokenId(0)]).unwrap();
+        assert_eq!(walk(&ended, &[]), met(&[("b", &[1])]));
+    }
+}
