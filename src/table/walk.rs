@@ -170,28 +170,25 @@ impl Parts {
         column_of: &[u32; 256],
         mut found: impl FnMut(TokenId, StateId),
     ) {
-        // `path[d]` is the state after the first `d` bytes of the token at hand.
-        let mut path = vec![state.0];
-        let mut before: &[u8] = &[];
-        for &id in vocabulary.sorted() {
-            let bytes = vocabulary.bytes(id).unwrap_or_default();
-            let shared = before.iter().zip(bytes).take_while(|(a, b)| a == b).count();
-            path.truncate(shared + 1);
-            let mut dead = false;
-            for &byte in &bytes[path.len() - 1..] {
-                let now = path[path.len() - 1];
-                let next = self.next[now as usize * self.columns + column_of[byte as usize] as usize];
-                dead = next == StateId::DEAD.0;
-                if dead {
-                    break;
+        let trie = vocabulary.trie();
+        // `path[d]` is the state after the first `d` bytes of the node at hand.
+        let mut path = vec![state.0; trie.max_depth() + 1];
+        let mut node = 0;
+        while node < trie.len() {
+            let depth = trie.depth(node);
+            let column = column_of[trie.byte(node) as usize] as usize;
+            let next = self.next[path[depth - 1] as usize * self.columns + column];
+            if next == StateId::DEAD.0 {
+                node = trie.end(node) as usize;
+                continue;
+            }
+            path[depth] = next;
+            if self.tokens_to_end[next as usize] != u32::MAX {
+                for &id in trie.tokens(node) {
+                    found(id, StateId(next));
                 }
-                path.push(next);
             }
-            before = &bytes[..path.len() - 1];
-            let landing = path[path.len() - 1];
-            if !dead && self.tokens_to_end[landing as usize] != u32::MAX {
-                found(id, StateId(landing));
-            }
+            node += 1;
         }
     }
 }
