@@ -1,0 +1,130 @@
+//! burn-dfa on Burn's CPU backend.
+
+use burn::tensor::{DType, Device, Int, Tensor, TensorData};
+use burn_dfa::processor::{DfaProcessor, DfaState, LogitsProcessor, StepContext};
+use burn_dfa::{Constraint, Limits, TensorOptions, TensorTable, TokenTable, Vocabulary};
+
+use super::{Compiled, Engine, Grammar, Rows};
+use crate::tokens::Tokens;
+
+/// The library on Flex.
+pub(super) struct BurnDfa {
+    vocabulary: Vocabulary,
+    device: Device,
+}
+
+impl BurnDfa {
+    pub(super) fn new(tokens: &Tokens) -> Self {
+        let engine = Self { vocabulary: tokens.vocabulary.clone(), device: Device::flex() };
+        // What is derived of a vocabulary once is derived at the first compilation.
+        engine.compile(&Grammar::Regex("a".to_owned())).expect("a small constraint");
+        engine
+    }
+}
+
+impl Engine for BurnDfa {
+    fn name(&self) -> &'static str {
+        "burn-dfa"
+    }
+
+    fn compile(&self, grammar: &Grammar) -> Result<Box<dyn Compiled>, String> {
+        let compile = || {
+            let constraint = match grammar {
+                Grammar::Regex(regex) => Constraint::regex(regex)?,
+                Grammar::Schema(schema) => {
+                    Constraint::json_schema(serde_json::from_str(schema).expect("JSON"))?
+                }
+            };
+            let table = TokenTable::compile(&constraint, &self.vocabulary, &Limits::default())?;
+            let width = self.vocabulary.len();
+            let table = TensorTable::new(&[&table], width, &TensorOptions::default(), &self.device)?;
+            let processor = DfaProcessor::new(table, &[0])?;
+            let _start = processor.start();
+            Ok(processor)
+        };
+        let processor = compile().map_err(|error: burn_dfa::Error| error.to_string())?;
+        Ok(Box::new(Table { processor, device: self.device.clone() }))
+    }
+
+    fn on_all_cores(&self) -> bool {
+        false
+    }
+}
+
+struct Table {
+    processor: DfaProcessor,
+    device: Device,
+}
+
+impl Compiled for Table {
+    fn start(&self, rows: usize, _on_all_cores: bool) -> Box<dyn Rows> {
+        let table = self.processor.table().clone();
+        let no_token = table.no_token() as i32;
+        let processor = DfaProcessor::new(table, &vec![0; rows]).expect("rows of one table");
+        let context = StepContext {
+            tokens: Tensor::full([rows], no_token, (&self.device, DType::I32)),
+            step: Tensor::zeros([1], (&self.device, DType::I32)),
+        };
+        let state = Some(processor.start());
+        Box::new(TensorRows { processor, state, context, logits: None, device: self.device.clone() })
+    }
+
+    fn bytes(&self) -> Option<usize> {
+        Some(self.processor.table().bytes())
+    }
+
+    fn size(&self) -> String {
+        format!("{} states", self.processor.table().state_count())
+    }
+}
+
+struct TensorRows {
+    processor: DfaProcessor,
+    state: Option<DfaState>,
+    context: StepContext,
+    logits: Option<Tensor<2>>,
+    device: Device,
+}
+
+impl TensorRows {
+    fn tokens(&self, tokens: impl Iterator<Item = i32>) -> Tensor<1, Int> {
+        let tokens: Vec<i32> = tokens.collect();
+        let rows = tokens.len();
+        Tensor::from_data(TensorData::new(tokens, [rows]), (&self.device, DType::I32))
+    }
+}
+
+impl Rows for TensorRows {
+    fn advance(&mut self, tokens: &[Option<u32>]) -> Result<(), String> {
+        let no_token = self.processor.table().no_token() as u32;
+        let tokens = self.tokens(tokens.iter().map(|token| token.unwrap_or(no_token) as i32));
+        self.state = self.state.take().map(|state| self.processor.advance(state, tokens));
+        Ok(())
+    }
+
+    fn prepare(&mut self, logits: &[f32], chosen: Option<&[u32]>) {
+        self.logits = None;
+        let rows = self.context.tokens.dims()[0];
+        let no_token = self.processor.table().no_token() as i32;
+        self.context.tokens = match chosen {
+            Some(chosen) => self.tokens(chosen.iter().map(|&token| token as i32)),
+            None => self.tokens(std::iter::repeat_n(no_token, rows)),
+        };
+        let logits = TensorData::new(logits.to_vec(), [rows, logits.len() / rows]);
+        self.logits = Some(Tensor::from_data(logits, (&self.device, DType::F32)));
+    }
+
+    fn step(&mut self) -> Result<(), String> {
+        let (Some(state), Some(logits)) = (self.state.take(), self.logits.take()) else {
+            return Err("a step without logits".to_owned());
+        };
+        let (logits, state) = self.processor.process(state, logits, &self.context);
+        (self.logits, self.state) = (Some(logits), Some(state));
+        Ok(())
+    }
+
+    fn logits(&self) -> Vec<f32> {
+        let logits = self.logits.clone().expect("a step came before");
+        logits.into_data().try_to_vec().expect("32-bit floats")
+    }
+}

@@ -1,0 +1,83 @@
+//! Rows of engines that compute a mask on the host for one row at a time.
+
+use rayon::iter::{IndexedParallelIterator, IntoParallelRefMutIterator, ParallelIterator};
+use rayon::slice::ParallelSliceMut;
+
+use super::Rows;
+
+/// One row.
+pub(super) trait Matcher: Send {
+    /// Advances by a token that was allowed.
+    fn advance(&mut self, token: u32) -> Result<(), String>;
+
+    /// Computes the mask and applies it.
+    fn mask(&mut self, logits: &mut [f32]) -> Result<(), String>;
+}
+
+/// Matchers of the same grammar, one after the other or on all cores.
+pub(super) struct HostRows<M> {
+    matchers: Vec<M>,
+    logits: Vec<f32>,
+    chosen: Vec<Option<u32>>,
+    on_all_cores: bool,
+}
+
+impl<M: Matcher> HostRows<M> {
+    pub(super) fn new(matchers: Vec<M>, on_all_cores: bool) -> Self {
+        let chosen = vec![None; matchers.len()];
+        Self { matchers, logits: Vec::new(), chosen, on_all_cores }
+    }
+}
+
+impl<M: Matcher> Rows for HostRows<M> {
+    fn advance(&mut self, tokens: &[Option<u32>]) -> Result<(), String> {
+        let mut rows = self.matchers.iter_mut().zip(tokens);
+        rows.try_for_each(|(matcher, token)| token.map_or(Ok(()), |token| matcher.advance(token)))
+    }
+
+    fn prepare(&mut self, logits: &[f32], chosen: Option<&[u32]>) {
+        self.logits.resize(logits.len(), 0.0);
+        self.logits.copy_from_slice(logits);
+        for (row, slot) in self.chosen.iter_mut().enumerate() {
+            *slot = chosen.map(|chosen| chosen[row]);
+        }
+    }
+
+    fn step(&mut self) -> Result<(), String> {
+        let width = self.logits.len() / self.matchers.len();
+        let one = |matcher: &mut M, chosen: &Option<u32>, logits: &mut [f32]| {
+            if let Some(token) = *chosen {
+                matcher.advance(token)?;
+            }
+            matcher.mask(logits)
+        };
+        if self.on_all_cores {
+            let rows = self.matchers.par_iter_mut().zip(&self.chosen).zip(self.logits.par_chunks_mut(width));
+            rows.map(|((matcher, chosen), logits)| one(matcher, chosen, logits)).collect()
+        } else {
+            let rows = self.matchers.iter_mut().zip(&self.chosen).zip(self.logits.chunks_mut(width));
+            rows.map(|((matcher, chosen), logits)| one(matcher, chosen, logits)).collect()
+        }
+    }
+
+    fn logits(&self) -> Vec<f32> {
+        self.logits.clone()
+    }
+}
+
+/// Puts −∞ where the bit of a token is 0.
+///
+/// The peers share this loop, which skips words that allow everything: it is faster than what they bring along.
+pub(super) fn apply(words: impl IntoIterator<Item = u32>, logits: &mut [f32]) {
+    for (word, logits) in words.into_iter().zip(logits.chunks_mut(32)) {
+        match word {
+            0 => logits.fill(f32::NEG_INFINITY),
+            u32::MAX => {}
+            _ => {
+                for (bit, logit) in logits.iter_mut().enumerate() {
+                    *logit = if word >> bit & 1 == 0 { f32::NEG_INFINITY } else { *logit };
+                }
+            }
+        }
+    }
+}

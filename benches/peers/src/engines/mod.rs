@@ -1,0 +1,85 @@
+//! The engines behind one trait, so that all do the same work on the same logits.
+//!
+//! A step of a row is: advance by the token chosen before, compute the mask, put −∞ where a token is illegal
+//! into 32-bit logits that are already in memory. Making a fresh copy of the logits is not timed.
+
+mod burn_dfa;
+mod host;
+mod llguidance;
+mod outlines;
+mod xgrammar;
+
+use crate::tokens::Tokens;
+
+/// What the output must match, as text.
+#[derive(Clone, Debug)]
+pub enum Grammar {
+    /// A regex, matched by the whole output.
+    Regex(String),
+    /// A JSON schema whose objects all say whether they take other properties.
+    Schema(String),
+}
+
+/// An engine that has prepared a vocabulary.
+pub trait Engine {
+    /// Its name in the tables.
+    fn name(&self) -> &'static str;
+
+    /// All from the text of a grammar to a matcher at its start, on this engine's own settings for compact JSON.
+    fn compile(&self, grammar: &Grammar) -> Result<Box<dyn Compiled>, String>;
+
+    /// Forgets the grammars it compiled, where it remembers them. Not timed.
+    fn forget(&self) {}
+
+    /// Whether its rows can be stepped one after the other or on all cores: then both are measured.
+    fn on_all_cores(&self) -> bool {
+        true
+    }
+
+    /// Whether it is a second way of running an engine that is there already: then it runs with a batch of 1 only.
+    fn is_variant(&self) -> bool {
+        false
+    }
+}
+
+/// A compiled grammar.
+pub trait Compiled {
+    /// Rows at the start of the grammar.
+    fn start(&self, rows: usize, on_all_cores: bool) -> Box<dyn Rows>;
+
+    /// Bytes that the engine says the grammar takes.
+    fn bytes(&self) -> Option<usize>;
+
+    /// What the engine says of the size of the grammar.
+    fn size(&self) -> String {
+        String::new()
+    }
+}
+
+/// The rows of a batch, each somewhere in its text.
+pub trait Rows {
+    /// Advances rows by a token, without a mask. Not timed.
+    fn advance(&mut self, tokens: &[Option<u32>]) -> Result<(), String>;
+
+    /// Takes fresh logits `[rows, width]` and the tokens that were chosen before, if any. Not timed.
+    fn prepare(&mut self, logits: &[f32], chosen: Option<&[u32]>);
+
+    /// Advances and masks. Timed.
+    fn step(&mut self) -> Result<(), String>;
+
+    /// The masked logits.
+    fn logits(&self) -> Vec<f32>;
+}
+
+/// Makes an engine for a vocabulary.
+pub type Make = fn(&Tokens) -> Box<dyn Engine>;
+
+/// All engines, burn-dfa first.
+pub const ALL: [Make; 6] = [
+    |tokens| Box::new(burn_dfa::BurnDfa::new(tokens)),
+    |tokens| Box::new(llguidance::LlGuidance::new(tokens, llguidance::Way::Fresh)),
+    |tokens| Box::new(llguidance::LlGuidance::new(tokens, llguidance::Way::Warm)),
+    |tokens| Box::new(llguidance::LlGuidance::new(tokens, llguidance::Way::Forced)),
+    |tokens| Box::new(xgrammar::XGrammar::new(tokens)),
+    |tokens| Box::new(outlines::Outlines::new(tokens)),
+];

@@ -1,0 +1,107 @@
+//! XGrammar in its Rust port: a pushdown automaton with masks computed ahead.
+
+use std::cell::RefCell;
+
+use xgrammar::{
+    CompiledGrammar, GrammarCompiler, GrammarMatcher, TokenizerInfo, VocabType, get_bitmask_size,
+};
+
+use super::host::{HostRows, Matcher, apply};
+use super::{Compiled, Engine, Grammar, Rows};
+use crate::tokens::Tokens;
+
+/// The engine with its tokenizer information, and a compiler that is new for each grammar.
+pub(super) struct XGrammar {
+    information: TokenizerInfo,
+    compiler: RefCell<GrammarCompiler>,
+    width: usize,
+}
+
+impl XGrammar {
+    pub(super) fn new(tokens: &Tokens) -> Self {
+        let vocabulary = &tokens.vocabulary;
+        // An empty entry is a special token.
+        let words: Vec<Vec<u8>> = (0..vocabulary.len() as u32)
+            .map(|id| vocabulary.bytes(burn_dfa::TokenId(id)).unwrap_or_default().to_vec())
+            .collect();
+        let stop = vec![tokens.eos as i32];
+        let information = TokenizerInfo::new_from_bytes(
+            &words,
+            VocabType::RAW,
+            Some(words.len() as i32),
+            Some(stop),
+            false,
+        )
+        .expect("a vocabulary");
+        let compiler = RefCell::new(compiler(&information));
+        Self { information, compiler, width: words.len() }
+    }
+}
+
+/// A compiler that knows no grammar and uses all cores.
+fn compiler(information: &TokenizerInfo) -> GrammarCompiler {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    GrammarCompiler::new(information.clone(), threads as i32, true, -1)
+}
+
+impl Engine for XGrammar {
+    fn name(&self) -> &'static str {
+        "XGrammar (port)"
+    }
+
+    fn forget(&self) {
+        *self.compiler.borrow_mut() = compiler(&self.information);
+    }
+
+    fn compile(&self, grammar: &Grammar) -> Result<Box<dyn Compiled>, String> {
+        let compiler = self.compiler.borrow();
+        let compiled = match grammar {
+            Grammar::Regex(regex) => compiler.compile_regex(regex),
+            Grammar::Schema(schema) => {
+                compiler.compile_json_schema(schema, false, None, Some((",", ":")), true, None)
+            }
+        };
+        let compiled = compiled.map_err(|error| error.to_string())?;
+        let matcher = GrammarMatcher::from_compiled_grammar(&compiled, false);
+        Ok(Box::new(Automaton { compiled, matcher, width: self.width }))
+    }
+}
+
+struct Automaton {
+    compiled: CompiledGrammar,
+    matcher: GrammarMatcher,
+    width: usize,
+}
+
+impl Compiled for Automaton {
+    fn start(&self, rows: usize, on_all_cores: bool) -> Box<dyn Rows> {
+        let words = get_bitmask_size(self.width as i32) as usize;
+        let row = || Row { matcher: self.matcher.clone(), mask: vec![-1; words] };
+        Box::new(HostRows::new((0..rows).map(|_| row()).collect(), on_all_cores))
+    }
+
+    fn bytes(&self) -> Option<usize> {
+        Some(self.compiled.memory_size_bytes())
+    }
+}
+
+struct Row {
+    matcher: GrammarMatcher,
+    mask: Vec<i32>,
+}
+
+impl Matcher for Row {
+    fn advance(&mut self, token: u32) -> Result<(), String> {
+        let accepted = self.matcher.accept_token(token as i32);
+        accepted.then_some(()).ok_or_else(|| format!("token {token} was refused"))
+    }
+
+    fn mask(&mut self, logits: &mut [f32]) -> Result<(), String> {
+        let shape = [self.mask.len() as i64];
+        let masks = self.matcher.fill_next_token_bitmask(&mut self.mask, &shape, 0);
+        if masks.map_err(|error| error.to_string())? {
+            apply(self.mask.iter().map(|&word| word as u32), logits);
+        }
+        Ok(())
+    }
+}

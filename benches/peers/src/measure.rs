@@ -1,0 +1,248 @@
+//! One case on all engines: first mask, steps of a text, steps of a batch.
+//!
+//! The engines take turns within every run, so that a slow spell of the machine meets all of them. A step is
+//! timed in every run and counts with its median over the runs; quantiles are taken over the steps. Peculiarities
+//! of a step stay (a mask that is dear to compute is so in every run), interruptions by other programs go.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use crate::cases::Case;
+use crate::engines::{Compiled, Engine};
+use crate::statistics::{median, medians};
+use crate::tokens::Tokens;
+
+/// The sizes of batches.
+pub const BATCHES: [usize; 2] = [8, 32];
+
+/// How much is measured.
+pub struct Effort {
+    /// Runs of everything.
+    pub runs: usize,
+    /// Steps of a batch, at most.
+    pub window: usize,
+    /// An engine that compiled a grammar for longer than this compiles no larger one.
+    pub patience: Duration,
+}
+
+/// What one engine did with a case. Times are in microseconds.
+#[derive(Default)]
+pub struct Outcome {
+    /// Why there is nothing else.
+    pub refusal: Option<String>,
+    /// From the text of the grammar to masked logits.
+    pub first_mask: f64,
+    /// Of each text: the time of each step; `None` where the engine rejected the text.
+    pub texts: Vec<Option<Vec<f64>>>,
+    /// Of each batch size: the time of each step, rows one after the other and on all cores.
+    pub batches: Vec<[Option<Vec<f64>>; 2]>,
+    /// Bytes that the engine says the grammar takes.
+    pub bytes: Option<usize>,
+    /// What the engine says of the size of the grammar.
+    pub size: String,
+    /// Masks, and those among them that are equal to those of the first engine.
+    pub masks: usize,
+    pub equal_masks: usize,
+}
+
+/// A case on every engine; `patient[e]` is false where engine `e` is to be left out, and becomes so.
+pub fn measure(
+    case: &Case,
+    tokens: &Tokens,
+    engines: &[Box<dyn Engine>],
+    patient: &mut [bool],
+    effort: &Effort,
+) -> Vec<Outcome> {
+    let logits = logits(tokens.width());
+    let texts: Vec<Vec<u32>> = case.texts.iter().map(|text| tokens.encode(text)).collect();
+    let mut outcomes: Vec<Outcome> = engines.iter().map(|_| Outcome::default()).collect();
+    let mut grammars: Vec<Option<Box<dyn Compiled>>> = engines.iter().map(|_| None).collect();
+
+    let mut first: Vec<Vec<f64>> = vec![Vec::new(); engines.len()];
+    for _ in 0..effort.runs {
+        for (index, engine) in engines.iter().enumerate() {
+            let (outcome, spent) = (&mut outcomes[index], first[index].iter().sum::<f64>());
+            if !patient[index] {
+                outcome.refusal = Some("left out, since a smaller grammar took too long".to_owned());
+            }
+            // A slow compilation is not repeated for long.
+            if outcome.refusal.is_some() || spent > 1e6 * effort.patience.as_secs_f64() / 2.0 {
+                continue;
+            }
+            grammars[index] = None;
+            match first_mask(engine.as_ref(), case, &logits) {
+                Ok((grammar, time)) => {
+                    grammars[index] = Some(grammar);
+                    first[index].push(time);
+                    patient[index] = time < 1e6 * effort.patience.as_secs_f64();
+                }
+                Err(error) => outcome.refusal = Some(error),
+            }
+        }
+    }
+
+    let mut reference: Vec<Option<Vec<u64>>> = Vec::new();
+    for (index, outcome) in outcomes.iter_mut().enumerate() {
+        let Some(grammar) = &grammars[index] else { continue };
+        outcome.first_mask = median(&first[index]);
+        (outcome.bytes, outcome.size) = (grammar.bytes(), grammar.size());
+        let masks: Vec<_> =
+            texts.iter().map(|text| check(grammar.as_ref(), text, tokens.eos, &logits)).collect();
+        outcome.texts = masks.iter().map(|masks| masks.as_ref().ok().map(|_| Vec::new())).collect();
+        if let Some(error) = masks.iter().find_map(|masks| masks.as_ref().err()) {
+            outcome.refusal = Some(format!("rejects a text: {error}"));
+        }
+        let masks: Vec<_> = masks.into_iter().map(Result::ok).collect();
+        if index == 0 {
+            reference.clone_from(&masks);
+        }
+        let pairs = masks.iter().zip(&reference).filter_map(|(own, first)| own.as_ref().zip(first.as_ref()));
+        for (own, first) in pairs {
+            outcome.masks += own.len();
+            outcome.equal_masks += own.iter().zip(first).filter(|(own, first)| own == first).count();
+        }
+    }
+
+    for (number, text) in texts.iter().enumerate() {
+        let mut runs: Vec<Vec<Vec<f64>>> = vec![Vec::new(); engines.len()];
+        for _ in 0..effort.runs {
+            for (index, outcome) in outcomes.iter().enumerate() {
+                if let (Some(grammar), Some(Some(_))) = (&grammars[index], outcome.texts.get(number)) {
+                    runs[index].push(walk(grammar.as_ref(), text, &logits));
+                }
+            }
+        }
+        for (outcome, runs) in outcomes.iter_mut().zip(&runs).filter(|(_, runs)| !runs.is_empty()) {
+            outcome.texts[number] = Some(medians(runs));
+        }
+    }
+
+    for rows in BATCHES {
+        let wide = logits.repeat(rows);
+        let mut runs: Vec<[Vec<Vec<f64>>; 2]> = engines.iter().map(|_| Default::default()).collect();
+        for _ in 0..effort.runs {
+            for (index, engine) in engines.iter().enumerate() {
+                let accepted = outcomes[index].texts.iter().all(Option::is_some);
+                let Some(grammar) = grammars[index].as_ref().filter(|_| accepted && !engine.is_variant())
+                else {
+                    continue;
+                };
+                for on_all_cores in [false, true] {
+                    if engine.on_all_cores() || !on_all_cores {
+                        let times = batch(grammar.as_ref(), &texts, rows, on_all_cores, &wide, effort.window);
+                        runs[index][usize::from(on_all_cores)].push(times);
+                    }
+                }
+            }
+        }
+        for (outcome, ways) in outcomes.iter_mut().zip(&runs) {
+            outcome.batches.push(ways.each_ref().map(|runs| (!runs.is_empty()).then(|| medians(runs))));
+        }
+    }
+    outcomes
+}
+
+/// Compiles the grammar and masks a row of logits; gives the time of both.
+fn first_mask(engine: &dyn Engine, case: &Case, logits: &[f32]) -> Result<(Box<dyn Compiled>, f64), String> {
+    engine.forget();
+    let began = Instant::now();
+    let grammar = engine.compile(&case.grammar)?;
+    let compiled = began.elapsed();
+    let mut row = grammar.start(1, false);
+    row.prepare(logits, None);
+    let began = Instant::now();
+    row.step()?;
+    let masked = began.elapsed();
+    black_box(row);
+    Ok((grammar, microseconds(compiled + masked)))
+}
+
+/// Walks a text and checks that every mask allows what follows; gives a digest of each mask.
+pub fn check(grammar: &dyn Compiled, text: &[u32], eos: u32, logits: &[f32]) -> Result<Vec<u64>, String> {
+    let mut row = grammar.start(1, false);
+    let mut digests = Vec::with_capacity(text.len() + 1);
+    for step in 0..=text.len() {
+        let chosen = step.checked_sub(1).map(|before| [text[before]]);
+        row.prepare(logits, chosen.as_ref().map(<[u32; 1]>::as_slice));
+        row.step().map_err(|error| format!("step {step}: {error}"))?;
+        let masked = row.logits();
+        let next = text.get(step).copied().unwrap_or(eos);
+        if masked[next as usize] != logits[next as usize] {
+            return Err(format!("step {step}: the mask forbids token {next}"));
+        }
+        digests.push(digest(&masked));
+    }
+    Ok(digests)
+}
+
+/// A digest of which logits are finite.
+fn digest(masked: &[f32]) -> u64 {
+    masked.iter().fold(0xcbf2_9ce4_8422_2325, |digest: u64, logit| {
+        (digest ^ u64::from(logit.is_finite())).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(5)
+    })
+}
+
+/// The time of each step of a text, the mask after its last token included.
+fn walk(grammar: &dyn Compiled, text: &[u32], logits: &[f32]) -> Vec<f64> {
+    let mut row = grammar.start(1, false);
+    (0..=text.len())
+        .map(|step| {
+            let chosen = step.checked_sub(1).map(|before| [text[before]]);
+            row.prepare(logits, chosen.as_ref().map(<[u32; 1]>::as_slice));
+            timed(|| row.step())
+        })
+        .collect()
+}
+
+/// The time of each step of a batch whose rows stand at different places of the texts.
+fn batch(
+    grammar: &dyn Compiled,
+    texts: &[Vec<u32>],
+    rows: usize,
+    on_all_cores: bool,
+    logits: &[f32],
+    window: usize,
+) -> Vec<f64> {
+    let shortest = texts.iter().map(Vec::len).min().unwrap_or(0);
+    let window = window.min(shortest.div_ceil(2));
+    let texts: Vec<&[u32]> = (0..rows).map(|row| texts[row % texts.len()].as_slice()).collect();
+    let starts: Vec<usize> =
+        texts.iter().enumerate().map(|(row, text)| row * (text.len() - window) / rows).collect();
+    let mut batch = grammar.start(rows, on_all_cores);
+    for before in 0..starts.iter().copied().max().unwrap_or(0) {
+        let tokens: Vec<Option<u32>> =
+            texts.iter().zip(&starts).map(|(text, &start)| (before < start).then(|| text[before])).collect();
+        batch.advance(&tokens).expect("a text that was accepted");
+    }
+    (0..window)
+        .map(|step| {
+            let chosen: Vec<u32> =
+                texts.iter().zip(&starts).map(|(text, &start)| text[start + step]).collect();
+            batch.prepare(logits, Some(&chosen));
+            timed(|| batch.step())
+        })
+        .collect()
+}
+
+/// The time of `step`, in microseconds.
+fn timed(step: impl FnOnce() -> Result<(), String>) -> f64 {
+    let began = Instant::now();
+    let result = black_box(step());
+    let time = began.elapsed();
+    result.expect("a text that was accepted");
+    microseconds(time)
+}
+
+/// The time that timing nothing takes, in microseconds.
+pub fn empty_timer() -> f64 {
+    median(&(0..10_000).map(|_| timed(|| Ok(()))).collect::<Vec<_>>())
+}
+
+fn microseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}
+
+/// Finite logits that no two neighbours share.
+pub fn logits(width: usize) -> Vec<f32> {
+    (0..width as u32).map(|id| (id.wrapping_mul(0x9e37_79b9) >> 8) as f32 / (1 << 20) as f32 - 8.0).collect()
+}

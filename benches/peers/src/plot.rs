@@ -1,0 +1,115 @@
+//! The picture: for each vocabulary the quantiles of a step, and the first mask of each schema.
+
+use std::path::Path;
+
+use plotters::coord::Shift;
+use plotters::prelude::*;
+
+use crate::results::Results;
+use crate::statistics::{QUANTILES, quantile};
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+/// What went wrong while drawing.
+pub type Failure = Box<dyn std::error::Error>;
+
+const COLOURS: [RGBColor; 6] = [
+    RGBColor(214, 69, 65),
+    RGBColor(46, 109, 180),
+    RGBColor(124, 173, 222),
+    RGBColor(26, 58, 107),
+    RGBColor(67, 147, 88),
+    RGBColor(150, 120, 170),
+];
+
+/// A line of one engine.
+struct Series {
+    engine: usize,
+    points: Vec<(f64, f64)>,
+}
+
+/// Draws all results into the file at `path`.
+pub fn draw(results: &[Results], path: &Path) -> Result<(), Failure> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let root = SVGBackend::new(path, (1280, 420 * results.len() as u32)).into_drawing_area();
+    root.fill(&WHITE)?;
+    for (area, results) in root.split_evenly((results.len(), 1)).iter().zip(results) {
+        let (left, right) = area.split_horizontally(560);
+        let name = format!("{}, {} tokens", results.vocabulary, results.width);
+        let ticks =
+            |x: f64| QUANTILES.get(x.round() as usize).map_or(String::new(), |(name, _)| name.to_string());
+        lines(&left, results, &format!("{name}: a step, batch 1"), &steps(results), &ticks, "µs")?;
+        let ticks = |x: f64| format!("{}", x as usize + 1);
+        lines(&right, results, "First mask by schema, smallest first", &first_masks(results), &ticks, "µs")?;
+    }
+    root.present()?;
+    Ok(())
+}
+
+/// The quantiles of a step.
+fn steps(results: &Results) -> Vec<Series> {
+    let engines = (0..results.engines.len()).map(|engine| (engine, results.steps(engine).theirs));
+    engines
+        .filter(|(_, times)| !times.is_empty())
+        .map(|(engine, times)| {
+            let quantiles = QUANTILES.iter().map(|(_, q)| quantile(&times, *q));
+            Series { engine, points: quantiles.enumerate().map(|(x, y)| (x as f64, y)).collect() }
+        })
+        .collect()
+}
+
+/// The first mask of each schema, variants of an engine left out.
+fn first_masks(results: &Results) -> Vec<Series> {
+    let engines = (0..results.engines.len()).filter(|&engine| !results.engines[engine].contains(','));
+    engines
+        .map(|engine| {
+            let times = results.listed().map(|case| case.outcomes[engine].first_mask).enumerate();
+            let points = times.filter(|(_, time)| *time > 0.0).map(|(x, time)| (x as f64, time)).collect();
+            Series { engine, points }
+        })
+        .collect()
+}
+
+/// Lines over a logarithmic axis.
+fn lines(
+    area: &Area,
+    results: &Results,
+    title: &str,
+    series: &[Series],
+    ticks: &dyn Fn(f64) -> String,
+    unit: &str,
+) -> Result<(), Failure> {
+    let points = || series.iter().flat_map(|series| &series.points);
+    let most = |pick: fn(&(f64, f64)) -> f64| points().map(pick).fold(1.0, f64::max);
+    let least = points().map(|point| point.1).fold(f64::INFINITY, f64::min).min(1e6);
+    let (right, top) = (most(|point| point.0), most(|point| point.1));
+    let mut chart = ChartBuilder::on(area)
+        .caption(title, ("sans-serif", 18))
+        .margin(12)
+        .x_label_area_size(28)
+        .y_label_area_size(64)
+        .build_cartesian_2d(-0.2..right + 0.2, (least / 2.0..top * 2.0).log_scale())?;
+    chart
+        .configure_mesh()
+        .disable_x_mesh()
+        .light_line_style(WHITE)
+        .x_labels(right as usize + 1)
+        .x_label_formatter(&|x| ticks(*x))
+        .y_label_formatter(&|y| format!("{y}"))
+        .y_desc(unit)
+        .draw()?;
+    for line in series {
+        let colour = COLOURS[line.engine % COLOURS.len()];
+        chart
+            .draw_series(LineSeries::new(line.points.iter().copied(), colour.stroke_width(2)).point_size(3))?
+            .label(results.engines[line.engine])
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], colour.stroke_width(3)));
+    }
+    chart
+        .configure_series_labels()
+        .position(SeriesLabelPosition::UpperLeft)
+        .background_style(WHITE.mix(0.8))
+        .draw()?;
+    Ok(())
+}
