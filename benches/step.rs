@@ -1,0 +1,163 @@
+//! One constrained step: the masked row, and the chosen token, with built-in and with fused operations.
+//!
+//! Rows of 49,152 logits, within a JSON string (most tokens are legal) and within a key (few are). Unconstrained
+//! greedy stands beside it. On devices that queue, the time is that of the work, not of its enqueuing.
+
+use std::sync::LazyLock;
+
+use burn::tensor::{DType, Device, Distribution, Tensor, TensorData};
+use burn_dfa::processor::{DfaProcessor, DfaState, LogitsProcessor, StepContext};
+use burn_dfa::sampling::{Greedy, GumbelMax, Sampler};
+use burn_dfa::{
+    Constraint, Kernels, Layout, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary,
+};
+use divan::{Bencher, black_box};
+
+fn main() {
+    divan::main();
+}
+
+const WIDTH: usize = 49_152;
+
+/// SmolLM2's vocabulary where it is at hand, else every byte and numbered words.
+static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
+    let data = std::env::var("BURN_DFA_DATA").unwrap_or_else(|_| "../shared/data".into());
+    let smollm2 = std::fs::read(format!("{data}/tokenizers/smollm2/tokenizer.json"));
+    let smollm2 = smollm2.map(|json| Vocabulary::from_tokenizer_json(json)?.with_eos([TokenId(0)]));
+    if let Ok(Ok(vocabulary)) = smollm2 {
+        return vocabulary;
+    }
+    eprintln!("without a tokenizer in BURN_DFA_DATA the vocabulary is made of numbered words");
+    let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
+    let words = (256..WIDTH as u32 - 1).map(|id| format!("word{id}").into_bytes());
+    let vocabulary = Vocabulary::from_bytes(bytes.chain(words).map(Some).chain([None])).unwrap();
+    vocabulary.with_eos([TokenId(WIDTH as u32 - 1)]).unwrap()
+});
+
+const SCHEMA: &str = r#"{"type": "object", "properties": {"name": {"type": "string"}, "address": {"type": "string",
+    "maxLength": 60}, "age": {"type": "integer"}}, "required": ["name", "address", "age"], "additionalProperties": false}"#;
+
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    String,
+    Key,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Case(Kernels, Layout, Place);
+
+const CASES: [Case; 8] = [
+    Case(Kernels::BuiltIn, Layout::Classes, Place::String),
+    Case(Kernels::Fused, Layout::Classes, Place::String),
+    Case(Kernels::BuiltIn, Layout::Classes, Place::Key),
+    Case(Kernels::Fused, Layout::Classes, Place::Key),
+    Case(Kernels::BuiltIn, Layout::Dense, Place::String),
+    Case(Kernels::BuiltIn, Layout::Dense, Place::Key),
+    Case(Kernels::Fused, Layout::Walk, Place::String),
+    Case(Kernels::Fused, Layout::Walk, Place::Key),
+];
+
+/// The processor of `batch` rows, and the state of each after the beginning of an object.
+fn at(case: Case, batch: usize, device: &Device) -> (DfaProcessor, DfaState) {
+    let Case(kernels, layout, place) = case;
+    let constraint = Constraint::json_schema(SCHEMA.parse().unwrap()).unwrap();
+    let compile = if layout == Layout::Walk { TokenTable::walk } else { TokenTable::tabulate };
+    let table = compile(&constraint, &VOCABULARY, &Limits::default()).unwrap();
+    let options =
+        TensorOptions { layout: Some(layout), kernels, max_bytes: 1 << 30, ..TensorOptions::default() };
+    let table = TensorTable::new(&[&table], WIDTH, &options, device).unwrap();
+    let processor = DfaProcessor::new(table, &vec![0; batch]).unwrap();
+    let mut state = processor.start();
+    let text: &[u8] = match place {
+        Place::String => b"{\"name\":\"Ad",
+        Place::Key => b"{\"na",
+    };
+    for byte in text {
+        let token = VOCABULARY.iter().find(|(_, bytes)| bytes == &[*byte]).expect("every byte is a token").0;
+        state = processor.advance(state, Tensor::full([batch], token.0 as i32, (device, DType::I32)));
+    }
+    (processor, state)
+}
+
+/// The device that `BURN_DEVICE` names, else Flex.
+fn device() -> Device {
+    if std::env::var_os("BURN_DEVICE").is_some() { Device::default() } else { Device::flex() }
+}
+
+fn logits(batch: usize, device: &Device) -> TensorData {
+    Tensor::<2>::random([batch, WIDTH], Distribution::Normal(0.0, 3.0), device).into_data()
+}
+
+fn context(batch: usize, device: &Device) -> StepContext {
+    StepContext {
+        tokens: Tensor::full([batch], WIDTH as i32, (device, DType::I32)),
+        step: Tensor::zeros([1], (device, DType::I32)),
+    }
+}
+
+#[divan::bench(args = CASES, consts = [1, 8, 32])]
+fn mask<const BATCH: usize>(bencher: Bencher, case: Case) {
+    let device = device();
+    let (processor, state) = at(case, BATCH, &device);
+    let (data, context) = (logits(BATCH, &device), context(BATCH, &device));
+    bencher
+        .with_inputs(|| {
+            let logits = Tensor::<2>::from_data(data.clone(), &device);
+            device.sync().unwrap();
+            logits
+        })
+        .bench_values(|logits| {
+            let result = processor.process(state.clone(), logits, &context);
+            device.sync().unwrap();
+            black_box(result)
+        });
+}
+
+#[divan::bench(args = CASES, consts = [1, 8])]
+fn choose_greedy<const BATCH: usize>(bencher: Bencher, case: Case) {
+    choose::<BATCH, _>(bencher, case, |_| Greedy);
+}
+
+#[divan::bench(args = CASES, consts = [1, 8])]
+fn choose_sampled<const BATCH: usize>(bencher: Bencher, case: Case) {
+    choose::<BATCH, _>(bencher, case, |device| GumbelMax::new(&[7; BATCH], WIDTH, device).unwrap());
+}
+
+fn choose<const BATCH: usize, S: Sampler + Sync>(
+    bencher: Bencher,
+    case: Case,
+    sampler: impl Fn(&Device) -> S,
+) {
+    let device = device();
+    let (processor, start) = at(case, BATCH, &device);
+    let (data, sampler) = (logits(BATCH, &device), sampler(&device));
+    bencher
+        .with_inputs(|| {
+            let inputs =
+                (Tensor::<2>::from_data(data.clone(), &device), start.clone(), context(BATCH, &device));
+            device.sync().unwrap();
+            inputs
+        })
+        .bench_values(|(logits, mut state, mut context)| {
+            processor.choose(&mut state, &mut context, logits, &sampler);
+            device.sync().unwrap();
+            (state, context)
+        });
+}
+
+#[divan::bench(consts = [1, 8])]
+fn unconstrained_greedy<const BATCH: usize>(bencher: Bencher) {
+    let device = device();
+    let (data, step) = (logits(BATCH, &device), context(BATCH, &device).step);
+    bencher
+        .with_inputs(|| {
+            let logits = Tensor::<2>::from_data(data.clone(), &device);
+            device.sync().unwrap();
+            logits
+        })
+        .bench_values(|logits| {
+            let tokens = Greedy.sample(logits, &step);
+            device.sync().unwrap();
+            tokens
+        });
+}
