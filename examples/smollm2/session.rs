@@ -27,9 +27,10 @@ pub fn run(args: &Args) -> Result<()> {
         .transpose()?;
     if let Some(table) = table.as_ref().filter(|_| !args.json) {
         eprintln!(
-            "{DIM}{} states, {} token classes, compiled in {:.1} ms{DIM:#}",
+            "{DIM}{} states, {} {}, compiled in {:.1} ms{DIM:#}",
             table.state_count(),
             table.class_count(),
+            if table.is_walked() { "byte classes, walked" } else { "token classes" },
             compiling.elapsed().as_secs_f64() * 1e3
         );
     }

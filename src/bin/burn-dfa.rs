@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
+use burn_dfa::{Constraint, Layout, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
 use clap::{Args, Parser, Subcommand};
 
 /// Compile and inspect constraints for constrained decoding.
@@ -89,14 +89,23 @@ fn compile(constraint: &Constraint, vocabulary: &Vocabulary) -> Result<()> {
     let table = TokenTable::compile(constraint, vocabulary, &Limits::default())?;
     let elapsed = started.elapsed();
     let (states, classes, width) = (table.state_count(), table.class_count(), vocabulary.len());
+    let (form, columns) =
+        if table.is_walked() { ("walked", "byte classes ") } else { ("tabulated", "token classes") };
     println!("vocabulary     {width} tokens, {}", vocabulary.fingerprint());
+    println!("form           {form}");
     println!("states         {states}");
-    println!("token classes  {classes}");
-    println!(
-        "bytes          {} (classes), {} (dense)",
-        4 * (states * classes + width + states),
-        4 * states * (width + 1)
-    );
+    println!("{columns}  {classes}");
+    let (default, _) = TensorTable::plan(&[&table], width, &TensorOptions::default())?;
+    for layout in [Layout::Dense, Layout::Classes, Layout::Walk] {
+        let options =
+            TensorOptions { layout: Some(layout), max_bytes: usize::MAX, ..TensorOptions::default() };
+        let name = format!("{layout:?}").to_lowercase();
+        let chosen = if layout == default { ", chosen" } else { "" };
+        match TensorTable::plan(&[&table], width, &options) {
+            Ok((_, bytes)) => println!("bytes          {bytes} ({name}{chosen})"),
+            Err(error) => println!("bytes          none ({name}: {error})"),
+        }
+    }
     println!("least tokens   {} (end of sequence included)", table.tokens_to_end(table.start()));
     println!("compiled in    {:.1} ms", elapsed.as_secs_f64() * 1e3);
     Ok(())

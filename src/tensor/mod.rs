@@ -153,6 +153,18 @@ impl TensorTable {
         Ok(table)
     }
 
+    /// The layout that [`new`](Self::new) would take, and its bytes on the device, without a device.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), but for the limit of the device.
+    pub fn plan(tables: &[&TokenTable], width: usize, options: &TensorOptions) -> Result<(Layout, usize)> {
+        check(tables, width)?;
+        let states = Joined::new(tables).states;
+        let sizes = Sizes::new(options.layout, tables, states, width, options.capacity)?;
+        sizes.check(options.max_bytes, None)?;
+        Ok((sizes.layout, sizes.bytes()))
+    }
+
     /// Puts `tables` in the place of those that it holds, in the same buffers, so that a recorded graph reads
     /// them from its next replay on. States of the old tables mean nothing any more.
     ///
