@@ -94,7 +94,14 @@ pub(crate) enum Reading {
     /// One column each, its class: `[vocabulary]`.
     Classes(Vec<u32>),
     /// Text byte by byte, through the column of each byte; everything else in one reserved column.
-    Bytes { column_of: Box<[u32; 256]>, vocabulary: Vocabulary },
+    Bytes {
+        column_of: Box<[u32; 256]>,
+        vocabulary: Vocabulary,
+        /// `[states]`: whether every plain token may follow, the budget left out.
+        takes_plain: Vec<bool>,
+        /// The longest way from any state to the end.
+        farthest: u32,
+    },
 }
 
 impl TokenTable {
@@ -314,7 +321,7 @@ impl Parts {
                 let class = class.get(token.index()).copied().unwrap_or(TokenTable::NEVER);
                 StateId(self.row(state)[class as usize])
             }
-            Reading::Bytes { column_of, vocabulary } => {
+            Reading::Bytes { column_of, vocabulary, .. } => {
                 let Some(bytes) = vocabulary.bytes(token) else {
                     return StateId(self.row(state)[walk::reserved_column(vocabulary, token) as usize]);
                 };

@@ -7,7 +7,7 @@ use super::{Parts, Reading, TokenTable};
 use crate::automaton::{ByteDfa, Csr, StateId};
 use crate::error::Result;
 use crate::limits::Meter;
-use crate::vocabulary::{TokenId, TokenKind, Vocabulary};
+use crate::vocabulary::{LONGEST_PLAIN, TokenId, TokenKind, Vocabulary, is_plain_byte};
 
 /// What is added to a live state of the automaton: its dead state stays, the reserved states come before.
 const SHIFT: u32 = StateId::RESERVED - 1;
@@ -49,6 +49,8 @@ pub(super) fn from_bytes(dfa: &ByteDfa, vocabulary: &Vocabulary, meter: &Meter) 
         reading: Reading::Bytes {
             column_of: Box::new(dfa.classes().map(|class| u32::from(class) + reserved as u32)),
             vocabulary: vocabulary.clone(),
+            takes_plain: vec![false; states],
+            farthest: 0,
         },
         tokens_to_end: Vec::new(),
         start: StateId(if dfa.is_empty() { 0 } else { dfa.start().0 + SHIFT }),
@@ -66,6 +68,7 @@ pub(super) fn from_bytes(dfa: &ByteDfa, vocabulary: &Vocabulary, meter: &Meter) 
     if parts.tokens_to_end[parts.start.index()] == u32::MAX {
         return Err(no_token_path());
     }
+    parts.find_plain();
     Ok(TokenTable { parts: Arc::new(parts) })
 }
 
@@ -113,7 +116,7 @@ fn token_edges(parts: &Parts, vocabulary: &Vocabulary, meter: &Meter) -> Result<
         meter.time()?;
         meter.bytes(edges.len().saturating_mul(size_of::<(u32, u32)>()))?;
         landings.clear();
-        parts.each_text(StateId(state), vocabulary, column_of, |_, landing| landings.push(landing.0));
+        parts.each_text(StateId(state), vocabulary, column_of, false, |_, landing| landings.push(landing.0));
         landings.sort_unstable();
         landings.dedup();
         edges.extend(landings.iter().map(|&landing| (state, landing)));
@@ -162,19 +165,72 @@ impl Parts {
         }
     }
 
-    /// Calls `found` with every token of text that leads from `state` to a state that is alive, and that state.
+    /// Finds the states that every plain token may follow: those from which any run of plain bytes stays alive
+    /// for as long as the longest plain token.
+    fn find_plain(&mut self) {
+        let Reading::Bytes { column_of, .. } = &self.reading else { return };
+        let mut columns: Vec<usize> =
+            (0..=u8::MAX).filter(|&b| is_plain_byte(b)).map(|b| column_of[b as usize] as usize).collect();
+        columns.sort_unstable();
+        columns.dedup();
+        let states = self.tokens_to_end.len();
+        let mut takes = vec![true; states];
+        takes[..StateId::RESERVED as usize].fill(false);
+        let mut edges = Vec::new();
+        let mut targets = Vec::new();
+        for state in StateId::RESERVED as usize..states {
+            let row = &self.next[state * self.columns..][..self.columns];
+            targets.clear();
+            targets.extend(columns.iter().map(|&column| row[column]));
+            targets.sort_unstable();
+            targets.dedup();
+            // The dead state has no way to the end either.
+            takes[state] = targets.iter().all(|&to| self.tokens_to_end[to as usize] != u32::MAX);
+            if takes[state] {
+                edges.extend(targets.iter().map(|&to| (to, state as u32)));
+            }
+        }
+        // A state takes one byte less than the worst of those that follow it.
+        let backward = Csr::new(states, edges.into_iter());
+        let mut frontier: Vec<u32> = (0..states as u32).filter(|&state| !takes[state as usize]).collect();
+        for _ in 1..LONGEST_PLAIN {
+            let mut next = Vec::new();
+            for state in frontier {
+                for &before in backward.of(state) {
+                    if std::mem::replace(&mut takes[before as usize], false) {
+                        next.push(before);
+                    }
+                }
+            }
+            frontier = next;
+        }
+        let alive = self.tokens_to_end.iter().filter(|&&tokens| tokens != u32::MAX);
+        let most = alive.copied().max().unwrap_or(0);
+        if let Reading::Bytes { takes_plain, farthest, .. } = &mut self.reading {
+            (*takes_plain, *farthest) = (takes, most);
+        }
+    }
+
+    /// Calls `found` with every token of text that leads from `state` to a state that is alive, and that state;
+    /// with `but_plain`, not with those of subtrees that hold plain tokens only.
     pub(crate) fn each_text(
         &self,
         state: StateId,
         vocabulary: &Vocabulary,
         column_of: &[u32; 256],
+        but_plain: bool,
         mut found: impl FnMut(TokenId, StateId),
     ) {
         let trie = vocabulary.trie();
+        let plain = if but_plain { vocabulary.plain_subtrees() } else { &[] };
         // `path[d]` is the state after the first `d` bytes of the node at hand.
         let mut path = vec![state.0; trie.max_depth() + 1];
         let mut node = 0;
         while node < trie.len() {
+            if but_plain && plain[node] {
+                node = trie.end(node) as usize;
+                continue;
+            }
             let depth = trie.depth(node);
             let column = column_of[trie.byte(node) as usize] as usize;
             let next = self.next[path[depth - 1] as usize * self.columns + column];

@@ -67,17 +67,18 @@ impl HostTable {
 }
 
 impl Members {
-    /// The class of walked text, which has none of its own.
-    pub(crate) const TEXT: usize = TokenTable::RESERVED_COLUMNS;
+    /// The classes of walked text, which has none of its own: what is not plain, and what is.
+    const TEXT: u32 = TokenTable::RESERVED_COLUMNS as u32;
+    const PLAIN: u32 = Self::TEXT + 1;
 
     fn new(parts: &Parts) -> Self {
         match &parts.reading {
             Reading::Classes(class) => Self::by_class(class, parts.columns),
-            Reading::Bytes { .. } => {
-                let class: Vec<u32> = (0..parts.vocabulary_len as u32)
-                    .map(|id| parts.reserved_column(TokenId(id)).unwrap_or(Self::TEXT as u32))
-                    .collect();
-                Self::by_class(&class, Self::TEXT + 1)
+            Reading::Bytes { vocabulary, .. } => {
+                let tokens = (0..parts.vocabulary_len as u32).map(TokenId);
+                let text = |id| if vocabulary.is_plain(id) { Self::PLAIN } else { Self::TEXT };
+                let class = tokens.map(|id| parts.reserved_column(id).unwrap_or_else(|| text(id)));
+                Self::by_class(&class.collect::<Vec<_>>(), Self::PLAIN as usize + 1)
             }
         }
     }

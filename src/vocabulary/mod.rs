@@ -30,11 +30,13 @@ mod eos;
 mod fingerprint;
 mod folder;
 mod json;
+mod plain;
 mod tokenizer_json;
 mod trie;
 
 pub use eos::eos_from_config;
 pub use fingerprint::Fingerprint;
+pub(crate) use plain::{LONGEST as LONGEST_PLAIN, is_plain_byte};
 pub(crate) use trie::Trie;
 
 use std::collections::BTreeSet;
@@ -114,6 +116,7 @@ pub struct Vocabulary {
 #[derive(Default)]
 struct Derived {
     trie: OnceLock<Trie>,
+    plain: OnceLock<Vec<bool>>,
     fingerprint: OnceLock<Fingerprint>,
 }
 
@@ -307,6 +310,11 @@ impl Vocabulary {
     /// The tokens that are text as a trie. Built once.
     pub(crate) fn trie(&self) -> &Trie {
         self.derived.trie.get_or_init(|| Trie::new(self))
+    }
+
+    /// Of every node of the trie, whether all tokens at it and below it are plain. Found once.
+    pub(crate) fn plain_subtrees(&self) -> &[bool] {
+        self.derived.plain.get_or_init(|| plain::plain_subtrees(self.trie()))
     }
 
     /// The bytes of the tokens that are text; all others, and ids past the end, are left out.

@@ -9,7 +9,6 @@ use crate::automaton::StateId;
 use crate::sampling::Noise;
 use crate::table::{Reading, TokenTable};
 use crate::tensor::{Located, Members};
-use crate::vocabulary::TokenId;
 
 /// A logit as it lies in memory.
 pub(super) trait Logit: Copy {
@@ -63,15 +62,17 @@ impl<F: Logit> Scratch<F> {
         self.text.clear();
         match &parts.reading {
             Reading::Classes(_) => self.legal.extend(row.iter().map(|&next| near(next))),
-            Reading::Bytes { column_of, vocabulary } => {
+            Reading::Bytes { column_of, vocabulary, takes_plain, farthest } => {
                 let reserved = &row[..TokenTable::RESERVED_COLUMNS];
                 self.legal.extend(reserved.iter().map(|&next| near(next)));
-                self.legal.push(at.state == StateId::FREE);
+                let is_free = at.state == StateId::FREE;
+                let all_plain = takes_plain[at.state.index()] && *farthest <= spare;
+                self.legal.extend([is_free, is_free || all_plain]);
                 if at.state.0 >= StateId::RESERVED {
                     let text = &mut self.text;
-                    parts.each_text(at.state, vocabulary, column_of, |TokenId(id), landing| {
-                        if near(landing.0) {
-                            text.push(id);
+                    parts.each_text(at.state, vocabulary, column_of, all_plain, |id, landing| {
+                        if near(landing.0) && !(all_plain && vocabulary.is_plain(id)) {
+                            text.push(id.0);
                         }
                     });
                 }
@@ -95,24 +96,27 @@ pub(super) fn mask<F: Logit>(row: &mut [F], at: Located<'_>, spare: u32, scratch
 }
 
 fn mask_found<F: Logit>(row: &mut [F], at: Located<'_>, count: usize, scratch: &mut Scratch<F>) {
-    let walked = !scratch.text.is_empty();
-    if walked || 2 * count <= row.len() {
-        let mut kept = std::mem::take(&mut scratch.kept);
-        kept.clear();
+    let mut kept = std::mem::take(&mut scratch.kept);
+    kept.clear();
+    if 2 * count <= row.len() {
         kept.extend(scratch.legal_tokens(at.members).map(|id| row[id as usize]));
         row.fill(F::NEVER);
         for (id, &logit) in scratch.legal_tokens(at.members).zip(&kept) {
             row[id as usize] = logit;
         }
-        scratch.kept = kept;
     } else {
+        kept.extend(scratch.text.iter().map(|&id| row[id as usize]));
         for (class, _) in scratch.legal.iter().enumerate().filter(|&(_, &legal)| !legal) {
             for &id in at.members.of(class) {
                 row[id as usize] = F::NEVER;
             }
         }
         row[at.table.vocabulary_len()..].fill(F::NEVER);
+        for (&id, &logit) in scratch.text.iter().zip(&kept) {
+            row[id as usize] = logit;
+        }
     }
+    scratch.kept = kept;
 }
 
 /// The legal token of the greatest logit: the lowest id among equals, the first NaN before all, 0 where all
