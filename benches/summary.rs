@@ -1,0 +1,21 @@
+//! The figures that matter, beside the peers: runs the member `peers`, whose last lines are `name=value` pairs.
+//!
+//! It is a program of its own, so that the peers are no dependencies of this crate.
+
+use std::process::{Command, ExitCode};
+
+fn main() -> ExitCode {
+    let mut peers = Command::new(env!("CARGO"));
+    peers.args(["run", "--release", "--package", "peers"]).current_dir(env!("CARGO_MANIFEST_DIR"));
+    match peers.status() {
+        Ok(status) if status.success() => ExitCode::SUCCESS,
+        Ok(status) => {
+            eprintln!("the comparison with the peers failed: {status}");
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("cannot run {peers:?}: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
