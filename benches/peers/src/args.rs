@@ -25,7 +25,19 @@ pub struct Args {
     #[arg(long, default_value = "benches/results/peers.svg")]
     pub out: PathBuf,
 
+    /// A Python that has PyTorch and transformers, or XGrammar
+    #[arg(long, default_value = "python3")]
+    pub python: PathBuf,
+
+    /// Leave out the decode steps of whole models
+    #[arg(long)]
+    pub no_models: bool,
+
     /// Only measure how this process grows while the engine of this number compiles all cases
     #[arg(long, hide = true)]
     pub memory_of: Option<usize>,
+
+    /// The cases for that
+    #[arg(long, hide = true, value_delimiter = ';')]
+    pub cases: Vec<String>,
 }

@@ -9,7 +9,9 @@ mod engines;
 mod figures;
 mod measure;
 mod memory;
+mod model;
 mod plot;
+mod python;
 mod results;
 mod statistics;
 mod table;
@@ -38,24 +40,32 @@ fn main() {
     let cases: Vec<Case> = cases::all().into_iter().step_by(if args.quick { 3 } else { 1 }).collect();
     if let Some(index) = args.memory_of {
         let tokens = names.iter().find_map(|&name| Tokens::load(name)).expect("a vocabulary");
-        return memory::print(engines::ALL[index](&tokens).as_ref(), &tokens, &cases, &effort);
+        let cases: Vec<Case> =
+            cases.into_iter().filter(|case| args.cases.iter().any(|name| *name == case.name)).collect();
+        return memory::print(engines::ALL[index](&tokens).as_ref(), &tokens, &cases);
     }
 
     let vocabularies = names.iter().filter_map(|&name| Tokens::load(name));
     let results: Vec<Results> =
-        vocabularies.map(|tokens| run(&tokens, &cases, &effort, &args)).inspect(table::print).collect();
+        vocabularies.map(|tokens| run(&tokens, &cases, &effort)).inspect(table::print).collect();
     match plot::draw(&results, &args.out) {
         Ok(()) => println!("\nDrawn: {}", args.out.display()),
         Err(error) => println!("\nNot drawn: {error}"),
     }
-    println!("A timer around nothing: {:.3} µs, not subtracted.\n", measure::empty_timer());
-    for (name, value) in figures::all(&results) {
+    println!("A timer around nothing: {:.3} µs, not subtracted.", measure::empty_timer());
+
+    let mut figures = figures::all(&results);
+    if !args.no_models {
+        figures.extend(model::figures(&args, effort.runs));
+    }
+    println!();
+    for (name, value) in figures {
         println!("{name}={value:.4}");
     }
 }
 
 /// All cases with one vocabulary.
-fn run(tokens: &Tokens, cases: &[Case], effort: &Effort, args: &Args) -> Results {
+fn run(tokens: &Tokens, cases: &[Case], effort: &Effort) -> Results {
     let bar = ProgressBar::new((cases.len() + engines::ALL.len()) as u64);
     let style = ProgressStyle::with_template("{prefix} {bar:30} {pos}/{len} {wide_msg}").expect("a template");
     bar.set_style(style);
@@ -72,7 +82,9 @@ fn run(tokens: &Tokens, cases: &[Case], effort: &Effort, args: &Args) -> Results
     let growth = (0..engines.len()).map(|index| {
         bar.set_message(format!("memory of {}", engines[index].name()));
         bar.inc(1);
-        memory::growth(tokens, index, args)
+        let compiled = measured.iter().filter(|case| !case.outcomes[index].texts.is_empty());
+        let compiled: Vec<&str> = compiled.map(|case| case.name.as_str()).collect();
+        memory::growth(tokens, index, &compiled)
     });
     let growth = growth.collect();
     bar.finish_and_clear();

@@ -38,11 +38,12 @@ pub struct Outcome {
     pub batches: Vec<[Option<Vec<f64>>; 2]>,
     /// Bytes that the engine says the grammar takes.
     pub bytes: Option<usize>,
-    /// What the engine says of the size of the grammar.
-    pub size: String,
-    /// Masks, and those among them that are equal to those of the first engine.
-    pub masks: usize,
-    pub equal_masks: usize,
+    /// The states of the automaton, where there is one.
+    pub states: Option<usize>,
+    /// Masks that are equal to those of the first engine, that allow more tokens, and others.
+    pub equal: usize,
+    pub wider: usize,
+    pub other: usize,
 }
 
 /// A case on every engine; `patient[e]` is false where engine `e` is to be left out, and becomes so.
@@ -59,11 +60,16 @@ pub fn measure(
     let mut grammars: Vec<Option<Box<dyn Compiled>>> = engines.iter().map(|_| None).collect();
 
     let mut first: Vec<Vec<f64>> = vec![Vec::new(); engines.len()];
-    for _ in 0..effort.runs {
-        for (index, engine) in engines.iter().enumerate() {
+    for run in 0..effort.runs {
+        for index in order(engines.len(), run) {
+            let engine = &engines[index];
+            let transitions = outcomes[0].states.map_or(0, |states| states * tokens.width());
             let (outcome, spent) = (&mut outcomes[index], first[index].iter().sum::<f64>());
             if !patient[index] {
                 outcome.refusal = Some("left out, since a smaller grammar took too long".to_owned());
+            }
+            if transitions > engine.most_transitions() {
+                outcome.refusal = Some("left out: its index would hold too many transitions".to_owned());
             }
             // A slow compilation is not repeated for long.
             if outcome.refusal.is_some() || spent > 1e6 * effort.patience.as_secs_f64() / 2.0 {
@@ -72,6 +78,7 @@ pub fn measure(
             grammars[index] = None;
             match first_mask(engine.as_ref(), case, &logits) {
                 Ok((grammar, time)) => {
+                    outcome.states = grammar.states();
                     grammars[index] = Some(grammar);
                     first[index].push(time);
                     patient[index] = time < 1e6 * effort.patience.as_secs_f64();
@@ -81,11 +88,11 @@ pub fn measure(
         }
     }
 
-    let mut reference: Vec<Option<Vec<u64>>> = Vec::new();
+    let mut reference: Vec<Option<Vec<Mask>>> = Vec::new();
     for (index, outcome) in outcomes.iter_mut().enumerate() {
         let Some(grammar) = &grammars[index] else { continue };
         outcome.first_mask = median(&first[index]);
-        (outcome.bytes, outcome.size) = (grammar.bytes(), grammar.size());
+        outcome.bytes = grammar.bytes();
         let masks: Vec<_> =
             texts.iter().map(|text| check(grammar.as_ref(), text, tokens.eos, &logits)).collect();
         outcome.texts = masks.iter().map(|masks| masks.as_ref().ok().map(|_| Vec::new())).collect();
@@ -97,16 +104,20 @@ pub fn measure(
             reference.clone_from(&masks);
         }
         let pairs = masks.iter().zip(&reference).filter_map(|(own, first)| own.as_ref().zip(first.as_ref()));
-        for (own, first) in pairs {
-            outcome.masks += own.len();
-            outcome.equal_masks += own.iter().zip(first).filter(|(own, first)| own == first).count();
+        for (own, first) in pairs.flat_map(|(own, first)| own.iter().zip(first)) {
+            match own {
+                own if own.digest == first.digest => outcome.equal += 1,
+                own if own.allowed > first.allowed => outcome.wider += 1,
+                _ => outcome.other += 1,
+            }
         }
     }
 
     for (number, text) in texts.iter().enumerate() {
         let mut runs: Vec<Vec<Vec<f64>>> = vec![Vec::new(); engines.len()];
-        for _ in 0..effort.runs {
-            for (index, outcome) in outcomes.iter().enumerate() {
+        for run in 0..effort.runs {
+            for index in order(engines.len(), run) {
+                let outcome = &outcomes[index];
                 if let (Some(grammar), Some(Some(_))) = (&grammars[index], outcome.texts.get(number)) {
                     runs[index].push(walk(grammar.as_ref(), text, &logits));
                 }
@@ -120,8 +131,9 @@ pub fn measure(
     for rows in BATCHES {
         let wide = logits.repeat(rows);
         let mut runs: Vec<[Vec<Vec<f64>>; 2]> = engines.iter().map(|_| Default::default()).collect();
-        for _ in 0..effort.runs {
-            for (index, engine) in engines.iter().enumerate() {
+        for run in 0..effort.runs {
+            for index in order(engines.len(), run) {
+                let engine = &engines[index];
                 let accepted = outcomes[index].texts.iter().all(Option::is_some);
                 let Some(grammar) = grammars[index].as_ref().filter(|_| accepted && !engine.is_variant())
                 else {
@@ -142,9 +154,17 @@ pub fn measure(
     outcomes
 }
 
+/// The order of engines in a run: each run begins with another one, every other run goes backwards. The first run
+/// begins with the first engine, whose count of states the others may need.
+fn order(engines: usize, run: usize) -> impl Iterator<Item = usize> {
+    (0..engines)
+        .map(move |step| if run.is_multiple_of(2) { run + step } else { run + engines - step } % engines)
+}
+
 /// Compiles the grammar and masks a row of logits; gives the time of both.
 fn first_mask(engine: &dyn Engine, case: &Case, logits: &[f32]) -> Result<(Box<dyn Compiled>, f64), String> {
     engine.forget();
+    evict();
     let began = Instant::now();
     let grammar = engine.compile(&case.grammar)?;
     let compiled = began.elapsed();
@@ -157,10 +177,22 @@ fn first_mask(engine: &dyn Engine, case: &Case, logits: &[f32]) -> Result<(Box<d
     Ok((grammar, microseconds(compiled + masked)))
 }
 
-/// Walks a text and checks that every mask allows what follows; gives a digest of each mask.
-pub fn check(grammar: &dyn Compiled, text: &[u32], eos: u32, logits: &[f32]) -> Result<Vec<u64>, String> {
+/// Empties the caches, as a model between two requests does, so that no engine finds its data warm.
+fn evict() {
+    black_box(vec![1_u8; 64 << 20]);
+}
+
+/// What a mask allows.
+#[derive(Clone)]
+pub struct Mask {
+    digest: u64,
+    allowed: usize,
+}
+
+/// Walks a text and checks that every mask allows what follows.
+pub fn check(grammar: &dyn Compiled, text: &[u32], eos: u32, logits: &[f32]) -> Result<Vec<Mask>, String> {
     let mut row = grammar.start(1, false);
-    let mut digests = Vec::with_capacity(text.len() + 1);
+    let mut masks = Vec::with_capacity(text.len() + 1);
     for step in 0..=text.len() {
         let chosen = step.checked_sub(1).map(|before| [text[before]]);
         row.prepare(logits, chosen.as_ref().map(<[u32; 1]>::as_slice));
@@ -170,16 +202,13 @@ pub fn check(grammar: &dyn Compiled, text: &[u32], eos: u32, logits: &[f32]) -> 
         if masked[next as usize] != logits[next as usize] {
             return Err(format!("step {step}: the mask forbids token {next}"));
         }
-        digests.push(digest(&masked));
+        let allowed = || masked.iter().map(|logit| logit.is_finite());
+        let digest = allowed().fold(0xcbf2_9ce4_8422_2325, |digest: u64, allowed| {
+            (digest ^ u64::from(allowed)).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(5)
+        });
+        masks.push(Mask { digest, allowed: allowed().filter(|allowed| *allowed).count() });
     }
-    Ok(digests)
-}
-
-/// A digest of which logits are finite.
-fn digest(masked: &[f32]) -> u64 {
-    masked.iter().fold(0xcbf2_9ce4_8422_2325, |digest: u64, logit| {
-        (digest ^ u64::from(logit.is_finite())).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(5)
-    })
+    Ok(masks)
 }
 
 /// The time of each step of a text, the mask after its last token included.

@@ -5,36 +5,37 @@
 //! the allocator keeps back of temporary memory as well.
 
 use std::process::Command;
-use std::time::Instant;
 
-use crate::args::Args;
 use crate::cases::Case;
 use crate::engines::Engine;
-use crate::measure::{Effort, check, logits};
+use crate::measure::{check, logits};
 use crate::tokens::Tokens;
 
-/// The growth over each case in KiB, of the engine at `index`, measured in another process.
-pub fn growth(tokens: &Tokens, index: usize, args: &Args) -> Option<Vec<f64>> {
+/// The growth over each of `cases` in KiB, of the engine at `index`, measured in another process.
+pub fn growth(tokens: &Tokens, index: usize, cases: &[&str]) -> Option<Vec<f64>> {
     let mut command = Command::new(std::env::current_exe().ok()?);
-    command.args(["--vocabulary", tokens.flag, "--memory-of", &index.to_string()]);
-    if args.quick {
-        command.arg("--quick");
-    }
+    command.args([
+        "--vocabulary",
+        tokens.flag,
+        "--memory-of",
+        &index.to_string(),
+        "--cases",
+        &cases.join(";"),
+    ]);
     let output = command.output().ok().filter(|output| output.status.success())?;
     let text = String::from_utf8(output.stdout).ok()?;
     Some(text.lines().filter_map(|line| line.strip_prefix("KiB ")?.parse().ok()).collect())
 }
 
 /// Prints the growth of this process over each case.
-pub fn print(engine: &dyn Engine, tokens: &Tokens, cases: &[Case], effort: &Effort) {
+pub fn print(engine: &dyn Engine, tokens: &Tokens, cases: &[Case]) {
     let logits = logits(tokens.width());
     let texts: Vec<Vec<Vec<u32>>> =
         cases.iter().map(|case| case.texts.iter().map(|text| tokens.encode(text)).collect()).collect();
     let mut kept = Vec::new();
     for (case, texts) in cases.iter().zip(&texts) {
-        let (before, began) = (resident(), Instant::now());
+        let before = resident();
         let Ok(grammar) = engine.compile(&case.grammar) else { continue };
-        let slow = began.elapsed() > effort.patience;
         for text in texts {
             // A text that is rejected is walked as far as it goes.
             let _ = check(grammar.as_ref(), text, tokens.eos, &logits);
@@ -42,9 +43,6 @@ pub fn print(engine: &dyn Engine, tokens: &Tokens, cases: &[Case], effort: &Effo
         kept.push(grammar);
         if let (Some(before), Some(after)) = (before, resident()) {
             println!("KiB {}", after.saturating_sub(before));
-        }
-        if slow {
-            break;
         }
     }
 }

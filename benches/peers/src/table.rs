@@ -1,6 +1,6 @@
 //! The tables.
 
-use crate::measure::BATCHES;
+use crate::measure::{BATCHES, Outcome};
 use crate::results::{Pair, Results};
 use crate::statistics::{QUANTILES, quantile};
 
@@ -26,9 +26,9 @@ pub fn print(results: &Results) {
 fn cases(results: &Results) {
     println!("Cases: first mask in µs, and what went otherwise\n");
     for case in &results.cases {
-        let size = &case.outcomes[0].size;
+        let states = case.outcomes[0].states.unwrap_or(0);
         let steps: usize = case.outcomes[0].texts.iter().flatten().map(Vec::len).sum();
-        println!("  {} ({size}, {steps} steps)", case.name);
+        println!("  {} ({states} states, {steps} steps)", case.name);
         for (engine, outcome) in results.engines.iter().zip(&case.outcomes) {
             let time = if outcome.first_mask > 0.0 {
                 format!("{:12.1}", outcome.first_mask)
@@ -44,12 +44,14 @@ fn cases(results: &Results) {
             println!("    {engine:26}{time}  {why}");
         }
     }
-    println!("\nMasks equal to burn-dfa's, of those along the texts that both accept\n");
+    println!("\nMasks along the texts that both accept, beside burn-dfa's\n");
+    println!("  {:38}{:>8}{:>8}{:>8}", "", "equal", "wider", "other");
     for (index, engine) in results.engines.iter().enumerate().skip(1) {
-        let outcomes = results.cases.iter().map(|case| &case.outcomes[index]);
-        let (equal, all) =
-            outcomes.fold((0, 0), |(equal, all), outcome| (equal + outcome.equal_masks, all + outcome.masks));
-        println!("  {engine:28}{equal:8} of {all}");
+        let sum = |count: fn(&Outcome) -> usize| {
+            results.cases.iter().map(|case| count(&case.outcomes[index])).sum::<usize>()
+        };
+        let [equal, wider, other] = [sum(|o| o.equal), sum(|o| o.wider), sum(|o| o.other)];
+        println!("  {engine:38}{equal:8}{wider:8}{other:8}");
     }
 }
 

@@ -73,8 +73,8 @@ impl Compiled for Table {
         Some(self.processor.table().bytes())
     }
 
-    fn size(&self) -> String {
-        format!("{} states", self.processor.table().state_count())
+    fn states(&self) -> Option<usize> {
+        Some(self.processor.table().state_count())
     }
 }
 

@@ -36,6 +36,11 @@ pub trait Engine {
         true
     }
 
+    /// The most states times tokens that it can be asked for, where it holds every transition by itself.
+    fn most_transitions(&self) -> usize {
+        usize::MAX
+    }
+
     /// Whether it is a second way of running an engine that is there already: then it runs with a batch of 1 only.
     fn is_variant(&self) -> bool {
         false
@@ -50,9 +55,9 @@ pub trait Compiled {
     /// Bytes that the engine says the grammar takes.
     fn bytes(&self) -> Option<usize>;
 
-    /// What the engine says of the size of the grammar.
-    fn size(&self) -> String {
-        String::new()
+    /// The states of a token automaton for the grammar, where the engine makes one.
+    fn states(&self) -> Option<usize> {
+        None
     }
 }
 

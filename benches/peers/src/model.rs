@@ -1,0 +1,178 @@
+//! What a constraint adds to the greedy decode step of a whole model on the CPU.
+//!
+//! Two sequences of the same model are decoded in turns, one step without a constraint and one with it, so that
+//! both meet the same machine. The step without: argmax, model. The step with: the processor chooses, model.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use burn::tensor::{DType, Device, FloatDType, Int, Tensor};
+use burn_dfa::generation::CausalLm;
+use burn_dfa::processor::{DfaProcessor, LogitsProcessor, Persistent, StepContext};
+use burn_dfa::sampling::{Greedy, Sampler};
+use burn_dfa::{Constraint, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
+use burn_dfa_llama::{Llama, LlamaConfig};
+
+use crate::args::Args;
+use crate::python::Python;
+use crate::statistics::{median, medians};
+use crate::tokens::{Name, Tokens};
+
+/// Measures the models, says what they do, and gives the figures.
+pub fn figures(args: &Args, runs: usize) -> Vec<(String, f64)> {
+    println!("\nGreedy decode steps on Flex, µs, without a constraint and with one\n");
+    let mut figures = Vec::new();
+    let tiny = Subject::tiny().decode(if args.quick { 20 } else { 200 }, runs);
+    tiny.report("tiny", &mut figures);
+    if let Some(tokens) = Tokens::load(Name::Smollm2) {
+        let smollm2 = Subject::smollm2(&tokens).decode(if args.quick { 3 } else { 24 }, runs);
+        smollm2.report("smollm2_135m", &mut figures);
+        let speed = 1e6 / smollm2.free;
+        figures.push(("smollm2_tokens_per_second".to_owned(), speed));
+        if let Some(theirs) = pytorch(&Python::new(&args.python), runs, if args.quick { 3 } else { 24 }) {
+            println!("  tokens per second: {speed:.2} here, {theirs:.2} in PyTorch on 2 threads");
+            figures.push(("smollm2_ratio_to_pytorch".to_owned(), speed / theirs));
+        }
+    }
+    figures
+}
+
+/// Tokens per second of PyTorch with the same shape, in the better of two ways.
+fn pytorch(python: &Python, runs: usize, tokens: usize) -> Option<f64> {
+    if !python.offers("pytorch.py", "SmolLM2-135M in PyTorch") {
+        return None;
+    }
+    let config = std::env::temp_dir().join(format!("peers-{}.json", std::process::id()));
+    std::fs::write(&config, smollm2_135m().to_json()).ok()?;
+    let output =
+        python.run("pytorch.py", &[&config.to_string_lossy(), &tokens.to_string(), &runs.to_string()]);
+    let _ = std::fs::remove_file(&config);
+    let output = output.map_err(|error| println!("skipped: PyTorch ({error})")).ok()?;
+    let way = |way: &str| {
+        let speeds: Vec<f64> =
+            output.lines().filter_map(|line| line.strip_prefix(way)?.trim().parse().ok()).collect();
+        median(&speeds)
+    };
+    Some(way("loop").max(way("generate")))
+}
+
+/// Steps of one model. Times are in microseconds.
+struct Decoding {
+    /// The median of a step without a constraint.
+    free: f64,
+    /// The median of a step with one.
+    constrained: f64,
+    /// The median over the runs of the median over the steps of a constrained step over the free one beside it.
+    ratio: f64,
+}
+
+impl Decoding {
+    fn report(&self, name: &str, figures: &mut Vec<(String, f64)>) {
+        println!("  {name:16}{:12.1}{:12.1}   ratio {:.4}", self.free, self.constrained, self.ratio);
+        figures.push((format!("constrained_over_unconstrained_{name}"), self.ratio));
+    }
+}
+
+/// A model on the CPU with its vocabulary.
+struct Subject {
+    model: Llama,
+    vocabulary: Vocabulary,
+}
+
+impl Subject {
+    /// The embedded model of a million parameters.
+    fn tiny() -> Self {
+        let config = std::str::from_utf8(burn_dfa_tiny::CONFIG).expect("text");
+        let model = Llama::from_bytes(config, burn_dfa_tiny::WEIGHTS, FloatDType::F32, &Device::flex());
+        let model = model.expect("the embedded model");
+        let eos = model.config().eos_token_id.iter().copied().map(TokenId).collect::<Vec<_>>();
+        let vocabulary = Vocabulary::from_tokenizer_json(burn_dfa_tiny::TOKENIZER)
+            .and_then(|vocabulary| vocabulary.with_eos(eos))
+            .expect("the embedded vocabulary");
+        Self { model, vocabulary }
+    }
+
+    /// SmolLM2-135M with random weights.
+    fn smollm2(tokens: &Tokens) -> Self {
+        let model = smollm2_135m().init(&Device::flex());
+        Self { model, vocabulary: tokens.vocabulary.clone() }
+    }
+
+    /// Decodes `steps` tokens with and without a constraint, `runs` times.
+    fn decode(&self, steps: usize, runs: usize) -> Decoding {
+        let runs: Vec<[Vec<f64>; 2]> = (0..runs).map(|_| self.run(steps)).collect();
+        let [free, constrained] =
+            [0, 1].map(|way| medians(&runs.iter().map(|run| run[way].clone()).collect::<Vec<_>>()));
+        let ratios: Vec<f64> = runs
+            .iter()
+            .map(|[free, constrained]| {
+                median(
+                    &constrained.iter().zip(free).map(|(with, without)| with / without).collect::<Vec<_>>(),
+                )
+            })
+            .collect();
+        Decoding { free: median(&free), constrained: median(&constrained), ratio: median(&ratios) }
+    }
+
+    /// The times of the steps, without a constraint and with it.
+    fn run(&self, steps: usize) -> [Vec<f64>; 2] {
+        let device = self.model.device();
+        let width = self.model.vocab_size();
+        let processor = self.processor(width, &device);
+        let mut state = processor.start();
+        let context = || StepContext {
+            tokens: Tensor::full([1], width as i32, (&device, DType::I32)),
+            step: Tensor::zeros([1], (&device, DType::I32)),
+        };
+        let mut contexts = [context(), context()];
+        let prompt = || Tensor::<2, Int>::from_ints([[3, 4, 5, 6, 7, 8, 9, 10]], &device);
+        let start = || self.model.prefill(prompt(), Tensor::zeros([1], &device), 8 + steps);
+        let mut sequences = [start(), start()];
+        let mut times = [Vec::with_capacity(steps), Vec::with_capacity(steps)];
+        for step in 0..steps {
+            // Which of the two goes first changes from step to step.
+            for way in [step % 2, 1 - step % 2] {
+                let (logits, cache) = &mut sequences[way];
+                let context = &mut contexts[way];
+                let given = std::mem::replace(logits, Tensor::empty([1, 1], &device));
+                let began = Instant::now();
+                if way == 0 {
+                    context.tokens.assign(Greedy.sample(given, &context.step));
+                } else {
+                    processor.choose(&mut state, context, given, &Greedy);
+                }
+                *logits = self.model.step(context.tokens.clone(), cache);
+                times[way].push(began.elapsed().as_secs_f64() * 1e6);
+                black_box(&logits);
+            }
+        }
+        times
+    }
+
+    /// A constraint that does not end within the steps: a property of many characters.
+    fn processor(&self, width: usize, device: &Device) -> DfaProcessor {
+        let schema = serde_json::json!({
+            "type": "object",
+            "properties": {"text": {"type": "string", "minLength": 1000, "maxLength": 2000}},
+            "required": ["text"]
+        });
+        let constraint = Constraint::json_schema(schema).expect("a schema");
+        let table = TokenTable::compile(&constraint, &self.vocabulary, &Limits::default()).expect("a table");
+        let table = TensorTable::new(&[&table], width, &TensorOptions::default(), device).expect("a table");
+        DfaProcessor::new(table, &[0]).expect("one row")
+    }
+}
+
+/// The shape of SmolLM2-135M.
+fn smollm2_135m() -> LlamaConfig {
+    LlamaConfig {
+        num_key_value_heads: 3,
+        max_position_embeddings: 8192,
+        rms_norm_eps: 1e-5,
+        rope_theta: 100_000.0,
+        tie_word_embeddings: true,
+        bos_token_id: Some(1),
+        eos_token_id: vec![2],
+        ..LlamaConfig::new(49_152, 576, 1536, 30, 9)
+    }
+}
