@@ -4,7 +4,13 @@ use crate::results::{Pair, Results};
 use crate::statistics::{median, quantile};
 
 /// Names of engines in figures.
-const PEERS: [(&str, &str); 2] = [("llguidance", "llguidance"), ("xgrammar", "XGrammar (port)")];
+const PEERS: [(&str, &str); 5] = [
+    ("llguidance", "llguidance"),
+    ("llguidance_warm", "llguidance, warm lexer"),
+    ("xgrammar", "XGrammar (port)"),
+    ("xgrammar_original", crate::upstream::NAME),
+    ("outlines", "outlines-core"),
+];
 
 /// All figures that `results` allow.
 pub fn all(results: &[Results]) -> Vec<(String, f64)> {

@@ -16,6 +16,7 @@ mod results;
 mod statistics;
 mod table;
 mod tokens;
+mod upstream;
 
 use std::time::Duration;
 
@@ -26,6 +27,7 @@ use crate::args::Args;
 use crate::cases::Case;
 use crate::engines::Engine;
 use crate::measure::Effort;
+use crate::python::Python;
 use crate::results::{Measured, Results};
 use crate::tokens::{Name, Tokens};
 
@@ -45,9 +47,10 @@ fn main() {
         return memory::print(engines::ALL[index](&tokens).as_ref(), &tokens, &cases);
     }
 
+    let python = Python::new(&args.python);
     let vocabularies = names.iter().filter_map(|&name| Tokens::load(name));
     let results: Vec<Results> =
-        vocabularies.map(|tokens| run(&tokens, &cases, &effort)).inspect(table::print).collect();
+        vocabularies.map(|tokens| run(&tokens, &cases, &effort, &python)).inspect(table::print).collect();
     match plot::draw(&results, &args.out) {
         Ok(()) => println!("\nDrawn: {}", args.out.display()),
         Err(error) => println!("\nNot drawn: {error}"),
@@ -65,7 +68,7 @@ fn main() {
 }
 
 /// All cases with one vocabulary.
-fn run(tokens: &Tokens, cases: &[Case], effort: &Effort) -> Results {
+fn run(tokens: &Tokens, cases: &[Case], effort: &Effort, python: &Python) -> Results {
     let bar = ProgressBar::new((cases.len() + engines::ALL.len()) as u64);
     let style = ProgressStyle::with_template("{prefix} {bar:30} {pos}/{len} {wide_msg}").expect("a template");
     bar.set_style(style);
@@ -86,13 +89,16 @@ fn run(tokens: &Tokens, cases: &[Case], effort: &Effort) -> Results {
         let compiled: Vec<&str> = compiled.map(|case| case.name.as_str()).collect();
         memory::growth(tokens, index, &compiled)
     });
-    let growth = growth.collect();
-    bar.finish_and_clear();
-    Results {
-        vocabulary: tokens.name,
-        width: tokens.width(),
-        engines: engines.iter().map(|engine| engine.name()).collect(),
-        cases: measured,
-        growth,
+    let mut growth: Vec<_> = growth.collect();
+    let mut names: Vec<_> = engines.iter().map(|engine| engine.name()).collect();
+    bar.set_message(upstream::NAME);
+    if let Some(outcomes) = bar.suspend(|| upstream::measure(python, tokens, cases, effort)) {
+        names.push(upstream::NAME);
+        growth.push(None);
+        for (case, outcome) in measured.iter_mut().zip(outcomes) {
+            case.outcomes.push(outcome);
+        }
     }
+    bar.finish_and_clear();
+    Results { vocabulary: tokens.name, width: tokens.width(), engines: names, cases: measured, growth }
 }

@@ -12,13 +12,14 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 /// What went wrong while drawing.
 pub type Failure = Box<dyn std::error::Error>;
 
-const COLOURS: [RGBColor; 6] = [
+const COLOURS: [RGBColor; 7] = [
     RGBColor(214, 69, 65),
     RGBColor(46, 109, 180),
     RGBColor(124, 173, 222),
     RGBColor(26, 58, 107),
     RGBColor(67, 147, 88),
     RGBColor(150, 120, 170),
+    RGBColor(150, 200, 120),
 ];
 
 /// A line of one engine.
@@ -61,7 +62,8 @@ fn steps(results: &Results) -> Vec<Series> {
 
 /// The first mask of each schema, variants of an engine left out.
 fn first_masks(results: &Results) -> Vec<Series> {
-    let engines = (0..results.engines.len()).filter(|&engine| !results.engines[engine].contains(','));
+    let engines =
+        (0..results.engines.len()).filter(|&engine| !results.engines[engine].contains("llguidance,"));
     engines
         .map(|engine| {
             let times = results.listed().map(|case| case.outcomes[engine].first_mask).enumerate();
