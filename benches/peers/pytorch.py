@@ -22,6 +22,7 @@ def main():
     model = transformers.LlamaForCausalLM(config).to(torch.float32).eval()
     prompt = torch.arange(3, 11).reshape(1, 8)
     with torch.inference_mode():
+        loop(model, prompt, 2)
         for _ in range(runs):
             print("loop", loop(model, prompt, tokens), flush=True)
             print("generate", generate(model, prompt, tokens), flush=True)

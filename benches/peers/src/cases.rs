@@ -13,18 +13,28 @@ use serde_json::{Map, Value, json};
 use crate::data;
 use crate::engines::Grammar;
 
+/// Where a case comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A regex.
+    Regex,
+    /// A schema of MaskBench.
+    Listed,
+    /// The schema of one long string.
+    Long,
+}
+
 /// A grammar with texts.
 pub struct Case {
     pub name: String,
     pub grammar: Grammar,
     pub texts: Vec<String>,
-    /// Whether it is one of the schemas of MaskBench.
-    pub is_listed: bool,
+    pub kind: Kind,
 }
 
 impl Case {
-    fn new(name: &str, grammar: Grammar, texts: impl IntoIterator<Item = String>) -> Self {
-        Self { name: name.to_owned(), grammar, texts: texts.into_iter().collect(), is_listed: false }
+    fn new(kind: Kind, name: &str, grammar: Grammar, texts: impl IntoIterator<Item = String>) -> Self {
+        Self { name: name.to_owned(), grammar, texts: texts.into_iter().collect(), kind }
     }
 }
 
@@ -39,7 +49,7 @@ pub fn all() -> Vec<Case> {
 fn date() -> Case {
     let regex = "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])";
     let texts = ["2027-05-17", "1999-12-31", "2024-02-29", "0800-10-08"];
-    Case::new("date regex", Grammar::Regex(regex.to_owned()), texts.map(str::to_owned))
+    Case::new(Kind::Regex, "date regex", Grammar::Regex(regex.to_owned()), texts.map(str::to_owned))
 }
 
 fn email() -> Case {
@@ -50,7 +60,7 @@ fn email() -> Case {
         "x@y.io",
         "first_last%dept-7@sub.domain.example.museum",
     ];
-    Case::new("e-mail regex", Grammar::Regex(regex.to_owned()), texts.map(str::to_owned))
+    Case::new(Kind::Regex, "e-mail regex", Grammar::Regex(regex.to_owned()), texts.map(str::to_owned))
 }
 
 /// One property of at most 10,000 characters, and prose for it.
@@ -64,7 +74,7 @@ fn long_string() -> Option<Case> {
     });
     let text: String = prose.chars().take(2_000).collect();
     let texts = [json!({ "text": text }).to_string()];
-    Some(Case::new("maxLength 10,000", Grammar::Schema(schema.to_string()), texts))
+    Some(Case::new(Kind::Long, "maxLength 10,000", Grammar::Schema(schema.to_string()), texts))
 }
 
 /// The schemas of the list in its order, with those of their instances that match them.
@@ -86,7 +96,7 @@ fn listed() -> Vec<Case> {
             println!("left out: {id}, of which no valid instance matches once its objects are closed");
             continue;
         }
-        cases.push(Case { is_listed: true, ..Case::new(id, Grammar::Schema(schema.to_string()), texts) });
+        cases.push(Case::new(Kind::Listed, id, Grammar::Schema(schema.to_string()), texts));
     }
     cases
 }

@@ -18,13 +18,17 @@ pub fn all(results: &[Results]) -> Vec<(String, f64)> {
     let (narrow, wide) = (of("SmolLM2"), of("o200k"));
     let mut figures = Vec::new();
     if let Some(results) = narrow {
-        let ours = results.steps(0).ours;
-        figures.push(("flex_step_p50_us".to_owned(), median(&ours)));
-        figures.push(("flex_step_p999_us".to_owned(), quantile(&ours, 0.999)));
-        figures.push(("flex_step_p999_over_p50".to_owned(), quantile(&ours, 0.999) / median(&ours)));
-        for (peer, pair) in peers(results, |peer| results.steps(peer)) {
-            figures.push((format!("flex_step_p50_ratio_{peer}"), ratio(&pair, 0.5)));
-            figures.push((format!("flex_step_p999_ratio_{peer}"), ratio(&pair, 0.999)));
+        // The figures over all cases, and without the schema of a long string, which is a case of its own.
+        for (with_long, suffix) in [(true, ""), (false, "_without_long")] {
+            let ours = results.steps(0, with_long).ours;
+            let (median, tail) = (median(&ours), quantile(&ours, 0.999));
+            figures.push((format!("flex_step_p50_us{suffix}"), median));
+            figures.push((format!("flex_step_p999_us{suffix}"), tail));
+            figures.push((format!("flex_step_p999_over_p50{suffix}"), tail / median));
+            for (peer, pair) in peers(results, |peer| results.steps(peer, with_long)) {
+                figures.push((format!("flex_step_p50_ratio_{peer}{suffix}"), ratio(&pair, 0.5)));
+                figures.push((format!("flex_step_p999_ratio_{peer}{suffix}"), ratio(&pair, 0.999)));
+            }
         }
         for (peer, pair) in peers(results, |peer| results.first_masks(peer)) {
             figures.push((format!("first_mask_p50_ratio_{peer}"), ratio(&pair, 0.5)));

@@ -79,7 +79,7 @@ fn run(tokens: &Tokens, cases: &[Case], effort: &Effort, python: &Python) -> Res
     for case in cases {
         bar.set_message(case.name.clone());
         let outcomes = measure::measure(case, tokens, &engines, &mut patient, effort);
-        measured.push(Measured { name: case.name.clone(), is_listed: case.is_listed, outcomes });
+        measured.push(Measured { name: case.name.clone(), kind: case.kind, outcomes });
         bar.inc(1);
     }
     let growth = (0..engines.len()).map(|index| {

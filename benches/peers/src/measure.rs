@@ -157,8 +157,10 @@ pub fn measure(
 /// The order of engines in a run: each run begins with another one, every other run goes backwards. The first run
 /// begins with the first engine, whose count of states the others may need.
 fn order(engines: usize, run: usize) -> impl Iterator<Item = usize> {
-    (0..engines)
-        .map(move |step| if run.is_multiple_of(2) { run + step } else { run + engines - step } % engines)
+    (0..engines).map(move |step| {
+        let ahead = if run.is_multiple_of(2) { step } else { engines - step };
+        (run + ahead) % engines
+    })
 }
 
 /// Compiles the grammar and masks a row of logits; gives the time of both.

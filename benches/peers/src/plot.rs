@@ -50,7 +50,7 @@ pub fn draw(results: &[Results], path: &Path) -> Result<(), Failure> {
 
 /// The quantiles of a step.
 fn steps(results: &Results) -> Vec<Series> {
-    let engines = (0..results.engines.len()).map(|engine| (engine, results.steps(engine).theirs));
+    let engines = (0..results.engines.len()).map(|engine| (engine, results.steps(engine, true).theirs));
     engines
         .filter(|(_, times)| !times.is_empty())
         .map(|(engine, times)| {

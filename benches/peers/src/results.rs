@@ -1,5 +1,6 @@
 //! What was measured, and comparisons of an engine with burn-dfa on what both could do.
 
+use crate::cases::Kind;
 use crate::measure::{BATCHES, Outcome};
 use crate::statistics::median;
 
@@ -16,8 +17,7 @@ pub struct Results {
 /// A case on all engines.
 pub struct Measured {
     pub name: String,
-    /// Whether it is one of the schemas of MaskBench.
-    pub is_listed: bool,
+    pub kind: Kind,
     pub outcomes: Vec<Outcome>,
 }
 
@@ -40,9 +40,10 @@ impl Pair {
 }
 
 impl Results {
-    /// The steps of the texts that engine `peer` accepted.
-    pub fn steps(&self, peer: usize) -> Pair {
-        let texts = self.cases.iter().flat_map(|case| {
+    /// The steps of the texts that engine `peer` accepted; the long string is left out where asked.
+    pub fn steps(&self, peer: usize, with_long: bool) -> Pair {
+        let cases = self.cases.iter().filter(|case| with_long || case.kind != Kind::Long);
+        let texts = cases.flat_map(|case| {
             let ours = &case.outcomes[0].texts;
             ours.iter().zip(&case.outcomes[peer].texts)
         });
@@ -87,7 +88,7 @@ impl Results {
 
     /// The schemas of MaskBench.
     pub fn listed(&self) -> impl Iterator<Item = &Measured> {
-        self.cases.iter().filter(|case| case.is_listed)
+        self.cases.iter().filter(|case| case.kind == Kind::Listed)
     }
 }
 

@@ -11,7 +11,11 @@ pub fn print(results: &Results) {
     comparison(results, "First mask: from the text of a schema to masked logits, µs", |peer| {
         (results.first_masks(peer), "")
     });
-    comparison(results, "Mask + apply + advance per token, batch 1, µs", |peer| (results.steps(peer), ""));
+    comparison(results, "Mask + apply + advance per token, batch 1, µs", |peer| {
+        (results.steps(peer, true), "")
+    });
+    let title = "The same without the schema of a long string";
+    comparison(results, title, |peer| (results.steps(peer, false), ""));
     for (size, rows) in BATCHES.iter().enumerate() {
         let title = format!("Mask + apply + advance per token, batch {rows}, µs per row");
         comparison(results, &title, |peer| {
