@@ -35,22 +35,28 @@ class Engine:
         self.runs = range(work["runs"])
 
     def measure(self, case):
+        """Two results: the whole step, and the step without applying the mask."""
         try:
             first = [self.first_mask(case) for _ in self.runs]
         except Exception as error:
-            return {"refusal": str(error).splitlines()[0]}
+            return [{"refusal": str(error).splitlines()[0]}] * 2
         grammar = first[-1][0]
-        result = {
-            "first_mask": statistics.median(time for _, time in first),
-            "bytes": grammar.memory_size_bytes,
-            "texts": [self.text(grammar, text) for text in case["texts"]],
-        }
-        if None not in result["texts"]:
-            result["batches"] = [
+        texts = [self.text(grammar, text) for text in case["texts"]]
+        batches = []
+        if texts and None not in texts:
+            batches = [
                 [medians([self.batch(grammar, case["texts"], rows, threads) for _ in self.runs]) for threads in (1, 2)]
                 for rows in self.work["batches"]
             ]
-        return result
+        return [
+            {
+                "first_mask": statistics.median(time for _, time in first),
+                "bytes": grammar.memory_size_bytes,
+                "texts": [times and [step[way] for step in times] for times in texts],
+                "batches": [[[step[way] for step in times] for times in ways] for ways in batches],
+            }
+            for way in (0, 1)
+        ]
 
     def compile(self, compiler, case):
         if "regex" in case:
@@ -67,17 +73,12 @@ class Engine:
         began = time.perf_counter()
         grammar = self.compile(compiler, case)
         matcher = self.xgrammar.GrammarMatcher(grammar)
-        self.step(matcher, None, mask, logits)
-        return grammar, microseconds(began)
-
-    def step(self, matcher, token, mask, logits):
-        accepted = token is None or matcher.accept_token(token)
         if matcher.fill_next_token_bitmask(mask):
             self.xgrammar.apply_token_bitmask_inplace(logits, mask)
-        return accepted
+        return grammar, microseconds(began)
 
     def text(self, grammar, text):
-        """The time of each step; None where a token is rejected."""
+        """The times of each step; None where a token is rejected."""
         runs = []
         for _ in self.runs:
             matcher = self.xgrammar.GrammarMatcher(grammar)
@@ -87,8 +88,12 @@ class Engine:
             for token in [None, *text]:
                 logits.copy_(self.template)
                 began = time.perf_counter()
-                accepted = self.step(matcher, token, mask, logits)
-                times.append(microseconds(began))
+                accepted = token is None or matcher.accept_token(token)
+                needed = matcher.fill_next_token_bitmask(mask)
+                filled = microseconds(began)
+                if needed:
+                    self.xgrammar.apply_token_bitmask_inplace(logits, mask)
+                times.append((microseconds(began), filled))
                 if not accepted:
                     return None
             if logits[0, self.work["eos"]] == -float("inf"):
@@ -97,7 +102,7 @@ class Engine:
         return medians(runs)
 
     def batch(self, grammar, texts, rows, threads):
-        """The time of each step of rows that stand at different places of the texts."""
+        """The times of each step of rows that stand at different places of the texts."""
         window = min(self.work["window"], (min(map(len, texts)) + 1) // 2)
         texts = [texts[row % len(texts)] for row in range(rows)]
         starts = [row * (len(text) - window) // rows for row, text in enumerate(texts)]
@@ -116,8 +121,9 @@ class Engine:
             began = time.perf_counter()
             together.batch_accept_token(matchers, tokens)
             together.batch_fill_next_token_bitmask(matchers, mask)
+            filled = microseconds(began)
             self.xgrammar.apply_token_bitmask_inplace(logits, mask)
-            times.append(microseconds(began))
+            times.append((microseconds(began), filled))
         return times
 
 
@@ -126,7 +132,8 @@ def microseconds(began):
 
 
 def medians(runs):
-    return [statistics.median(step) for step in zip(*runs)]
+    """Of each step and each of its times, the median over the runs."""
+    return [[statistics.median(times) for times in zip(*step)] for step in zip(*runs)]
 
 
 main()

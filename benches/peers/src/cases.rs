@@ -93,8 +93,7 @@ fn listed() -> Vec<Case> {
         let schema = close(&row["schema"]);
         let texts = texts(&schema, row["tests"].as_array().expect("tests"));
         if texts.is_empty() {
-            println!("left out: {id}, of which no valid instance matches once its objects are closed");
-            continue;
+            println!("no steps: {id}, of which no valid instance matches once its objects are closed");
         }
         cases.push(Case::new(Kind::Listed, id, Grammar::Schema(schema.to_string()), texts));
     }

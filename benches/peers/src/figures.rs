@@ -2,13 +2,15 @@
 
 use crate::results::{Pair, Results};
 use crate::statistics::{median, quantile};
+use crate::upstream;
 
 /// Names of engines in figures.
-const PEERS: [(&str, &str); 5] = [
+const PEERS: [(&str, &str); 6] = [
     ("llguidance", "llguidance"),
     ("llguidance_warm", "llguidance, warm lexer"),
     ("xgrammar", "XGrammar (port)"),
-    ("xgrammar_original", crate::upstream::NAME),
+    ("xgrammar_original", upstream::NAMES[0]),
+    ("xgrammar_original_no_apply", upstream::NAMES[1]),
     ("outlines", "outlines-core"),
 ];
 

@@ -42,8 +42,7 @@ fn main() {
     let cases: Vec<Case> = cases::all().into_iter().step_by(if args.quick { 3 } else { 1 }).collect();
     if let Some(index) = args.memory_of {
         let tokens = names.iter().find_map(|&name| Tokens::load(name)).expect("a vocabulary");
-        let cases: Vec<Case> =
-            cases.into_iter().filter(|case| args.cases.iter().any(|name| *name == case.name)).collect();
+        let cases: Vec<Case> = cases.into_iter().filter(|case| args.cases.contains(&case.name)).collect();
         return memory::print(engines::ALL[index](&tokens).as_ref(), &tokens, &cases);
     }
 
@@ -85,18 +84,18 @@ fn run(tokens: &Tokens, cases: &[Case], effort: &Effort, python: &Python) -> Res
     let growth = (0..engines.len()).map(|index| {
         bar.set_message(format!("memory of {}", engines[index].name()));
         bar.inc(1);
-        let compiled = measured.iter().filter(|case| !case.outcomes[index].texts.is_empty());
+        let compiled = measured.iter().filter(|case| case.outcomes[index].is_compiled());
         let compiled: Vec<&str> = compiled.map(|case| case.name.as_str()).collect();
         memory::growth(tokens, index, &compiled)
     });
     let mut growth: Vec<_> = growth.collect();
     let mut names: Vec<_> = engines.iter().map(|engine| engine.name()).collect();
-    bar.set_message(upstream::NAME);
+    bar.set_message(upstream::NAMES[0]);
     if let Some(outcomes) = bar.suspend(|| upstream::measure(python, tokens, cases, effort)) {
-        names.push(upstream::NAME);
-        growth.push(None);
-        for (case, outcome) in measured.iter_mut().zip(outcomes) {
-            case.outcomes.push(outcome);
+        names.extend(upstream::NAMES);
+        growth.extend([None, None]);
+        for (case, outcomes) in measured.iter_mut().zip(outcomes) {
+            case.outcomes.extend(outcomes);
         }
     }
     bar.finish_and_clear();

@@ -46,6 +46,13 @@ pub struct Outcome {
     pub other: usize,
 }
 
+impl Outcome {
+    /// Whether the engine compiled the grammar.
+    pub fn is_compiled(&self) -> bool {
+        self.first_mask > 0.0
+    }
+}
+
 /// A case on every engine; `patient[e]` is false where engine `e` is to be left out, and becomes so.
 pub fn measure(
     case: &Case,
@@ -134,7 +141,7 @@ pub fn measure(
         for run in 0..effort.runs {
             for index in order(engines.len(), run) {
                 let engine = &engines[index];
-                let accepted = outcomes[index].texts.iter().all(Option::is_some);
+                let accepted = !texts.is_empty() && outcomes[index].texts.iter().all(Option::is_some);
                 let Some(grammar) = grammars[index].as_ref().filter(|_| accepted && !engine.is_variant())
                 else {
                     continue;

@@ -12,7 +12,7 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 /// What went wrong while drawing.
 pub type Failure = Box<dyn std::error::Error>;
 
-const COLOURS: [RGBColor; 7] = [
+const COLOURS: [RGBColor; 8] = [
     RGBColor(214, 69, 65),
     RGBColor(46, 109, 180),
     RGBColor(124, 173, 222),
@@ -20,6 +20,7 @@ const COLOURS: [RGBColor; 7] = [
     RGBColor(67, 147, 88),
     RGBColor(150, 120, 170),
     RGBColor(150, 200, 120),
+    RGBColor(190, 160, 60),
 ];
 
 /// A line of one engine.
@@ -62,8 +63,7 @@ fn steps(results: &Results) -> Vec<Series> {
 
 /// The first mask of each schema, variants of an engine left out.
 fn first_masks(results: &Results) -> Vec<Series> {
-    let engines =
-        (0..results.engines.len()).filter(|&engine| !results.engines[engine].contains("llguidance,"));
+    let engines = (0..results.engines.len()).filter(|&engine| !results.engines[engine].contains(','));
     engines
         .map(|engine| {
             let times = results.listed().map(|case| case.outcomes[engine].first_mask).enumerate();

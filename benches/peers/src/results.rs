@@ -70,7 +70,7 @@ impl Results {
 
     /// The first masks of the schemas that engine `peer` compiled.
     pub fn first_masks(&self, peer: usize) -> Pair {
-        let compiled = self.listed().filter(|case| !case.outcomes[peer].texts.is_empty());
+        let compiled = self.listed().filter(|case| case.outcomes[peer].is_compiled());
         Pair::collect(
             compiled.map(|case| (vec![case.outcomes[0].first_mask], vec![case.outcomes[peer].first_mask])),
         )

@@ -34,11 +34,8 @@ fn cases(results: &Results) {
         let steps: usize = case.outcomes[0].texts.iter().flatten().map(Vec::len).sum();
         println!("  {} ({states} states, {steps} steps)", case.name);
         for (engine, outcome) in results.engines.iter().zip(&case.outcomes) {
-            let time = if outcome.first_mask > 0.0 {
-                format!("{:12.1}", outcome.first_mask)
-            } else {
-                " ".repeat(12)
-            };
+            let time =
+                if outcome.is_compiled() { format!("{:12.1}", outcome.first_mask) } else { " ".repeat(12) };
             let why: String = outcome
                 .refusal
                 .iter()
@@ -55,6 +52,9 @@ fn cases(results: &Results) {
             results.cases.iter().map(|case| count(&case.outcomes[index])).sum::<usize>()
         };
         let [equal, wider, other] = [sum(|o| o.equal), sum(|o| o.wider), sum(|o| o.other)];
+        if equal + wider + other == 0 {
+            continue;
+        }
         println!("  {engine:38}{equal:8}{wider:8}{other:8}");
     }
 }
@@ -100,6 +100,9 @@ fn memory(results: &Results) {
     println!("  {:38}{:>8}{:>10}{:>10}", "", "of", "sum", "max");
     for (engine, growth) in results.engines.iter().zip(&results.growth) {
         let growth = growth.as_deref().unwrap_or_default();
+        if growth.is_empty() {
+            continue;
+        }
         let (sum, max) = (growth.iter().sum::<f64>(), growth.iter().copied().fold(0.0, f64::max));
         println!("  {engine:38}{:8}{sum:10.0}{max:10.0}", growth.len());
     }

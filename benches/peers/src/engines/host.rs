@@ -53,10 +53,10 @@ impl<M: Matcher> Rows for HostRows<M> {
         };
         if self.on_all_cores {
             let rows = self.matchers.par_iter_mut().zip(&self.chosen).zip(self.logits.par_chunks_mut(width));
-            rows.map(|((matcher, chosen), logits)| one(matcher, chosen, logits)).collect()
+            rows.try_for_each(|((matcher, chosen), logits)| one(matcher, chosen, logits))
         } else {
-            let rows = self.matchers.iter_mut().zip(&self.chosen).zip(self.logits.chunks_mut(width));
-            rows.map(|((matcher, chosen), logits)| one(matcher, chosen, logits)).collect()
+            let mut rows = self.matchers.iter_mut().zip(&self.chosen).zip(self.logits.chunks_mut(width));
+            rows.try_for_each(|((matcher, chosen), logits)| one(matcher, chosen, logits))
         }
     }
 
