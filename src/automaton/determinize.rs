@@ -7,9 +7,8 @@
 //! Rows are made of runs of bytes, so that the cost of a state depends on how many ranges leave it, not on
 //! how many classes of bytes the whole automaton has.
 
-use std::collections::HashMap;
-
 use super::ByteDfa;
+use super::FastMap;
 use super::context::{Categories, ContextRun, Contexts};
 use super::interner::Interner;
 use super::nfa::{Nfa, Range, State};
@@ -37,7 +36,7 @@ type Item = u32;
 /// The pairs of a state and what must follow it, numbered after the states.
 struct Demands {
     base: u32,
-    numbers: HashMap<(u32, Categories), Item>,
+    numbers: FastMap<(u32, Categories), Item>,
     pairs: Vec<(u32, Categories)>,
 }
 
@@ -95,7 +94,7 @@ impl<'n, 'm> Subsets<'n, 'm> {
         Self {
             nfa,
             contexts,
-            demands: Demands { base: count as u32, numbers: HashMap::new(), pairs: Vec::new() },
+            demands: Demands { base: count as u32, numbers: FastMap::default(), pairs: Vec::new() },
             sets,
             after_one: vec![UNKNOWN; count],
             seen: vec![0; count],

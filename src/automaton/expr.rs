@@ -1,12 +1,11 @@
 //! Languages as expressions: what constraints are lowered to before determinisation.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use regex_syntax::utf8::Utf8Sequences;
 
-use super::ByteDfa;
 use super::nfa::Nfa;
+use super::{ByteDfa, FastMap};
 use crate::error::Result;
 use crate::limits::Meter;
 
@@ -48,7 +47,7 @@ impl Expr {
         }
         meter.bytes(self.states().saturating_mul(STATE_BYTES))?;
         let mut nfa = Nfa::new(meter);
-        let start = Layout { nfa: &mut nfa, chars: HashMap::new() }.lay(self, Nfa::ACCEPT)?;
+        let start = Layout { nfa: &mut nfa, chars: FastMap::default() }.lay(self, Nfa::ACCEPT)?;
         nfa.determinize(start)
     }
 
@@ -78,7 +77,7 @@ const STATE_BYTES: usize = 16;
 struct Layout<'n, 'm> {
     nfa: &'n mut Nfa<'m>,
     /// Automata of the classes met so far: a class is often repeated.
-    chars: HashMap<Vec<(char, char)>, Arc<ByteDfa>>,
+    chars: FastMap<Vec<(char, char)>, Arc<ByteDfa>>,
 }
 
 impl Layout<'_, '_> {

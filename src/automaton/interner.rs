@@ -1,14 +1,15 @@
 //! A set of slices that gives every distinct slice a number.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+
+use super::fast::FastMap;
 
 /// Distinct slices, numbered from 0 in order of arrival, stored back to back.
 pub(crate) struct Interner<T> {
     items: Vec<T>,
     ends: Vec<usize>,
     /// Hash → the last slice of that hash.
-    by_hash: HashMap<u64, u32>,
+    by_hash: FastMap<u64, u32>,
     /// The slice before it that has the same hash, or `NONE`.
     previous: Vec<u32>,
 }
@@ -40,7 +41,7 @@ impl Word for (u32, u32) {
 
 impl<T: Word> Interner<T> {
     pub(crate) fn new() -> Self {
-        Self { items: Vec::new(), ends: vec![0], by_hash: HashMap::new(), previous: Vec::new() }
+        Self { items: Vec::new(), ends: vec![0], by_hash: FastMap::default(), previous: Vec::new() }
     }
 
     /// The number of `slice`, and whether it is new.
@@ -68,6 +69,20 @@ impl<T: Word> Interner<T> {
         (id, true)
     }
 
+    /// Forgets all slices; cheap where there were few.
+    pub(crate) fn clear(&mut self) {
+        // Emptying a map costs its capacity.
+        const SMALL: usize = 256;
+        if self.by_hash.capacity() > SMALL {
+            self.by_hash = FastMap::default();
+        } else {
+            self.by_hash.clear();
+        }
+        self.items.clear();
+        self.ends.truncate(1);
+        self.previous.clear();
+    }
+
     pub(crate) fn get(&self, id: u32) -> &[T] {
         &self.items[self.ends[id as usize]..self.ends[id as usize + 1]]
     }
@@ -82,11 +97,23 @@ impl<T: Word> Interner<T> {
     }
 }
 
+/// In four lanes, since one multiplication has to wait for the one before it.
 fn hash<T: Word>(slice: &[T]) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325 ^ slice.len() as u64;
-    for &item in slice {
-        hash = (hash.rotate_left(23) ^ item.word()).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        hash ^= hash >> 29;
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut lanes = [0xcbf2_9ce4_8422_2325 ^ slice.len() as u64, 1, 2, 3];
+    let mix = |lane: u64, item: T| (lane.rotate_left(23) ^ item.word()).wrapping_mul(FACTOR);
+    let chunks = slice.chunks_exact(4);
+    let rest = chunks.remainder();
+    for chunk in chunks {
+        for (lane, &item) in lanes.iter_mut().zip(chunk) {
+            *lane = mix(*lane, item);
+        }
     }
-    hash
+    for &item in rest {
+        lanes[0] = mix(lanes[0], item);
+    }
+    lanes
+        .into_iter()
+        .reduce(|all, lane| (all.rotate_left(29) ^ lane ^ all >> 31).wrapping_mul(FACTOR))
+        .unwrap_or(0)
 }

@@ -20,8 +20,8 @@ use crate::limits::Meter;
 /// `raw` must be trimmed. Blocks are numbered without gaps; block 0 holds the dead state alone.
 pub(super) fn equivalent(raw: &RawDfa, meter: &Meter) -> Result<Vec<u32>> {
     let predecessors = raw.predecessors();
-    let mut partition = Partition::by_acceptance(&raw.accepting);
-    let mut groups = Groups::default();
+    let mut partition = Partition::by_bytes(raw);
+    let mut groups = Groups::new();
     let mut work = 0;
     while let Some(block) = partition.worklist.pop() {
         let Block { begin, end, dirty } = partition.blocks[block as usize];
@@ -72,33 +72,52 @@ struct Partition {
 }
 
 impl Partition {
-    fn by_acceptance(accepting: &[bool]) -> Self {
-        let count = accepting.len();
-        let mut order: Vec<u32> = (0..count as u32).collect();
-        order[1..].sort_by_key(|&state| accepting[state as usize]);
-        let mut place = vec![0; count];
-        for (at, &state) in order.iter().enumerate() {
-            place[state as usize] = at;
-        }
-        let first_accepting = order[1..].partition_point(|&state| !accepting[state as usize]) + 1;
-        let mut partition = Self {
-            order,
-            place,
-            block_of: vec![0; count],
-            blocks: vec![Block { begin: 0, end: 1, dirty: 0 }],
-            worklist: Vec::new(),
-        };
-        for (begin, end) in [(1, first_accepting), (first_accepting, count)] {
-            if begin < end {
-                let block = partition.blocks.len() as u32;
-                partition.blocks.push(Block { begin, end, dirty: end - begin });
-                partition.worklist.push(block);
-                for &state in &partition.order[begin..end] {
-                    partition.block_of[state as usize] = block;
+    /// By acceptance and by the bytes that can be read: what equivalent states have in common for a start.
+    fn by_bytes(raw: &RawDfa) -> Self {
+        let count = raw.state_count();
+        let mut kinds = Interner::new();
+        let mut kind_of: Vec<u32> = vec![0; count];
+        let mut sizes = Vec::new();
+        let mut kind: Vec<u64> = Vec::new();
+        for state in 1..count as u32 {
+            kind.clear();
+            kind.push(raw.accepting[state as usize].into());
+            let mut readable: Option<(u8, u8)> = None;
+            for run in raw.row(state) {
+                match &mut readable {
+                    Some((_, last)) if *last + 1 == run.first => *last = run.last,
+                    _ => kind.extend(readable.replace((run.first, run.last)).map(word)),
                 }
             }
+            kind.extend(readable.map(word));
+            let (number, new) = kinds.intern(&kind);
+            if new {
+                sizes.push(0);
+            }
+            kind_of[state as usize] = number;
+            sizes[number as usize] += 1;
         }
-        partition
+        // Block 0 is the dead state's; kind `k` is block `k + 1`.
+        let mut blocks = vec![Block { begin: 0, end: 1, dirty: 0 }];
+        let mut begin = 1;
+        for &size in &sizes {
+            blocks.push(Block { begin, end: begin + size, dirty: size });
+            begin += size;
+        }
+        let mut fill: Vec<usize> = blocks.iter().map(|block| block.begin).collect();
+        let mut order = vec![0; count];
+        let mut place = vec![0; count];
+        let mut block_of = vec![0; count];
+        for state in 1..count {
+            let block = kind_of[state] + 1;
+            let at = &mut fill[block as usize];
+            order[*at] = state as u32;
+            place[state] = *at;
+            block_of[state] = block;
+            *at += 1;
+        }
+        let worklist = (1..blocks.len() as u32).rev().collect();
+        Self { order, place, block_of, blocks, worklist }
     }
 
     /// Splits `block`, whose dirty members are grouped in `groups`; its largest group keeps the number.
@@ -161,23 +180,29 @@ impl Partition {
     }
 }
 
+fn word((first, last): (u8, u8)) -> u64 {
+    u64::from(first) << 8 | u64::from(last)
+}
+
 /// Members of one block, grouped by signature.
-#[derive(Default)]
 struct Groups {
     /// `(group, state)` of the dirty members.
     members: Vec<(u32, u32)>,
     /// Number of states of each group.
     counts: Vec<usize>,
-    signatures: Option<Interner<u64>>,
+    signatures: Interner<u64>,
     signature: Vec<u64>,
 }
 
 impl Groups {
+    fn new() -> Self {
+        Self { members: Vec::new(), counts: Vec::new(), signatures: Interner::new(), signature: Vec::new() }
+    }
+
     fn clear(&mut self) {
         self.members.clear();
         self.counts.clear();
-        // A fresh one: emptying a table costs its capacity, which a large block may have left behind.
-        self.signatures = None;
+        self.signatures.clear();
     }
 
     /// Counts `state` into its group and returns the group.
@@ -199,8 +224,7 @@ impl Groups {
             }
         }
         previous.map(&mut push);
-        let signatures = self.signatures.get_or_insert_with(Interner::new);
-        let (group, new) = signatures.intern(&self.signature);
+        let (group, new) = self.signatures.intern(&self.signature);
         if new {
             self.counts.push(0);
         }

@@ -100,6 +100,9 @@ impl<'a> Nfa<'a> {
     /// Automata*, Computational Linguistics 26(1), 2000.
     pub(super) fn lay_words(&mut self, words: &[&[u8]], next: u32) -> Result<u32> {
         debug_assert!(words.is_sorted_by(|a, b| a < b));
+        if let [word] = words {
+            return word.iter().rev().try_fold(next, |next, &byte| self.bytes([(byte, byte, next)]));
+        }
         let mut suffixes = super::words::Suffixes::new(next);
         // The path of the previous word, not yet frozen: node `i` is after `i` bytes.
         let mut path = vec![super::words::Node::default()];
@@ -121,29 +124,27 @@ impl<'a> Nfa<'a> {
     /// Lays down the whole of `dfa` in front of `next`.
     pub(super) fn lay_dfa(&mut self, dfa: &ByteDfa, next: u32) -> Result<u32> {
         let intervals = dfa.intervals();
-        let mut row = Vec::new();
-        let fill = |state: u32, numbers: &[u32], row: &mut Vec<(u8, u8, u32)>| {
-            row.clear();
+        // The rows as ranges of bytes to states of `dfa`.
+        let mut ranges: Vec<(u8, u8, u32)> = Vec::new();
+        let mut ends = vec![0];
+        for state in 1..dfa.state_count() {
+            let row = ranges.len();
             for &(first, last, class) in &intervals {
-                let target = dfa.next_by_class(super::StateId(state), class);
-                if target == super::StateId::DEAD {
-                    continue;
-                }
-                let target = numbers[target.index()];
-                match row.last_mut() {
+                let target = dfa.next_by_class(super::StateId(state as u32), class).0;
+                match ranges[row..].last_mut() {
+                    _ if target == super::StateId::DEAD.0 => {}
                     Some((_, end, same)) if *same == target && *end + 1 == first => *end = last,
-                    _ => row.push((first, last, target)),
+                    _ => ranges.push((first, last, target)),
                 }
             }
-        };
+            ends.push(ranges.len());
+        }
         // Numbers first: a state with bytes to read takes one, and one more where it accepts as well.
         let mut numbers = vec![0; dfa.state_count()];
         let mut count = self.next_state()?;
-        let mut leaves = vec![false; dfa.state_count()];
+        let row = |state: usize| ends[state - 1]..ends[state];
         for state in 1..dfa.state_count() {
-            fill(state as u32, &numbers, &mut row);
-            leaves[state] = row.is_empty();
-            if row.is_empty() {
+            if row(state).is_empty() {
                 numbers[state] = next;
             } else {
                 let accepts = dfa.is_accepting(super::StateId(state as u32));
@@ -152,18 +153,16 @@ impl<'a> Nfa<'a> {
             }
         }
         for state in 1..dfa.state_count() {
-            if leaves[state] {
+            let row = &ranges[row(state)];
+            if row.is_empty() {
                 continue;
             }
-            fill(state as u32, &numbers, &mut row);
-            let accepts = dfa.is_accepting(super::StateId(state as u32));
-            let reads = if accepts {
-                let reads = self.bytes(row.iter().copied())?;
-                self.union([reads, next])?
-            } else {
-                self.bytes(row.iter().copied())?
-            };
-            debug_assert_eq!(reads, numbers[state]);
+            let mut start =
+                self.bytes(row.iter().map(|&(first, last, target)| (first, last, numbers[target as usize])))?;
+            if dfa.is_accepting(super::StateId(state as u32)) {
+                start = self.union([start, next])?;
+            }
+            debug_assert_eq!(start, numbers[state]);
         }
         if dfa.is_empty() { self.bytes([]) } else { Ok(numbers[dfa.start().index()]) }
     }

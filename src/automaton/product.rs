@@ -1,10 +1,9 @@
 //! Intersection, union and difference: two automata run side by side.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use super::raw::RawDfa;
-use super::{ByteDfa, StateId};
+use super::{ByteDfa, FastMap, StateId};
 use crate::error::Result;
 use crate::limits::{Limits, Meter};
 
@@ -77,7 +76,7 @@ impl ByteDfa {
     /// The automaton of what `op` keeps of the two languages.
     pub(crate) fn product(&self, other: &Self, op: Op, meter: &Meter) -> Result<Self> {
         let (symbols, columns) = joint_symbols(self, other);
-        let mut pairs = Pairs { op, numbers: HashMap::new(), pairs: Vec::new() };
+        let mut pairs = Pairs { op, numbers: FastMap::default(), pairs: Vec::new() };
         let mut raw = RawDfa::new(symbols);
         let start = pairs.number(self.start(), other.start());
         raw.set_start(start);
@@ -102,7 +101,7 @@ impl ByteDfa {
 /// Pairs of states, numbered from 1 in order of arrival; 0 is any dead pair.
 struct Pairs {
     op: Op,
-    numbers: HashMap<(u32, u32), u32>,
+    numbers: FastMap<(u32, u32), u32>,
     pairs: Vec<(StateId, StateId)>,
 }
 

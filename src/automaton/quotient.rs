@@ -1,9 +1,7 @@
 //! From the blocks of equivalent states to the canonical automaton.
 
-use std::collections::HashMap;
-
 use super::raw::RawDfa;
-use super::{ByteDfa, StateId};
+use super::{ByteDfa, FastMap, StateId};
 use crate::error::Result;
 use crate::limits::Meter;
 
@@ -16,19 +14,20 @@ pub(super) fn canonical(raw: &RawDfa, blocks: &[u32], meter: &Meter) -> Result<B
     for (state, &block) in blocks.iter().enumerate() {
         representatives[block as usize] = state as u32;
     }
-    let merged = merge_symbols(raw, blocks, &representatives, meter)?;
+    let intervals = Intervals::of(raw);
+    let merged = merge(raw, &intervals, blocks, &representatives, meter)?;
 
     // Classes in order of their first byte.
     let mut numbers = [None; 256];
-    let mut symbols = Vec::new(); // one symbol of each class
+    let mut members = Vec::new(); // one interval of each class
     let classes: [u8; 256] = std::array::from_fn(|byte| {
-        let symbol = raw.symbols[byte];
-        *numbers[merged[symbol as usize] as usize].get_or_insert_with(|| {
-            symbols.push(symbol);
-            (symbols.len() - 1) as u8
+        let interval = intervals.of[raw.symbols[byte] as usize];
+        *numbers[merged[interval as usize] as usize].get_or_insert_with(|| {
+            members.push(interval);
+            (members.len() - 1) as u8
         })
     });
-    let class_count = symbols.len();
+    let class_count = members.len();
     meter.bytes(count.saturating_mul(class_count).saturating_mul(4))?;
 
     let mut number_of = vec![0; count];
@@ -37,12 +36,13 @@ pub(super) fn canonical(raw: &RawDfa, blocks: &[u32], meter: &Meter) -> Result<B
     let mut transitions = vec![0; class_count];
     transitions.reserve_exact((count - 1) * class_count);
     let mut accepting = vec![false];
+    let mut targets = vec![0; intervals.count];
     let mut at = 1;
     while at < queue.len() {
         let state = representatives[queue[at] as usize];
-        let targets = Targets::of(raw, state, blocks);
-        for &symbol in &symbols {
-            let block = targets.get(symbol);
+        intervals.targets(raw, state, blocks, &mut targets);
+        for &interval in &members {
+            let block = targets[interval as usize];
             if block != 0 && number_of[block as usize] == 0 {
                 number_of[block as usize] = queue.len() as u32;
                 queue.push(block);
@@ -58,55 +58,78 @@ pub(super) fn canonical(raw: &RawDfa, blocks: &[u32], meter: &Meter) -> Result<B
     Ok(ByteDfa::from_parts(classes, class_count, transitions, accepting, StateId(1)))
 }
 
-/// The row of a state by symbol, as blocks.
-struct Targets([u32; 256]);
+/// The symbols in intervals that no run begins or ends within.
+struct Intervals {
+    /// The interval of each symbol.
+    of: [u8; 256],
+    count: usize,
+}
 
-impl Targets {
-    fn of(raw: &RawDfa, state: u32, blocks: &[u32]) -> Self {
-        let mut targets = [0; 256];
-        for run in raw.row(state) {
-            targets[run.first as usize..=run.last as usize].fill(blocks[run.target as usize]);
+impl Intervals {
+    fn of(raw: &RawDfa) -> Self {
+        let mut cuts = [false; 257];
+        for run in &raw.runs {
+            cuts[run.first as usize] = true;
+            cuts[run.last as usize + 1] = true;
         }
-        Self(targets)
+        let mut count = 1;
+        let of = std::array::from_fn(|symbol| {
+            count += usize::from(symbol > 0 && cuts[symbol]);
+            (count - 1) as u8
+        });
+        Self { of, count }
     }
 
-    fn get(&self, symbol: u8) -> u32 {
-        self.0[symbol as usize]
+    /// The row of a state by interval, as blocks.
+    fn targets(&self, raw: &RawDfa, state: u32, blocks: &[u32], targets: &mut [u32]) {
+        targets.fill(0);
+        for run in raw.row(state) {
+            let (first, last) = (self.of[run.first as usize], self.of[run.last as usize]);
+            targets[first as usize..=last as usize].fill(blocks[run.target as usize]);
+        }
     }
 }
 
-/// Numbers the symbols so that two have one number exactly if no state tells them apart.
-fn merge_symbols(raw: &RawDfa, blocks: &[u32], representatives: &[u32], meter: &Meter) -> Result<[u8; 256]> {
-    // Symbols of no byte would split nothing that a byte can see; they may share a number with any.
-    let mut merged = [0u8; 256];
-    let mut sizes = [0usize; 256];
-    let mut first = [0usize; 256];
-    sizes[0] = 256;
+/// Numbers the intervals so that two have one number exactly if no state tells them apart.
+fn merge(
+    raw: &RawDfa,
+    intervals: &Intervals,
+    blocks: &[u32],
+    representatives: &[u32],
+    meter: &Meter,
+) -> Result<Vec<u8>> {
+    let all = intervals.count;
+    let mut merged = vec![0u8; all];
+    let mut sizes = vec![0usize; all];
+    let mut first = vec![0usize; all];
+    let mut targets = vec![0; all];
+    sizes[0] = all;
     let mut count = 1;
     for (at, &state) in representatives.iter().enumerate() {
         if at % 4096 == 0 {
             meter.time()?;
         }
-        if count == 256 {
+        if count == all {
             break;
         }
-        let alone = |symbol: u8| sizes[merged[symbol as usize] as usize] == 1;
-        if raw.row(state).iter().all(|run| (run.first..=run.last).all(alone)) {
+        let alone = |interval: u8| sizes[merged[interval as usize] as usize] == 1;
+        let interval = |symbol: u8| intervals.of[symbol as usize];
+        if raw.row(state).iter().all(|run| (interval(run.first)..=interval(run.last)).all(alone)) {
             continue;
         }
-        let targets = Targets::of(raw, state, blocks).0;
-        if (0..256).all(|symbol| targets[symbol] == targets[first[merged[symbol] as usize]]) {
+        intervals.targets(raw, state, blocks, &mut targets);
+        if (0..all).all(|at| targets[at] == targets[first[merged[at] as usize]]) {
             continue;
         }
-        let mut refined: HashMap<(u8, u32), u8> = HashMap::new();
-        sizes = [0; 256];
-        for symbol in 0..256 {
+        let mut refined: FastMap<(u8, u32), u8> = FastMap::default();
+        sizes.fill(0);
+        for at in 0..all {
             let new = refined.len() as u8;
-            let number = *refined.entry((merged[symbol], targets[symbol])).or_insert_with(|| {
-                first[new as usize] = symbol;
+            let number = *refined.entry((merged[at], targets[at])).or_insert_with(|| {
+                first[new as usize] = at;
                 new
             });
-            merged[symbol] = number;
+            merged[at] = number;
             sizes[number as usize] += 1;
         }
         count = refined.len();

@@ -1,7 +1,6 @@
 //! Sharing of common suffixes among many words.
 
-use std::collections::HashMap;
-
+use super::FastMap;
 use super::nfa::Nfa;
 use crate::error::Result;
 
@@ -16,14 +15,14 @@ pub(super) struct Node {
 
 /// The nodes laid down so far, each once.
 pub(super) struct Suffixes {
-    states: HashMap<Node, u32>,
+    states: FastMap<Node, u32>,
     next: u32,
 }
 
 impl Suffixes {
     /// Words are followed by the state `next`.
     pub(super) fn new(next: u32) -> Self {
-        Self { states: HashMap::new(), next }
+        Self { states: FastMap::default(), next }
     }
 
     /// Lays down the nodes of `path`, the path of `word`, that are deeper than `depth`.

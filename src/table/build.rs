@@ -6,7 +6,7 @@ use super::compile::Source;
 use crate::automaton::{Csr, StateId};
 use crate::error::{Error, Result};
 use crate::limits::Meter;
-use crate::vocabulary::{TokenId, TokenKind, Vocabulary};
+use crate::vocabulary::{TokenKind, Vocabulary};
 
 /// A state that is not in the table.
 const ABSENT: u32 = u32::MAX;
@@ -29,23 +29,23 @@ pub(super) fn build(source: Source, vocabulary: &Vocabulary, meter: &Meter) -> R
     let mut columns = Columns::new();
     let mut class_of_column = vec![None; source.columns.len()];
     let mut scratch = Vec::new();
-    let mut class: Vec<u32> = (0..vocabulary.len())
-        .map(|id| {
-            let column = source.column_of[id] as usize;
-            *class_of_column[column].get_or_insert_with(|| {
-                scratch.clear();
-                let old = source.columns.get(column as u32).iter();
-                scratch.extend(old.filter_map(|&(state, next)| {
-                    let pair = (number[state as usize], number[next as usize]);
-                    (pair.0 != ABSENT && pair.1 != ABSENT).then_some(pair)
-                }));
-                scratch.sort_unstable();
-                // Column 0 leads nowhere: those tokens are MUTE; the others follow the reserved classes.
-                columns.intern(&scratch) + TokenTable::MUTE
-            })
-        })
-        .collect();
-    reserve(&mut class, vocabulary);
+    let mut class = reserved_classes(vocabulary);
+    for (places, column) in &source.runs {
+        let class_of_column = class_of_column[*column as usize].get_or_insert_with(|| {
+            scratch.clear();
+            let old = source.columns.get(*column).iter();
+            scratch.extend(old.filter_map(|&(state, next)| {
+                let pair = (number[state as usize], number[next as usize]);
+                (pair.0 != ABSENT && pair.1 != ABSENT).then_some(pair)
+            }));
+            scratch.sort_unstable();
+            // Column 0 leads nowhere: those tokens are MUTE; the others follow the reserved classes.
+            columns.intern(&scratch) + TokenTable::MUTE
+        });
+        for &token in &source.tokens[places.clone()] {
+            class[token.index()] = *class_of_column;
+        }
+    }
 
     let states = order.len() + StateId::RESERVED as usize;
     let class_count = columns.len() + TokenTable::MUTE as usize;
@@ -76,16 +76,14 @@ pub(super) fn no_token_path() -> Error {
     )
 }
 
-/// Puts the ids that end a sequence, and those that stand for no token, into their reserved classes.
-fn reserve(class: &mut [u32], vocabulary: &Vocabulary) {
-    for (id, class) in class.iter_mut().enumerate() {
-        if *class == TokenTable::MUTE && vocabulary.kind(TokenId(id as u32)) == TokenKind::Unused {
-            *class = TokenTable::NEVER;
-        }
-    }
+/// The classes of tokens that no constraint allows: those of ids that end a sequence, or are not used, and `MUTE`.
+fn reserved_classes(vocabulary: &Vocabulary) -> Vec<u32> {
+    let class = |&kind| if kind == TokenKind::Unused { TokenTable::NEVER } else { TokenTable::MUTE };
+    let mut classes: Vec<u32> = vocabulary.kinds().iter().map(class).collect();
     for &id in vocabulary.eos() {
-        class[id.index()] = TokenTable::EOS;
+        classes[id.index()] = TokenTable::EOS;
     }
+    classes
 }
 
 /// A `D` of which only the rows of the reserved states are filled.
@@ -102,8 +100,7 @@ pub(super) fn reserved_rows(states: usize, class_count: usize) -> Vec<u32> {
 /// The table of reserved states alone.
 pub(super) fn unconstrained(vocabulary: &Vocabulary) -> TokenTable {
     let class_count = TokenTable::RESERVED_COLUMNS;
-    let mut class = vec![TokenTable::MUTE; vocabulary.len()];
-    reserve(&mut class, vocabulary);
+    let class = reserved_classes(vocabulary);
     let next = reserved_rows(StateId::RESERVED as usize, class_count);
     let to_end = RESERVED_TOKENS_TO_END.to_vec();
     TokenTable::tabulated(next, class_count, class, to_end, StateId::FREE, vocabulary.fingerprint())
@@ -117,7 +114,7 @@ struct Edges {
 
 fn edges(source: &Source) -> Edges {
     let mut used = vec![false; source.columns.len()];
-    for &column in &source.column_of {
+    for &(_, column) in &source.runs {
         used[column as usize] = true;
     }
     let columns = (0..used.len()).filter(|&column| used[column]);

@@ -1,5 +1,7 @@
 //! From an automaton to a token table: what each token does to each state.
 
+use std::ops::Range;
+
 use super::TokenTable;
 use super::build::build;
 use super::columns::{ColumnId, Columns};
@@ -7,23 +9,25 @@ use crate::automaton::{ByteDfa, StateId};
 use crate::constraint::TokenAutomaton;
 use crate::error::{Error, Result};
 use crate::limits::Meter;
-use crate::vocabulary::{TokenId, TokenKind, Vocabulary};
+use crate::vocabulary::{Symbols, TokenId, TokenKind, Vocabulary, symbol};
 
 /// A token automaton before trimming: columns over source states, and the column of each token.
-pub(super) struct Source {
+pub(super) struct Source<'a> {
     pub(super) states: usize,
     pub(super) start: u32,
     pub(super) accepting: Vec<bool>,
     pub(super) columns: Columns,
-    /// `[vocabulary]`.
-    pub(super) column_of: Vec<ColumnId>,
+    /// Tokens in any order, each once at most.
+    pub(super) tokens: &'a [TokenId],
+    /// The tokens in these places have this column; the others lead nowhere.
+    pub(super) runs: Vec<(Range<usize>, ColumnId)>,
 }
 
 /// Follows every token's bytes through `dfa`, sharing the work of common prefixes.
 pub(super) fn from_bytes(dfa: &ByteDfa, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
     let mut walk = Walk::new(dfa);
     let trie = vocabulary.trie();
-    let mut column_of = vec![Columns::NOWHERE; vocabulary.len()];
+    let mut runs = Vec::new();
     // `path[d]` is the column after the first `d` bytes of the node at hand.
     let mut path = vec![walk.identity; trie.max_depth() + 1];
     let mut node = 0;
@@ -36,20 +40,26 @@ pub(super) fn from_bytes(dfa: &ByteDfa, vocabulary: &Vocabulary, meter: &Meter) 
         visited += 1;
         let depth = trie.depth(node);
         let column = walk.step(path[depth - 1], trie.byte(node));
+        let end = trie.end(node) as usize;
         if column == Columns::NOWHERE {
-            node = trie.end(node) as usize;
-            continue;
+            node = end;
+        } else if end > node + 1 && walk.rests(column, trie.byte(node + 1), trie.below(node)) {
+            runs.push((trie.subtree(node), column));
+            node = end;
+        } else {
+            let first = trie.subtree(node).start;
+            let own = trie.tokens(node).len();
+            if own > 0 {
+                runs.push((first..first + own, column));
+            }
+            path[depth] = column;
+            node += 1;
         }
-        path[depth] = column;
-        for &id in trie.tokens(node) {
-            column_of[id.index()] = column;
-        }
-        node += 1;
     }
     let states = dfa.state_count();
     let accepting = (0..states as u32).map(|s| dfa.is_accepting(StateId(s))).collect();
-    let source = Source { states, start: dfa.start().0, accepting, columns: walk.columns, column_of };
-    build(source, vocabulary, meter)
+    let (start, columns, tokens) = (dfa.start().0, walk.columns, trie.all_tokens());
+    build(Source { states, start, accepting, columns, tokens, runs }, vocabulary, meter)
 }
 
 /// Takes the transitions as they are.
@@ -61,20 +71,23 @@ pub(super) fn from_tokens(
     let mut by_token = automaton.transitions.clone();
     by_token.sort_unstable_by_key(|&(state, token, _)| (token, state));
     let mut columns = Columns::new();
-    let mut column_of = vec![Columns::NOWHERE; vocabulary.len()];
+    let mut tokens = Vec::new();
+    let mut runs = Vec::new();
     for group in by_token.chunk_by(|a, b| a.1 == b.1) {
         meter.time()?;
         let token = group[0].1;
         check_token(token, vocabulary)?;
         let pairs: Vec<_> = group.iter().map(|&(state, _, next)| (state, next)).collect();
-        column_of[token.index()] = columns.intern(&pairs);
+        runs.push((tokens.len()..tokens.len() + 1, columns.intern(&pairs)));
+        tokens.push(token);
     }
     let source = Source {
         states: automaton.accepting.len(),
         start: automaton.start,
         accepting: automaton.accepting.clone(),
         columns,
-        column_of,
+        tokens: &tokens,
+        runs,
     };
     build(source, vocabulary, meter)
 }
@@ -102,22 +115,44 @@ fn check_token(token: TokenId, vocabulary: &Vocabulary) -> Result<()> {
 /// The memoised walk over columns.
 struct Walk<'a> {
     dfa: &'a ByteDfa,
+    /// `[byte classes, states]`: the next states, a class after the other.
+    next: Vec<u32>,
     columns: Columns,
     identity: ColumnId,
     /// `[columns, byte classes]`; `UNKNOWN` where not yet computed.
     memo: Vec<ColumnId>,
+    /// `[columns]`
+    rests: Vec<Rests>,
     scratch: Vec<(u32, u32)>,
 }
 
 const UNKNOWN: ColumnId = ColumnId::MAX;
 
+/// What is known of the symbols that leave a column as it is.
+#[derive(Clone, Copy, Default)]
+struct Rests {
+    yes: Symbols,
+    no: Symbols,
+}
+
 impl<'a> Walk<'a> {
     fn new(dfa: &'a ByteDfa) -> Self {
+        let states = dfa.state_count() as u32;
+        let each_state = |class| (0..states).map(move |state| dfa.next_by_class(StateId(state), class).0);
+        let next = (0..dfa.class_count()).flat_map(each_state).collect();
         let mut columns = Columns::new();
-        let live: Vec<_> = (1..dfa.state_count() as u32).map(|s| (s, s)).collect();
+        let live: Vec<_> = (1..states).map(|s| (s, s)).collect();
         let identity = columns.intern(&live);
-        let memo = vec![UNKNOWN; columns.len() * dfa.class_count()];
-        Self { dfa, columns, identity, memo, scratch: Vec::new() }
+        let mut walk =
+            Self { dfa, next, columns, identity, memo: Vec::new(), rests: Vec::new(), scratch: Vec::new() };
+        walk.grow();
+        walk
+    }
+
+    /// Makes room for what is known of new columns.
+    fn grow(&mut self) {
+        self.memo.resize(self.columns.len() * self.dfa.class_count(), UNKNOWN);
+        self.rests.resize(self.columns.len(), Rests::default());
     }
 
     /// The column after `column` and one more byte.
@@ -127,20 +162,41 @@ impl<'a> Walk<'a> {
         if self.memo[at] != UNKNOWN {
             return self.memo[at];
         }
+        let states = self.dfa.state_count();
+        let next = &self.next[class * states..][..states];
         self.scratch.clear();
-        for &(state, now) in self.columns.get(column) {
-            let next = self.dfa.next_by_class(StateId(now), class);
-            if next != StateId::DEAD {
-                self.scratch.push((state, next.0));
-            }
-        }
+        let landings = self.columns.get(column).iter().map(|&(state, now)| (state, next[now as usize]));
+        self.scratch.extend(landings.filter(|&(_, next)| next != StateId::DEAD.0));
         let next = self.columns.intern(&self.scratch);
         self.memo[at] = next;
-        self.memo.resize(self.columns.len() * self.dfa.class_count(), UNKNOWN);
+        self.grow();
         next
     }
 
+    /// Whether no byte whose symbol is among `symbols` changes `column`; `first` is one of those bytes.
+    fn rests(&mut self, column: ColumnId, first: u8, symbols: Symbols) -> bool {
+        if self.step(column, first) != column {
+            return false;
+        }
+        loop {
+            let Rests { yes, no } = self.rests[column as usize];
+            if symbols & no != 0 {
+                return false;
+            }
+            let open = symbols & !yes;
+            if open == 0 {
+                return true;
+            }
+            let next = open.trailing_zeros();
+            let rests = (0..=u8::MAX)
+                .filter(|&byte| symbol(byte) == next)
+                .all(|byte| self.step(column, byte) == column);
+            let known = &mut self.rests[column as usize];
+            *(if rests { &mut known.yes } else { &mut known.no }) |= 1 << next;
+        }
+    }
+
     fn bytes(&self) -> usize {
-        self.columns.bytes() + self.memo.len() * size_of::<ColumnId>()
+        self.columns.bytes() + self.memo.len() * size_of::<ColumnId>() + self.next.len() * size_of::<u32>()
     }
 }

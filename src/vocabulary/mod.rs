@@ -37,7 +37,7 @@ mod trie;
 pub use eos::eos_from_config;
 pub use fingerprint::Fingerprint;
 pub(crate) use plain::{LONGEST as LONGEST_PLAIN, is_plain_byte};
-pub(crate) use trie::Trie;
+pub(crate) use trie::{Symbols, Trie, symbol};
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -274,6 +274,11 @@ impl Vocabulary {
     /// the kind that the tokenizer gives it.
     pub fn kind(&self, id: TokenId) -> TokenKind {
         self.kinds.get(id.index()).copied().unwrap_or(TokenKind::Unused)
+    }
+
+    /// What each id is for.
+    pub(crate) fn kinds(&self) -> &[TokenKind] {
+        &self.kinds
     }
 
     /// The bytes that `id` adds to the text, at least one; `None` where it is never text: special and

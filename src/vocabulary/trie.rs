@@ -17,7 +17,8 @@ use super::{TokenId, Vocabulary};
 ///     else: handle tokens(node); node += 1
 /// ```
 ///
-/// Each live prefix is met once, each dead one once, and nothing below a dead one at all.
+/// Each live prefix is met once, each dead one once, and nothing below a dead one at all. A subtree whose bytes
+/// change nothing, as inside a string of any characters, can be skipped as well: see [`below`](Self::below).
 #[derive(Debug)]
 pub(crate) struct Trie {
     /// `[nodes]`: the last byte of each node's string.
@@ -28,9 +29,23 @@ pub(crate) struct Trie {
     ends: Vec<u32>,
     /// `[nodes + 1]`: where the tokens of each node begin.
     firsts: Vec<u32>,
+    /// `[nodes]`: the symbols below each node.
+    below: Vec<Symbols>,
     /// Tokens in the order of their bytes, then of their ids.
     tokens: Vec<TokenId>,
     max_depth: usize,
+}
+
+/// A set of symbols; a symbol is a printable ASCII character, or one of a few groups of the other bytes.
+pub(crate) type Symbols = u128;
+
+/// The symbol of `byte`, below 128.
+pub(crate) fn symbol(byte: u8) -> u32 {
+    match byte {
+        b' '..=b'~' => u32::from(byte - b' '),
+        0x80.. => 96 + u32::from(byte - 0x80) / 4,
+        _ => 95,
+    }
 }
 
 impl Trie {
@@ -43,6 +58,7 @@ impl Trie {
             depths: Vec::new(),
             ends: Vec::new(),
             firsts: Vec::new(),
+            below: Vec::new(),
             tokens: Vec::with_capacity(sorted.len()),
             max_depth: 0,
         };
@@ -51,27 +67,34 @@ impl Trie {
         let mut previous: &[u8] = &[];
         for (bytes, id) in sorted {
             let shared = previous.iter().zip(bytes).take_while(|(a, b)| a == b).count();
-            trie.close(path.drain(shared..));
+            trie.close(&mut path, shared);
             for &byte in &bytes[shared..] {
                 path.push(trie.bytes.len() as u32);
                 trie.bytes.push(byte);
                 trie.depths.push(path.len() as u32);
                 trie.ends.push(0);
                 trie.firsts.push(trie.tokens.len() as u32);
+                trie.below.push(0);
             }
             trie.max_depth = trie.max_depth.max(bytes.len());
             trie.tokens.push(id);
             previous = bytes;
         }
-        trie.close(path.drain(..));
+        trie.close(&mut path, 0);
         trie.firsts.push(trie.tokens.len() as u32);
         trie
     }
 
-    /// Ends the subtrees of `nodes` here.
-    fn close(&mut self, nodes: impl Iterator<Item = u32>) {
-        for node in nodes {
-            self.ends[node as usize] = self.bytes.len() as u32;
+    /// Ends the subtrees of the nodes of `path` that are deeper than `depth` here.
+    fn close(&mut self, path: &mut Vec<u32>, depth: usize) {
+        while path.len() > depth
+            && let Some(node) = path.pop()
+        {
+            let node = node as usize;
+            self.ends[node] = self.bytes.len() as u32;
+            if let Some(&parent) = path.last() {
+                self.below[parent as usize] |= self.below[node] | 1 << symbol(self.bytes[node]);
+            }
         }
     }
 
@@ -98,6 +121,22 @@ impl Trie {
     /// The tokens that are the string of `node`, in order of their ids.
     pub(crate) fn tokens(&self, node: usize) -> &[TokenId] {
         &self.tokens[self.firsts[node] as usize..self.firsts[node + 1] as usize]
+    }
+
+    /// The symbols of all bytes below `node`, its own left out.
+    pub(crate) fn below(&self, node: usize) -> Symbols {
+        self.below[node]
+    }
+
+    /// All tokens, in the order of their bytes, then of their ids.
+    pub(crate) fn all_tokens(&self) -> &[TokenId] {
+        &self.tokens
+    }
+
+    /// Where the tokens of `node` and of all nodes below it are in [`all_tokens`](Self::all_tokens); those of
+    /// the node itself come first.
+    pub(crate) fn subtree(&self, node: usize) -> std::ops::Range<usize> {
+        self.firsts[node] as usize..self.firsts[self.ends[node] as usize] as usize
     }
 
     /// The length of the longest token.
@@ -144,6 +183,21 @@ mod tests {
         assert_eq!(walk(&vocabulary, &["ab"]), met(&[whole[0], whole[4], whole[5]]));
         assert_eq!(walk(&vocabulary, &["abc", "b"]), met(&[whole[0], whole[1], whole[3]]));
         assert_eq!(vocabulary.trie().max_depth(), 3);
+    }
+
+    #[test]
+    fn a_node_knows_what_is_below_it() {
+        let vocabulary = Vocabulary::from_bytes(["a", "abé", "b", "abc"].map(Some)).unwrap();
+        let trie = vocabulary.trie();
+        let set = |bytes: &[u8]| bytes.iter().fold(0, |set, &byte| set | 1 << symbol(byte));
+        assert_eq!(trie.below(0), set("bcé".as_bytes()));
+        assert_eq!(trie.below(1), set("cé".as_bytes()));
+        assert_eq!(trie.below(2), 0);
+        let tokens = |node| trie.all_tokens()[trie.subtree(node)].iter().map(|id| id.0).collect::<Vec<_>>();
+        assert_eq!(tokens(0), [0, 3, 1]);
+        assert_eq!(tokens(1), [3, 1]);
+        assert_eq!(tokens(trie.len() - 1), [2]);
+        assert_eq!((0..=255).map(symbol).max(), Some(127));
     }
 
     #[test]

@@ -9,11 +9,9 @@
 //! Lengths count characters, that is, code points. The pattern is an automaton over the *unescaped* string; its
 //! transitions on bytes that are escaped become the escapes, and a counter of characters runs beside it.
 
-use std::collections::HashMap;
-
 use super::ecma;
 use super::node::Text;
-use crate::automaton::{ByteDfa, Expr, RawDfa, StateId};
+use crate::automaton::{ByteDfa, Expr, FastMap, RawDfa, StateId};
 use crate::constraint::Regex;
 use crate::error::Result;
 use crate::limits::Meter;
@@ -30,7 +28,7 @@ pub(super) fn lower(text: &Text, meter: &Meter) -> Result<ByteDfa> {
             Expr::Repeat { expr: any.into(), min: 0, max: None }.determinize(meter)?
         }
     };
-    Quoting { text, strings: &strings, states: HashMap::new(), queue: Vec::new() }.build(meter)
+    Quoting { text, strings: &strings, states: FastMap::default(), queue: Vec::new() }.build(meter)
 }
 
 /// Where the text stands.
@@ -57,7 +55,7 @@ type Key = (StateId, u64, Phase);
 struct Quoting<'a> {
     text: &'a Text,
     strings: &'a ByteDfa,
-    states: HashMap<Key, u32>,
+    states: FastMap<Key, u32>,
     queue: Vec<Key>,
 }
 
