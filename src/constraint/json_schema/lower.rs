@@ -1,15 +1,16 @@
 //! From nodes to one automaton, piece by piece.
 //!
 //! Nodes are met children first, and each that the text can need becomes a finished automaton, which its
-//! parents lay down as it is. Equal schemas are one node, so common scalars and shared definitions are built
-//! once; and since every piece is minimal and counted, definitions that double at every step run into the
-//! limits instead of memory.
+//! parents lay down as it is; an object or array that is a property in one place only is laid down with its
+//! parent, so that nesting costs no more than size. Equal schemas are one node, so common scalars and shared
+//! definitions are built once; and since every shared piece is minimal and counted, definitions that double at
+//! every step run into the limits instead of memory.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::admit::admits;
-use super::node::{Array, Node, NodeId, Nodes, Object};
+use super::node::{Array, Node, NodeId, Nodes, Object, Text};
 use super::{string, value};
 use crate::automaton::{ByteDfa, Expr, Item, Op};
 use crate::error::{Error, Result};
@@ -17,13 +18,21 @@ use crate::limits::Meter;
 
 /// The automaton of `root`.
 pub(super) fn lower(nodes: &Nodes, root: NodeId, meter: &Meter) -> Result<Arc<ByteDfa>> {
-    let needed = needed(nodes, root);
-    let mut pieces = Pieces { nodes, done: Vec::new(), conflicts: HashMap::new() };
+    let uses = uses(nodes, root);
+    let mut pieces = Pieces { nodes, done: Vec::new(), empty: Vec::new(), conflicts: HashMap::new() };
     for id in nodes.ids() {
         meter.time()?;
-        let piece = if needed[id.index()] { Some(Arc::new(pieces.piece(id, meter)?)) } else { None };
-        let empty = piece.as_ref().is_some_and(|piece| piece.is_empty());
+        let piece = match uses[id.index()] {
+            Uses::None | Uses::Inside => None,
+            Uses::Alone => Some(pieces.piece(id, meter)?),
+        };
+        let empty = match (&piece, uses[id.index()]) {
+            (Some(piece), _) => piece.is_empty(),
+            (None, Uses::Inside) => pieces.is_empty(id),
+            (None, _) => false,
+        };
         pieces.done.push(piece);
+        pieces.empty.push(empty);
         if empty {
             let conflict = pieces.conflict(id);
             pieces.conflicts.insert(id, conflict);
@@ -35,24 +44,42 @@ pub(super) fn lower(nodes: &Nodes, root: NodeId, meter: &Meter) -> Result<Arc<By
     }
 }
 
+/// What a node is needed for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Uses {
+    /// Nothing.
+    None,
+    /// To be laid down once, within the object that it is a property of.
+    Inside,
+    /// An automaton of its own.
+    Alone,
+}
+
 /// Which nodes need an automaton: those that are written, and the strings by which values are picked.
-fn needed(nodes: &Nodes, root: NodeId) -> Vec<bool> {
-    let mut written = vec![false; nodes.ids().count()];
-    let mut picking = written.clone();
-    written[root.index()] = true;
+///
+/// An object or array that is written in one place only, as a property, becomes one with what is around it.
+fn uses(nodes: &Nodes, root: NodeId) -> Vec<Uses> {
+    let mut uses = vec![Uses::None; nodes.ids().count()];
+    let mut picking = vec![false; uses.len()];
+    uses[root.index()] = Uses::Alone;
     for id in nodes.ids().rev() {
         let node = nodes.get(id);
         let at = id.index();
         if picking[at] && matches!(node, Node::String(_)) {
-            written[at] = true;
+            uses[at] = Uses::Alone;
         }
         for child in node.children() {
+            let below = child.index();
             let picks = matches!(node, Node::Values { .. });
-            written[child.index()] |= written[at] && !picks;
-            picking[child.index()] |= picking[at] || (written[at] && picks);
+            if uses[at] != Uses::None && !picks {
+                let property = matches!(node, Node::Object(_))
+                    && matches!(nodes.get(child), Node::Object(_) | Node::Array(_));
+                uses[below] = if property && uses[below] == Uses::None { Uses::Inside } else { Uses::Alone };
+            }
+            picking[below] |= picking[at] || (uses[at] != Uses::None && picks);
         }
     }
-    written
+    uses
 }
 
 /// The automata finished so far.
@@ -60,6 +87,8 @@ pub(super) struct Pieces<'a> {
     nodes: &'a Nodes,
     /// By node; `None` where none is needed.
     done: Vec<Option<Arc<ByteDfa>>>,
+    /// By node, whether nothing satisfies it; false where it is not needed.
+    empty: Vec<bool>,
     /// Why an automaton is empty.
     conflicts: HashMap<NodeId, String>,
 }
@@ -74,16 +103,43 @@ impl<'a> Pieces<'a> {
         self.done[id.index()].as_ref().expect("children come before parents")
     }
 
-    fn piece(&self, id: NodeId, meter: &Meter) -> Result<ByteDfa> {
+    fn piece(&self, id: NodeId, meter: &Meter) -> Result<Arc<ByteDfa>> {
+        static INTEGER: OnceLock<Arc<ByteDfa>> = OnceLock::new();
+        static NUMBER: OnceLock<Arc<ByteDfa>> = OnceLock::new();
+        static STRING: OnceLock<Arc<ByteDfa>> = OnceLock::new();
         match self.node(id) {
-            Node::String(text) => string::lower(text, meter),
-            Node::Both(a, b) => self.get(*a).product(self.get(*b), Op::Intersection, meter),
-            node => self.expr(node, meter)?.determinize(meter),
+            Node::Integer => common(&INTEGER, || integer().determinize(meter), meter),
+            Node::Number => common(&NUMBER, || number().determinize(meter), meter),
+            Node::String(text) if *text == Text::default() => {
+                common(&STRING, || string::lower(text, meter), meter)
+            }
+            Node::String(text) => string::lower(text, meter).map(Arc::new),
+            Node::Both(a, b) => self.get(*a).product(self.get(*b), Op::Intersection, meter).map(Arc::new),
+            node => self.expr(node, meter)?.determinize(meter).map(Arc::new),
         }
     }
 
-    fn dfa(&self, id: NodeId) -> Expr {
-        Expr::Dfa(Arc::clone(self.get(id)))
+    /// Whether nothing satisfies an object or an array, by what is known of its parts.
+    fn is_empty(&self, id: NodeId) -> bool {
+        let empty = |id: NodeId| self.empty[id.index()];
+        match self.node(id) {
+            Node::Object(object) => object.properties.iter().any(|p| p.required && empty(p.schema)),
+            Node::Array(array) => match array.items {
+                None => array.min > 0,
+                Some(item) => array.max.is_some_and(|max| max < array.min) || (array.min > 0 && empty(item)),
+            },
+            _ => empty(id),
+        }
+    }
+
+    /// The language of a node: its automaton, or else what it is made of.
+    fn part(&self, id: NodeId) -> Expr {
+        match (&self.done[id.index()], self.node(id)) {
+            (Some(dfa), _) => Expr::Dfa(Arc::clone(dfa)),
+            (None, Node::Object(object)) => self.object(object),
+            (None, Node::Array(array)) => self.array(array),
+            (None, _) => unreachable!("only objects and arrays go without"),
+        }
     }
 
     fn expr(&self, node: &Node, meter: &Meter) -> Result<Expr> {
@@ -108,7 +164,7 @@ impl<'a> Pieces<'a> {
                 }
                 Expr::Literals(texts)
             }
-            Node::Union(ids) => Expr::Alternate(ids.iter().map(|&id| self.dfa(id)).collect()),
+            Node::Union(ids) => Expr::Alternate(ids.iter().map(|&id| self.part(id)).collect()),
             Node::String(_) | Node::Both(..) => unreachable!("these are automata already"),
         })
     }
@@ -122,13 +178,13 @@ impl<'a> Pieces<'a> {
             None => empty,
             Some(_) if max.is_some_and(|max| max < min) => words([]),
             Some(item) => {
-                let more = Expr::Concat(vec![words([","]), self.dfa(item)]);
+                let more = Expr::Concat(vec![words([","]), self.part(item)]);
                 let more = Expr::Repeat {
                     expr: Arc::new(more),
                     min: min.saturating_sub(1),
                     max: max.map(|max| max.saturating_sub(1)),
                 };
-                let some = Expr::Concat(vec![self.dfa(item), more]);
+                let some = Expr::Concat(vec![self.part(item), more]);
                 if min == 0 { Expr::Alternate(vec![empty, some]) } else { some }
             }
         };
@@ -140,7 +196,7 @@ impl<'a> Pieces<'a> {
         let item = |property: &super::node::Property| {
             let mut name = value::string_text(&property.name);
             name.push(b':');
-            let expr = Expr::Concat(vec![Expr::Literals(vec![name]), self.dfa(property.schema)]);
+            let expr = Expr::Concat(vec![Expr::Literals(vec![name]), self.part(property.schema)]);
             Item { expr, required: property.required }
         };
         let items = object.properties.iter().map(item).collect();
@@ -194,6 +250,23 @@ impl<'a> Pieces<'a> {
             _ => format!("at {place}, the keywords contradict each other"),
         }
     }
+}
+
+/// An automaton that many schemas have in common, made once.
+fn common(
+    place: &OnceLock<Arc<ByteDfa>>,
+    make: impl Fn() -> Result<ByteDfa>,
+    meter: &Meter,
+) -> Result<Arc<ByteDfa>> {
+    let dfa = match place.get() {
+        Some(dfa) => dfa,
+        None => {
+            let dfa = Arc::new(make()?);
+            place.get_or_init(|| dfa)
+        }
+    };
+    meter.states(dfa.state_count())?;
+    Ok(Arc::clone(dfa))
 }
 
 fn words<const N: usize>(words: [&str; N]) -> Expr {
