@@ -2,7 +2,7 @@
 
 use super::TokenTable;
 use super::columns::Columns;
-use super::compile::Source;
+use super::compile::{Source, TokenRun};
 use crate::automaton::{Csr, StateId};
 use crate::error::{Error, Result};
 use crate::limits::Meter;
@@ -15,13 +15,12 @@ const ABSENT: u32 = u32::MAX;
 pub(super) const RESERVED_TOKENS_TO_END: [u32; StateId::RESERVED as usize] = [u32::MAX, 0, 0];
 
 pub(super) fn build(source: Source, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
-    let edges = edges(&source);
-    meter.time()?;
-    let to_end = tokens_to_end(&source, &edges);
+    let to_end = tokens_to_end(&source);
     if to_end.get(source.start as usize).is_none_or(|&tokens| tokens == u32::MAX) {
         return Err(no_token_path());
     }
-    let (number, order) = number(&source, &edges, &to_end);
+    meter.time()?;
+    let (number, order) = number(&source, &to_end);
     meter.states(order.len())?;
     meter.time()?;
 
@@ -30,19 +29,16 @@ pub(super) fn build(source: Source, vocabulary: &Vocabulary, meter: &Meter) -> R
     let mut class_of_column = vec![None; source.columns.len()];
     let mut scratch = Vec::new();
     let mut class = reserved_classes(vocabulary);
-    for (places, column) in &source.runs {
-        let class_of_column = class_of_column[*column as usize].get_or_insert_with(|| {
+    for &TokenRun { from, to, column } in &source.runs {
+        let class_of_column = class_of_column[column as usize].get_or_insert_with(|| {
             scratch.clear();
-            let old = source.columns.get(*column).iter();
-            scratch.extend(old.filter_map(|&(state, next)| {
-                let pair = (number[state as usize], number[next as usize]);
-                (pair.0 != ABSENT && pair.1 != ABSENT).then_some(pair)
-            }));
-            scratch.sort_unstable();
+            let old = source.columns.get(column).iter();
+            let new = old.map(|&(state, next)| (number[state as usize], number[next as usize]));
+            scratch.extend(new.filter(|&(state, next)| state != ABSENT && next != ABSENT));
             // Column 0 leads nowhere: those tokens are MUTE; the others follow the reserved classes.
             columns.intern(&scratch) + TokenTable::MUTE
         });
-        for &token in &source.tokens[places.clone()] {
+        for &token in &source.tokens[from as usize..to as usize] {
             class[token.index()] = *class_of_column;
         }
     }
@@ -106,27 +102,27 @@ pub(super) fn unconstrained(vocabulary: &Vocabulary) -> TokenTable {
     TokenTable::tabulated(next, class_count, class, to_end, StateId::FREE, vocabulary.fingerprint())
 }
 
-/// Directed edges between source states, without duplicates within a column, in CSR form.
-struct Edges {
-    forward: Csr,
-    backward: Csr,
-}
-
-fn edges(source: &Source) -> Edges {
+/// `(from, to)` for every token, nearly without duplicates.
+fn edges(source: &Source) -> Vec<(u32, u32)> {
     let mut used = vec![false; source.columns.len()];
-    for &(_, column) in &source.runs {
-        used[column as usize] = true;
+    let mut last = vec![ABSENT; source.states];
+    let mut edges = Vec::new();
+    for run in &source.runs {
+        if std::mem::replace(&mut used[run.column as usize], true) {
+            continue;
+        }
+        for &(from, to) in source.columns.get(run.column) {
+            if std::mem::replace(&mut last[from as usize], to) != to {
+                edges.push((from, to));
+            }
+        }
     }
-    let columns = (0..used.len()).filter(|&column| used[column]);
-    let pairs = columns.flat_map(|column| source.columns.get(column as u32).iter().copied());
-    Edges {
-        forward: Csr::new(source.states, pairs.clone()),
-        backward: Csr::new(source.states, pairs.map(|(from, to)| (to, from))),
-    }
+    edges
 }
 
 /// The least number of tokens to the end, end of sequence included; `u32::MAX` where there is no way.
-fn tokens_to_end(source: &Source, edges: &Edges) -> Vec<u32> {
+fn tokens_to_end(source: &Source) -> Vec<u32> {
+    let backward = Csr::new(source.states, edges(source).iter().map(|&(from, to)| (to, from)));
     let mut to_end = vec![u32::MAX; source.states];
     let mut queue: Vec<u32> = (0..source.states as u32).filter(|&s| source.accepting[s as usize]).collect();
     for &state in &queue {
@@ -136,7 +132,7 @@ fn tokens_to_end(source: &Source, edges: &Edges) -> Vec<u32> {
     while at < queue.len() {
         let state = queue[at];
         at += 1;
-        for &before in edges.backward.of(state) {
+        for &before in backward.of(state) {
             if to_end[before as usize] == u32::MAX {
                 to_end[before as usize] = to_end[state as usize] + 1;
                 queue.push(before);
@@ -146,20 +142,28 @@ fn tokens_to_end(source: &Source, edges: &Edges) -> Vec<u32> {
     to_end
 }
 
-/// Numbers the states that tokens can reach and leave to the end, in breadth-first order from the start.
-fn number(source: &Source, edges: &Edges, to_end: &[u32]) -> (Vec<u32>, Vec<u32>) {
-    let mut number = vec![ABSENT; source.states];
-    let mut order = vec![source.start];
-    number[source.start as usize] = StateId::RESERVED;
-    let mut at = 0;
-    while at < order.len() {
-        for &next in edges.forward.of(order[at]) {
-            if number[next as usize] == ABSENT && to_end[next as usize] != u32::MAX {
-                number[next as usize] = order.len() as u32 + StateId::RESERVED;
-                order.push(next);
+/// Numbers the states that tokens can reach and leave to the end, in the order that they have.
+fn number(source: &Source, to_end: &[u32]) -> (Vec<u32>, Vec<u32>) {
+    let mut reached = vec![source.all_reached; source.states];
+    if !source.all_reached {
+        let forward = Csr::new(source.states, edges(source).iter().copied());
+        let mut stack = vec![source.start];
+        reached[source.start as usize] = true;
+        while let Some(state) = stack.pop() {
+            for &next in forward.of(state) {
+                let lives = to_end[next as usize] != u32::MAX;
+                if lives && !std::mem::replace(&mut reached[next as usize], true) {
+                    stack.push(next);
+                }
             }
         }
-        at += 1;
+    }
+    let order: Vec<u32> = (0..source.states as u32)
+        .filter(|&state| reached[state as usize] && to_end[state as usize] != u32::MAX)
+        .collect();
+    let mut number = vec![ABSENT; source.states];
+    for (at, &state) in order.iter().enumerate() {
+        number[state as usize] = at as u32 + StateId::RESERVED;
     }
     (number, order)
 }

@@ -19,8 +19,30 @@ pub(super) struct Source<'a> {
     pub(super) columns: Columns,
     /// Tokens in any order, each once at most.
     pub(super) tokens: &'a [TokenId],
-    /// The tokens in these places have this column; the others lead nowhere.
-    pub(super) runs: Vec<(Range<usize>, ColumnId)>,
+    /// The columns of runs of tokens; the others lead nowhere.
+    pub(super) runs: Vec<TokenRun>,
+    /// Whether a token path leads from the start to every state.
+    pub(super) all_reached: bool,
+}
+
+/// The tokens in these places have this column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TokenRun {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) column: ColumnId,
+}
+
+impl TokenRun {
+    /// Adds a run behind those that are there.
+    fn push(runs: &mut Vec<Self>, places: Range<usize>, column: ColumnId) {
+        let (from, to) = (places.start as u32, places.end as u32);
+        match runs.last_mut() {
+            Some(last) if last.to == from && last.column == column => last.to = to,
+            _ if from == to => {}
+            _ => runs.push(Self { from, to, column }),
+        }
+    }
 }
 
 /// Follows every token's bytes through `dfa`, sharing the work of common prefixes.
@@ -28,6 +50,15 @@ pub(super) fn from_bytes(dfa: &ByteDfa, vocabulary: &Vocabulary, meter: &Meter) 
     let mut walk = Walk::new(dfa);
     let trie = vocabulary.trie();
     let mut runs = Vec::new();
+    // Whether some token is a single byte of this class: where all are, being reached in bytes is being reached
+    // in tokens. No state takes the class of the bytes that fit nowhere, if there is one; it need not be spelled.
+    let mut spelled: Vec<bool> =
+        walk.next.chunks_exact(dfa.state_count()).map(|to| to.iter().all(|&to| to == 0)).collect();
+    let spell = |spelled: &mut [bool], node: usize| {
+        if trie.depth(node) == 1 && !trie.own(node).is_empty() {
+            spelled[dfa.classes()[trie.byte(node) as usize] as usize] = true;
+        }
+    };
     // `path[d]` is the column after the first `d` bytes of the node at hand.
     let mut path = vec![walk.identity; trie.max_depth() + 1];
     let mut node = 0;
@@ -44,14 +75,12 @@ pub(super) fn from_bytes(dfa: &ByteDfa, vocabulary: &Vocabulary, meter: &Meter) 
         if column == Columns::NOWHERE {
             node = end;
         } else if end > node + 1 && walk.rests(column, trie.byte(node + 1), trie.below(node)) {
-            runs.push((trie.subtree(node), column));
+            TokenRun::push(&mut runs, trie.subtree(node), column);
+            spell(&mut spelled, node);
             node = end;
         } else {
-            let first = trie.subtree(node).start;
-            let own = trie.tokens(node).len();
-            if own > 0 {
-                runs.push((first..first + own, column));
-            }
+            TokenRun::push(&mut runs, trie.own(node), column);
+            spell(&mut spelled, node);
             path[depth] = column;
             node += 1;
         }
@@ -59,7 +88,8 @@ pub(super) fn from_bytes(dfa: &ByteDfa, vocabulary: &Vocabulary, meter: &Meter) 
     let states = dfa.state_count();
     let accepting = (0..states as u32).map(|s| dfa.is_accepting(StateId(s))).collect();
     let (start, columns, tokens) = (dfa.start().0, walk.columns, trie.all_tokens());
-    build(Source { states, start, accepting, columns, tokens, runs }, vocabulary, meter)
+    let all_reached = spelled.iter().all(|&spelled| spelled);
+    build(Source { states, start, accepting, columns, tokens, runs, all_reached }, vocabulary, meter)
 }
 
 /// Takes the transitions as they are.
@@ -78,7 +108,7 @@ pub(super) fn from_tokens(
         let token = group[0].1;
         check_token(token, vocabulary)?;
         let pairs: Vec<_> = group.iter().map(|&(state, _, next)| (state, next)).collect();
-        runs.push((tokens.len()..tokens.len() + 1, columns.intern(&pairs)));
+        TokenRun::push(&mut runs, tokens.len()..tokens.len() + 1, columns.intern(&pairs));
         tokens.push(token);
     }
     let source = Source {
@@ -88,6 +118,7 @@ pub(super) fn from_tokens(
         columns,
         tokens: &tokens,
         runs,
+        all_reached: false,
     };
     build(source, vocabulary, meter)
 }

@@ -21,19 +21,23 @@ use super::{TokenId, Vocabulary};
 /// change nothing, as inside a string of any characters, can be skipped as well: see [`below`](Self::below).
 #[derive(Debug)]
 pub(crate) struct Trie {
-    /// `[nodes]`: the last byte of each node's string.
-    bytes: Vec<u8>,
-    /// `[nodes]`: the length of each node's string.
-    depths: Vec<u32>,
-    /// `[nodes]`: the first node after each subtree.
-    ends: Vec<u32>,
-    /// `[nodes + 1]`: where the tokens of each node begin.
-    firsts: Vec<u32>,
+    /// `[nodes + 1]`: the last one is there for where its tokens begin.
+    nodes: Vec<Node>,
     /// `[nodes]`: the symbols below each node.
     below: Vec<Symbols>,
     /// Tokens in the order of their bytes, then of their ids.
     tokens: Vec<TokenId>,
     max_depth: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    /// The first node after the subtree.
+    end: u32,
+    /// Where the node's tokens begin.
+    first: u32,
+    depth: u32,
+    byte: u8,
 }
 
 /// A set of symbols; a symbol is a printable ASCII character, or one of a few groups of the other bytes.
@@ -54,10 +58,7 @@ impl Trie {
         let mut sorted: Vec<_> = vocabulary.iter().map(|(id, bytes)| (bytes, id)).collect();
         sorted.sort_unstable();
         let mut trie = Self {
-            bytes: Vec::new(),
-            depths: Vec::new(),
-            ends: Vec::new(),
-            firsts: Vec::new(),
+            nodes: Vec::new(),
             below: Vec::new(),
             tokens: Vec::with_capacity(sorted.len()),
             max_depth: 0,
@@ -69,11 +70,8 @@ impl Trie {
             let shared = previous.iter().zip(bytes).take_while(|(a, b)| a == b).count();
             trie.close(&mut path, shared);
             for &byte in &bytes[shared..] {
-                path.push(trie.bytes.len() as u32);
-                trie.bytes.push(byte);
-                trie.depths.push(path.len() as u32);
-                trie.ends.push(0);
-                trie.firsts.push(trie.tokens.len() as u32);
+                path.push(trie.nodes.len() as u32);
+                trie.push(path.len(), byte);
                 trie.below.push(0);
             }
             trie.max_depth = trie.max_depth.max(bytes.len());
@@ -81,8 +79,12 @@ impl Trie {
             previous = bytes;
         }
         trie.close(&mut path, 0);
-        trie.firsts.push(trie.tokens.len() as u32);
+        trie.push(0, 0);
         trie
+    }
+
+    fn push(&mut self, depth: usize, byte: u8) {
+        self.nodes.push(Node { end: 0, first: self.tokens.len() as u32, depth: depth as u32, byte });
     }
 
     /// Ends the subtrees of the nodes of `path` that are deeper than `depth` here.
@@ -91,36 +93,36 @@ impl Trie {
             && let Some(node) = path.pop()
         {
             let node = node as usize;
-            self.ends[node] = self.bytes.len() as u32;
+            self.nodes[node].end = self.nodes.len() as u32;
             if let Some(&parent) = path.last() {
-                self.below[parent as usize] |= self.below[node] | 1 << symbol(self.bytes[node]);
+                self.below[parent as usize] |= self.below[node] | 1 << symbol(self.nodes[node].byte);
             }
         }
     }
 
     /// Number of nodes.
     pub(crate) fn len(&self) -> usize {
-        self.bytes.len()
+        self.nodes.len() - 1
     }
 
     /// The last byte of the string that `node` stands for.
     pub(crate) fn byte(&self, node: usize) -> u8 {
-        self.bytes[node]
+        self.nodes[node].byte
     }
 
     /// The length of the string that `node` stands for, at least 1.
     pub(crate) fn depth(&self, node: usize) -> usize {
-        self.depths[node] as usize
+        self.nodes[node].depth as usize
     }
 
     /// The first node that is not below `node`: skips the subtree.
     pub(crate) fn end(&self, node: usize) -> u32 {
-        self.ends[node]
+        self.nodes[node].end
     }
 
     /// The tokens that are the string of `node`, in order of their ids.
     pub(crate) fn tokens(&self, node: usize) -> &[TokenId] {
-        &self.tokens[self.firsts[node] as usize..self.firsts[node + 1] as usize]
+        &self.tokens[self.own(node)]
     }
 
     /// The symbols of all bytes below `node`, its own left out.
@@ -133,10 +135,16 @@ impl Trie {
         &self.tokens
     }
 
+    /// Where the tokens of `node` are in [`all_tokens`](Self::all_tokens).
+    pub(crate) fn own(&self, node: usize) -> std::ops::Range<usize> {
+        self.nodes[node].first as usize..self.nodes[node + 1].first as usize
+    }
+
     /// Where the tokens of `node` and of all nodes below it are in [`all_tokens`](Self::all_tokens); those of
     /// the node itself come first.
     pub(crate) fn subtree(&self, node: usize) -> std::ops::Range<usize> {
-        self.firsts[node] as usize..self.firsts[self.ends[node] as usize] as usize
+        let Node { first, end, .. } = self.nodes[node];
+        first as usize..self.nodes[end as usize].first as usize
     }
 
     /// The length of the longest token.
