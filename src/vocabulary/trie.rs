@@ -57,34 +57,34 @@ impl Trie {
     pub(super) fn new(vocabulary: &Vocabulary) -> Self {
         let mut sorted: Vec<_> = vocabulary.iter().map(|(id, bytes)| (bytes, id)).collect();
         sorted.sort_unstable();
-        let mut trie = Self {
-            nodes: Vec::new(),
-            below: Vec::new(),
-            tokens: Vec::with_capacity(sorted.len()),
-            max_depth: 0,
-        };
+        Self::in_order(vocabulary, sorted.into_iter().map(|(_, id)| id).collect())
+    }
+
+    /// The trie of the tokens that are text, which come in the order of their bytes, then of their ids.
+    pub(super) fn in_order(vocabulary: &Vocabulary, order: Vec<TokenId>) -> Self {
+        let mut trie = Self { nodes: Vec::new(), below: Vec::new(), tokens: order, max_depth: 0 };
         // The nodes of the previous token, from the root's child on.
         let mut path: Vec<u32> = Vec::new();
         let mut previous: &[u8] = &[];
-        for (bytes, id) in sorted {
+        for at in 0..trie.tokens.len() {
+            let bytes = vocabulary.bytes(trie.tokens[at]).unwrap_or_default();
             let shared = previous.iter().zip(bytes).take_while(|(a, b)| a == b).count();
             trie.close(&mut path, shared);
             for &byte in &bytes[shared..] {
                 path.push(trie.nodes.len() as u32);
-                trie.push(path.len(), byte);
+                trie.push(path.len(), byte, at);
                 trie.below.push(0);
             }
             trie.max_depth = trie.max_depth.max(bytes.len());
-            trie.tokens.push(id);
             previous = bytes;
         }
         trie.close(&mut path, 0);
-        trie.push(0, 0);
+        trie.push(0, 0, trie.tokens.len());
         trie
     }
 
-    fn push(&mut self, depth: usize, byte: u8) {
-        self.nodes.push(Node { end: 0, first: self.tokens.len() as u32, depth: depth as u32, byte });
+    fn push(&mut self, depth: usize, byte: u8, first: usize) {
+        self.nodes.push(Node { end: 0, first: first as u32, depth: depth as u32, byte });
     }
 
     /// Ends the subtrees of the nodes of `path` that are deeper than `depth` here.
