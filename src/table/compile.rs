@@ -9,7 +9,7 @@ use crate::automaton::{ByteDfa, StateId};
 use crate::constraint::TokenAutomaton;
 use crate::error::{Error, Result};
 use crate::limits::Meter;
-use crate::vocabulary::{Symbols, TokenId, TokenKind, Vocabulary, symbol};
+use crate::vocabulary::{LAST, LEADS, Symbols, TokenId, TokenKind, Vocabulary, symbol};
 
 /// A token automaton before trimming: columns over source states, and the column of each token.
 pub(super) struct Source<'a> {
@@ -48,7 +48,7 @@ impl TokenRun {
 /// Follows every token's bytes through `dfa`, sharing the work of common prefixes.
 pub(super) fn from_bytes(dfa: &ByteDfa, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
     let mut walk = Walk::new(dfa);
-    let trie = vocabulary.trie();
+    let trie = if reads_skeletons(dfa) { vocabulary.skeletons() } else { vocabulary.trie() };
     let mut runs = Vec::new();
     // Whether some token is a single byte of this class: where all are, being reached in bytes is being reached
     // in tokens. No state takes the class of the bytes that fit nowhere, if there is one; it need not be spelled.
@@ -62,13 +62,14 @@ pub(super) fn from_bytes(dfa: &ByteDfa, vocabulary: &Vocabulary, meter: &Meter) 
     // `path[d]` is the column after the first `d` bytes of the node at hand.
     let mut path = vec![walk.identity; trie.max_depth() + 1];
     let mut node = 0;
-    let mut visited = 0;
+    let mut checked = 0;
     while node < trie.len() {
-        if visited % 64 == 0 {
+        walk.work += 1;
+        if walk.work > checked + 4096 {
+            checked = walk.work;
             meter.time()?;
             meter.bytes(walk.bytes())?;
         }
-        visited += 1;
         let depth = trie.depth(node);
         let column = walk.step(path[depth - 1], trie.byte(node));
         let end = trie.end(node) as usize;
@@ -90,6 +91,35 @@ pub(super) fn from_bytes(dfa: &ByteDfa, vocabulary: &Vocabulary, meter: &Meter) 
     let (start, columns, tokens) = (dfa.start().0, walk.columns, trie.all_tokens());
     let all_reached = spelled.iter().all(|&spelled| spelled);
     build(Source { states, start, accepting, columns, tokens, runs, all_reached }, vocabulary, meter)
+}
+
+/// Whether `dfa` treats all characters of a row of [`LEADS`] alike, and what they begin with.
+fn reads_skeletons(dfa: &ByteDfa) -> bool {
+    let class = |byte: u8| dfa.classes()[byte as usize] as usize;
+    let classes = |(first, last): (u8, u8)| {
+        let mut classes: Vec<usize> = (first..=last).map(class).collect();
+        classes.dedup();
+        classes
+    };
+    let last = classes(LAST);
+    LEADS.iter().all(|lead| {
+        let second = classes(lead.second);
+        classes((lead.first, lead.last)).len() == 1
+            && (1..dfa.state_count() as u32).all(|state| {
+                let mut now = dfa.next(StateId(state), lead.first);
+                let mut taken = 1;
+                while taken < lead.length && now != StateId::DEAD {
+                    let classes = if taken == 1 { &second } else { &last };
+                    let next = dfa.next_by_class(now, classes[0]);
+                    if classes.iter().any(|&class| dfa.next_by_class(now, class) != next) {
+                        return false;
+                    }
+                    now = next;
+                    taken += 1;
+                }
+                true
+            })
+    })
 }
 
 /// Takes the transitions as they are.
@@ -155,6 +185,8 @@ struct Walk<'a> {
     /// `[columns]`
     rests: Vec<Rests>,
     scratch: Vec<(u32, u32)>,
+    /// Nodes met and pairs looked at so far.
+    work: usize,
 }
 
 const UNKNOWN: ColumnId = ColumnId::MAX;
@@ -174,8 +206,16 @@ impl<'a> Walk<'a> {
         let mut columns = Columns::new();
         let live: Vec<_> = (1..states).map(|s| (s, s)).collect();
         let identity = columns.intern(&live);
-        let mut walk =
-            Self { dfa, next, columns, identity, memo: Vec::new(), rests: Vec::new(), scratch: Vec::new() };
+        let mut walk = Self {
+            dfa,
+            next,
+            columns,
+            identity,
+            memo: Vec::new(),
+            rests: Vec::new(),
+            scratch: Vec::new(),
+            work: 0,
+        };
         walk.grow();
         walk
     }
@@ -198,6 +238,7 @@ impl<'a> Walk<'a> {
         self.scratch.clear();
         let landings = self.columns.get(column).iter().map(|&(state, now)| (state, next[now as usize]));
         self.scratch.extend(landings.filter(|&(_, next)| next != StateId::DEAD.0));
+        self.work += self.columns.get(column).len();
         let next = self.columns.intern(&self.scratch);
         self.memo[at] = next;
         self.grow();

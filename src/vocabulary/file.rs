@@ -131,15 +131,15 @@ impl Vocabulary {
         if (0..len).any(|id| unused(id) && !vocabulary.stored(id).is_empty()) {
             return Err(damaged("an unused id has a content"));
         }
+        let mut words = Vec::with_capacity(order.len());
+        for id in order.into_iter().map(TokenId) {
+            words.push((vocabulary.bytes(id).ok_or_else(|| damaged("its tokens are not all text"))?, id));
+        }
         // Rising, and as many as there are: each is there once.
-        let order: Vec<TokenId> = order.into_iter().map(TokenId).collect();
-        let word = |id: &TokenId| vocabulary.bytes(*id).map(|bytes| (bytes, *id));
-        let rising =
-            order.iter().all(|id| word(id).is_some()) && order.is_sorted_by(|a, b| word(a) < word(b));
-        if !rising || vocabulary.iter().count() != order.len() {
+        if !words.is_sorted_by(|a, b| a < b) || vocabulary.iter().count() != words.len() {
             return Err(damaged("its tokens are out of order"));
         }
-        let trie = Trie::in_order(&vocabulary, order);
+        let trie = Trie::of(&words);
         // The cell is new and empty.
         let _ = vocabulary.derived.trie.set(trie);
         Ok(vocabulary)

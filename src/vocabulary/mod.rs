@@ -33,12 +33,14 @@ mod fingerprint;
 mod folder;
 mod json;
 mod plain;
+mod skeleton;
 mod tokenizer_json;
 mod trie;
 
 pub use eos::eos_from_config;
 pub use fingerprint::Fingerprint;
 pub(crate) use plain::{LONGEST as LONGEST_PLAIN, is_plain_byte};
+pub(crate) use skeleton::{LAST, LEADS};
 pub(crate) use trie::{Symbols, Trie, symbol};
 
 use std::collections::BTreeSet;
@@ -118,6 +120,7 @@ pub struct Vocabulary {
 #[derive(Default)]
 struct Derived {
     trie: OnceLock<Trie>,
+    skeletons: OnceLock<Trie>,
     plain: OnceLock<Vec<bool>>,
     fingerprint: OnceLock<Fingerprint>,
 }
@@ -317,6 +320,12 @@ impl Vocabulary {
     /// The tokens that are text as a trie. Built once.
     pub(crate) fn trie(&self) -> &Trie {
         self.derived.trie.get_or_init(|| Trie::new(self))
+    }
+
+    /// The same trie with all characters past ASCII that are as long as each other made one; see
+    /// [`LEADS`]. Built once.
+    pub(crate) fn skeletons(&self) -> &Trie {
+        self.derived.skeletons.get_or_init(|| Trie::of_skeletons(self))
     }
 
     /// Of every node of the trie, whether all tokens at it and below it are plain. Found once.

@@ -1,5 +1,6 @@
 //! The text tokens of a vocabulary as a trie, laid out for walks that prune.
 
+use super::skeleton::skeleton;
 use super::{TokenId, Vocabulary};
 
 /// A byte trie in pre-order: a node comes right before its subtree, children in order of their bytes.
@@ -55,19 +56,34 @@ pub(crate) fn symbol(byte: u8) -> u32 {
 impl Trie {
     /// The trie of the tokens that are text.
     pub(super) fn new(vocabulary: &Vocabulary) -> Self {
-        let mut sorted: Vec<_> = vocabulary.iter().map(|(id, bytes)| (bytes, id)).collect();
-        sorted.sort_unstable();
-        Self::in_order(vocabulary, sorted.into_iter().map(|(_, id)| id).collect())
+        let mut words: Vec<_> = vocabulary.iter().map(|(id, bytes)| (bytes, id)).collect();
+        words.sort_unstable();
+        Self::of(&words)
     }
 
-    /// The trie of the tokens that are text, which come in the order of their bytes, then of their ids.
-    pub(super) fn in_order(vocabulary: &Vocabulary, order: Vec<TokenId>) -> Self {
-        let mut trie = Self { nodes: Vec::new(), below: Vec::new(), tokens: order, max_depth: 0 };
-        // The nodes of the previous token, from the root's child on.
+    /// The trie of the [`skeleton`]s of the tokens that are text.
+    pub(super) fn of_skeletons(vocabulary: &Vocabulary) -> Self {
+        let tokens = vocabulary.trie().all_tokens().iter();
+        let mut words: Vec<_> =
+            tokens.map(|&id| (skeleton(vocabulary.bytes(id).unwrap_or_default()), id)).collect();
+        // Sorted already for the most part, which this sort makes use of.
+        words.sort();
+        Self::of(&words)
+    }
+
+    /// The trie of `words`, which are sorted.
+    pub(super) fn of(words: &[(impl AsRef<[u8]>, TokenId)]) -> Self {
+        let mut trie = Self {
+            nodes: Vec::new(),
+            below: Vec::new(),
+            tokens: words.iter().map(|&(_, id)| id).collect(),
+            max_depth: 0,
+        };
+        // The nodes of the previous word, from the root's child on.
         let mut path: Vec<u32> = Vec::new();
         let mut previous: &[u8] = &[];
-        for at in 0..trie.tokens.len() {
-            let bytes = vocabulary.bytes(trie.tokens[at]).unwrap_or_default();
+        for (at, (bytes, _)) in words.iter().enumerate() {
+            let bytes = bytes.as_ref();
             let shared = previous.iter().zip(bytes).take_while(|(a, b)| a == b).count();
             trie.close(&mut path, shared);
             for &byte in &bytes[shared..] {

@@ -1,0 +1,205 @@
+//! Compiling: a first mask for each schema of `schemas.txt`, what is done once for a vocabulary, and how the cost
+//! grows with states, vocabulary and token classes.
+//!
+//! `cargo bench --bench compile` prints the times and draws `benches/results/compile.svg`. Without the test data
+//! (`BURN_DFA_DATA`) the vocabulary is made of numbered words, and there are no schemas.
+
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use burn::tensor::Device;
+use burn_dfa::{Constraint, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
+use divan::Bencher;
+use plotters::prelude::*;
+use serde_json::{Value, json};
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+fn main() {
+    divan::main();
+    // Not where the benchmarks are only listed, or only run once as a test.
+    if std::env::args().any(|argument| argument == "--bench") {
+        draw(&Path::new(ROOT).join("benches/results/compile.svg")).expect("a drawing");
+    }
+}
+
+fn data() -> PathBuf {
+    let folder = std::env::var_os("BURN_DFA_DATA").map(PathBuf::from);
+    folder.unwrap_or_else(|| Path::new(ROOT).join("../shared/data"))
+}
+
+fn tokenizer() -> Option<Vec<u8>> {
+    std::fs::read(data().join("tokenizers/smollm2/tokenizer.json")).ok()
+}
+
+static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
+    let vocabulary = match tokenizer() {
+        Some(json) => Vocabulary::from_tokenizer_json(json).unwrap().with_eos([TokenId(2)]).unwrap(),
+        None => {
+            let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
+            let words = (256..49_151).map(|number| number.to_string().into_bytes());
+            let tokens = bytes.chain(words).map(Some).chain([None]);
+            Vocabulary::from_bytes(tokens).unwrap().with_eos([TokenId(49_151)]).unwrap()
+        }
+    };
+    warm(&vocabulary);
+    vocabulary
+});
+
+/// Has what is done once done.
+fn warm(vocabulary: &Vocabulary) {
+    vocabulary.fingerprint();
+    first_mask(&Constraint::regex("a").unwrap(), vocabulary);
+}
+
+/// The schemas of the list, with their ids, in growing size.
+static SCHEMAS: LazyLock<Vec<(String, Value)>> = LazyLock::new(|| {
+    let list = include_str!("schemas.txt").lines().filter(|line| !line.starts_with('#'));
+    let files = std::fs::read_dir(data().join("maskbench")).into_iter().flatten();
+    let texts: Vec<String> =
+        files.filter_map(|file| std::fs::read_to_string(file.ok()?.path()).ok()).collect();
+    let lines: Vec<&str> = texts.iter().flat_map(|text| text.lines()).collect();
+    list.filter_map(|id| {
+        let line = lines.iter().find(|line| line.split('"').nth(3) == Some(id))?;
+        let mut row: Value = serde_json::from_str(line).unwrap();
+        Some((id.to_owned(), row["schema"].take()))
+    })
+    .collect()
+});
+
+/// The whole way to the first mask: automaton, table, upload, one row.
+fn first_mask(constraint: &Constraint, vocabulary: &Vocabulary) -> TokenTable {
+    let device = Device::flex();
+    let table = TokenTable::compile(constraint, vocabulary, &Limits::default()).unwrap();
+    let tensors = TensorTable::new(&[&table], vocabulary.len(), &TensorOptions::default(), &device).unwrap();
+    let states = tensors.states(&[tensors.start(0)]).unwrap();
+    black_box(tensors.illegal(states, None).into_data());
+    table
+}
+
+#[divan::bench(args = 0..20)]
+fn schema(bencher: Bencher, at: usize) {
+    let Some((_, schema)) = SCHEMAS.get(at) else { return };
+    let vocabulary = &*VOCABULARY;
+    bencher.bench(|| first_mask(&Constraint::json_schema(schema.clone()).unwrap(), vocabulary));
+}
+
+#[divan::bench(args = [r"\d{4}-\d\d-\d\d", r"[a-zA-Z0-9._%+\-]+@[a-zA-Z0-9.\-]+\.[a-zA-Z]{2,}"])]
+fn regex(bencher: Bencher, pattern: &str) {
+    let vocabulary = &*VOCABULARY;
+    bencher.bench(|| first_mask(&Constraint::regex(pattern).unwrap(), vocabulary));
+}
+
+#[divan::bench]
+fn a_string_of_10000(bencher: Bencher) {
+    let vocabulary = &*VOCABULARY;
+    bencher.bench(|| first_mask(&string_of(10_000), vocabulary));
+}
+
+fn string_of(most: usize) -> Constraint {
+    Constraint::json_schema(json!({"type": "string", "maxLength": most})).unwrap()
+}
+
+mod once_for_a_vocabulary {
+    use super::*;
+
+    #[divan::bench]
+    fn read_json_and_sort(bencher: Bencher) {
+        let Some(json) = tokenizer() else { return };
+        bencher.bench(|| {
+            let vocabulary = Vocabulary::from_tokenizer_json(&json).unwrap();
+            let vocabulary = vocabulary.with_eos([TokenId(2)]).unwrap();
+            warm(&vocabulary);
+            vocabulary
+        });
+    }
+
+    #[divan::bench]
+    fn load_from_file(bencher: Bencher) {
+        let path = std::env::temp_dir().join(format!("burn-dfa-bench-{}", std::process::id()));
+        VOCABULARY.save(&path).unwrap();
+        bencher.bench(|| {
+            let vocabulary = Vocabulary::load(&path).unwrap();
+            warm(&vocabulary);
+            vocabulary
+        });
+        std::fs::remove_file(&path).unwrap();
+    }
+}
+
+/// The median time of a first mask, in milliseconds, and what the table is.
+fn measure(constraint: &Constraint, vocabulary: &Vocabulary) -> (f64, TokenTable) {
+    let table = first_mask(constraint, vocabulary);
+    let mut times: Vec<Duration> = (0..7)
+        .map(|_| {
+            let clock = Instant::now();
+            first_mask(constraint, vocabulary);
+            clock.elapsed()
+        })
+        .collect();
+    times.sort();
+    (times[times.len() / 2].as_secs_f64() * 1e3, table)
+}
+
+/// One panel: times over one size while the others stand nearly still.
+struct Panel {
+    title: &'static str,
+    points: Vec<(f64, f64)>,
+}
+
+fn panels() -> [Panel; 3] {
+    let vocabulary = &*VOCABULARY;
+    let states = [10, 30, 100, 300, 1_000, 3_000, 10_000].map(|most| {
+        let (time, table) = measure(&string_of(most), vocabulary);
+        (table.state_count() as f64, time)
+    });
+    let word = |at: usize| {
+        let id = TokenId(256 + (at * 7_919 % (vocabulary.len() - 512)) as u32);
+        String::from_utf8_lossy(vocabulary.bytes(id).unwrap_or(b"-")).into_owned()
+    };
+    let classes = [4, 16, 64, 256, 1_024].map(|words| {
+        let choice = Constraint::choice((0..words).map(word)).unwrap();
+        let (time, table) = measure(&choice, vocabulary);
+        (table.class_count() as f64, time)
+    });
+    let object = Constraint::json_schema(json!({
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "age": {"type": "integer"}, "tall": {"type": "boolean"}},
+        "required": ["name", "age"]
+    }));
+    let object = object.unwrap();
+    let widths = [1_000, 3_000, 10_000, 20_000, vocabulary.len()].map(|width| {
+        let cut = vocabulary.clone().with_eos([TokenId(2)]).unwrap().with_len(width).unwrap();
+        warm(&cut);
+        (width as f64, measure(&object, &cut).0)
+    });
+    [
+        Panel { title: "states (strings of at most n characters)", points: states.to_vec() },
+        Panel { title: "token classes (choices of n words)", points: classes.to_vec() },
+        Panel { title: "tokens (an object)", points: widths.to_vec() },
+    ]
+}
+
+/// Draws how the time of a first mask grows.
+fn draw(path: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    std::fs::create_dir_all(path.parent().unwrap_or(path))?;
+    let root = SVGBackend::new(path, (1200, 380)).into_drawing_area();
+    root.fill(&WHITE)?;
+    for (area, Panel { title, points }) in root.split_evenly((1, 3)).iter().zip(panels()) {
+        println!("first mask, ms, by {title}: {points:.3?}");
+        let most = points.iter().map(|&(x, _)| x).fold(1.0, f64::max);
+        let mut chart = ChartBuilder::on(area)
+            .caption(title, ("sans-serif", 16))
+            .margin(12)
+            .x_label_area_size(30)
+            .y_label_area_size(50)
+            .build_cartesian_2d((1.0..most * 2.0).log_scale(), (0.01..1_000.0).log_scale())?;
+        chart.configure_mesh().y_desc("first mask, ms").light_line_style(WHITE).draw()?;
+        chart.draw_series(LineSeries::new(points.iter().copied(), BLUE.stroke_width(2)))?;
+        chart.draw_series(points.iter().map(|&point| Circle::new(point, 3, BLUE.filled())))?;
+    }
+    root.present()?;
+    Ok(())
+}
