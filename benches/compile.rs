@@ -197,7 +197,7 @@ fn draw(path: &Path) -> Result<(), Box<dyn std::error::Error>> {
             .y_label_area_size(50)
             .build_cartesian_2d((1.0..most * 2.0).log_scale(), (0.01..1_000.0).log_scale())?;
         chart.configure_mesh().y_desc("first mask, ms").light_line_style(WHITE).draw()?;
-        chart.draw_series(LineSeries::new(points.iter().copied(), BLUE.stroke_width(2)))?;
+        chart.draw_series([PathElement::new(points.clone(), BLUE.stroke_width(2))])?;
         chart.draw_series(points.iter().map(|&point| Circle::new(point, 3, BLUE.filled())))?;
     }
     root.present()?;
