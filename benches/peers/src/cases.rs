@@ -1,6 +1,6 @@
 //! What is measured: grammars, each with texts that match it.
 //!
-//! Schemas are those of MaskBench that `schemas.txt` lists. Objects that are silent about other properties
+//! Schemas are those of MaskBench that `benches/schemas.txt` lists. Objects that are silent about other properties
 //! are closed before any engine sees them, since engines differ in what they make of silence; texts are the valid
 //! instances, compact, members in the order of the schema. So every engine is asked for the same language.
 
@@ -79,7 +79,7 @@ fn long_string() -> Option<Case> {
 
 /// The schemas of the list in its order, with those of their instances that match them.
 fn listed() -> Vec<Case> {
-    let list = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas.txt");
+    let list = Path::new(env!("CARGO_MANIFEST_DIR")).join("../schemas.txt");
     let list = std::fs::read_to_string(&list).unwrap_or_else(|error| panic!("{}: {error}", list.display()));
     let ids: Vec<&str> =
         list.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).collect();

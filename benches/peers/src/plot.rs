@@ -41,9 +41,23 @@ pub fn draw(results: &[Results], path: &Path) -> Result<(), Failure> {
         let name = format!("{}, {} tokens", results.vocabulary, results.width);
         let ticks =
             |x: f64| QUANTILES.get(x.round() as usize).map_or(String::new(), |(name, _)| name.to_string());
-        lines(&left, results, &format!("{name}: a step, batch 1"), &steps(results), &ticks, "µs")?;
+        lines(
+            &left,
+            results,
+            &format!("{name}: a step, batch 1"),
+            &steps(results),
+            &ticks,
+            SeriesLabelPosition::LowerRight,
+        )?;
         let ticks = |x: f64| format!("{}", x as usize + 1);
-        lines(&right, results, "First mask by schema, smallest first", &first_masks(results), &ticks, "µs")?;
+        lines(
+            &right,
+            results,
+            "First mask by schema, smallest first",
+            &first_masks(results),
+            &ticks,
+            SeriesLabelPosition::UpperLeft,
+        )?;
     }
     root.present()?;
     Ok(())
@@ -80,7 +94,7 @@ fn lines(
     title: &str,
     series: &[Series],
     ticks: &dyn Fn(f64) -> String,
-    unit: &str,
+    legend: SeriesLabelPosition,
 ) -> Result<(), Failure> {
     let points = || series.iter().flat_map(|series| &series.points);
     let most = |pick: fn(&(f64, f64)) -> f64| points().map(pick).fold(1.0, f64::max);
@@ -99,7 +113,7 @@ fn lines(
         .x_labels(right as usize + 1)
         .x_label_formatter(&|x| ticks(*x))
         .y_label_formatter(&|y| format!("{y}"))
-        .y_desc(unit)
+        .y_desc("µs")
         .draw()?;
     for line in series {
         let colour = COLOURS[line.engine % COLOURS.len()];
@@ -108,10 +122,6 @@ fn lines(
             .label(results.engines[line.engine])
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], colour.stroke_width(3)));
     }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperLeft)
-        .background_style(WHITE.mix(0.8))
-        .draw()?;
+    chart.configure_series_labels().position(legend).background_style(WHITE.mix(0.8)).draw()?;
     Ok(())
 }
