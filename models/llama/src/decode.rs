@@ -9,10 +9,12 @@
 //! sees nothing, and its scores are then all the same finite number: it carries meaningless but finite
 //! values, which nobody else sees.
 
-use burn::tensor::{Bool, Device, IndexingUpdateOp, Int, Tensor, s};
+use burn::tensor::{Bool, DType, Device, IndexingUpdateOp, Int, Tensor, s};
 use burn_dfa::generation::CausalLm;
 
+use crate::layers::Attention;
 use crate::model::Llama;
+use crate::rope::{RotaryTables, Rotation};
 
 /// Keys, values and positions of a batch.
 ///
@@ -61,8 +63,36 @@ impl LlamaCache {
         });
     }
 
+    /// Writes the keys and values of one position into layer `index` and attends over what is there.
+    pub(crate) fn attend(
+        &mut self,
+        index: usize,
+        attention: &Attention,
+        qkv: [Tensor<3>; 3],
+        rotation: &Rotation,
+        hidden: &Tensor<4, Bool>,
+    ) -> Tensor<3> {
+        let (keys, values) = (&mut self.keys[index], &mut self.values[index]);
+        #[cfg(feature = "flex")]
+        if let Some(mixed) = crate::flex::attend(qkv.each_ref(), rotation, &self.slot, hidden, [keys, values])
+        {
+            return mixed;
+        }
+        let [q, k, v] = attention.split(qkv, rotation);
+        write_row(keys, &self.slot, k);
+        write_row(values, &self.slot, v);
+        attention.mix([q, keys.clone(), values.clone()], hidden.clone())
+    }
+
+    /// The rotation of the next position of each row.
+    pub(crate) fn rotation(&self, tables: &RotaryTables, dtype: DType) -> Rotation {
+        let batch = self.batch();
+        let positions = self.slot.clone().expand([batch]) - self.padding.clone();
+        tables.at(positions.reshape([batch, 1]).clamp_min(0), dtype)
+    }
+
     /// `[batch, 1, 1, capacity]`, true at the slots that a step must not see.
-    fn hidden(&self) -> Tensor<4, Bool> {
+    pub(crate) fn hidden(&self) -> Tensor<4, Bool> {
         let (batch, capacity) = (self.batch(), self.capacity());
         let shape = [batch, 1, 1, capacity];
         let slots = self.slots.clone().reshape([1, 1, 1, capacity]).expand(shape);
@@ -133,10 +163,11 @@ impl CausalLm for Llama {
         let mut keys = Vec::with_capacity(self.model.layers.len());
         let mut values = Vec::with_capacity(self.model.layers.len());
         for layer in &self.model.layers {
-            x = layer.forward(x, &rotation, hidden.clone(), |k, v| {
+            x = layer.forward(x, |attention, qkv| {
+                let [q, k, v] = attention.split(qkv, &rotation);
                 keys.push(store(k.clone()));
                 values.push(store(v.clone()));
-                (k, v)
+                attention.mix([q, k, v], hidden.clone())
             });
         }
 
@@ -161,17 +192,9 @@ impl CausalLm for Llama {
         let mut x = self.model.embed_tokens.forward(tokens.reshape([batch, 1]));
 
         let hidden = cache.hidden();
-        let positions =
-            (cache.slot.clone().expand([batch]) - cache.padding.clone()).reshape([batch, 1]).clamp_min(0);
-        let rotation = self.rotary.at(positions, x.dtype());
+        let rotation = cache.rotation(&self.rotary, x.dtype());
         for (index, layer) in self.model.layers.iter().enumerate() {
-            let (keys, values) = (&mut cache.keys[index], &mut cache.values[index]);
-            let slot = &cache.slot;
-            x = layer.forward(x, &rotation, hidden.clone(), |k, v| {
-                write_row(keys, slot, k);
-                write_row(values, slot, v);
-                (keys.clone(), values.clone())
-            });
+            x = layer.forward(x, |attention, qkv| cache.attend(index, attention, qkv, &rotation, &hidden));
         }
         let last = cache.capacity() as i64 - 1;
         cache.slot.inplace(|slot| {

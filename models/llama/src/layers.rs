@@ -28,7 +28,12 @@ fn product(x: Tensor<3>, weight: &Param<Tensor<2>>) -> Tensor<3> {
     let [batch, length, inputs] = x.dims();
     let weight = weight.val();
     let [outputs, _] = weight.dims();
-    x.reshape([batch * length, inputs]).matmul(weight.transpose()).reshape([batch, length, outputs])
+    let x = x.reshape([batch * length, inputs]);
+    #[cfg(feature = "flex")]
+    if let Some(y) = crate::flex::product(&x, &weight) {
+        return y.reshape([batch, length, outputs]);
+    }
+    x.matmul(weight.transpose()).reshape([batch, length, outputs])
 }
 
 /// A table of token vectors, `[vocabulary, hidden]`.
@@ -82,6 +87,10 @@ impl RmsNorm {
     }
 
     pub(crate) fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
+        #[cfg(feature = "flex")]
+        if let Some(y) = crate::flex::rms_norm(&x, &self.weight.val(), self.epsilon) {
+            return y;
+        }
         let dtype = x.dtype();
         let x = x.cast(DType::F32);
         let rms = (x.clone().square().mean_dim(D - 1) + self.epsilon).sqrt();
@@ -89,12 +98,21 @@ impl RmsNorm {
     }
 }
 
+/// `silu(gate) * up`.
+pub(crate) fn gated(gate: Tensor<3>, up: Tensor<3>) -> Tensor<3> {
+    #[cfg(feature = "flex")]
+    if let Some(y) = crate::flex::gated(&gate, &up) {
+        return y;
+    }
+    silu(gate) * up
+}
+
 /// The gated MLP.
 #[derive(Module, Debug)]
 pub(crate) struct Mlp {
-    gate_proj: Linear,
-    up_proj: Linear,
-    down_proj: Linear,
+    pub(crate) gate_proj: Linear,
+    pub(crate) up_proj: Linear,
+    pub(crate) down_proj: Linear,
 }
 
 impl Mlp {
@@ -108,18 +126,18 @@ impl Mlp {
     }
 
     fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let gate = silu(self.gate_proj.forward(x.clone()));
-        self.down_proj.forward(gate * self.up_proj.forward(x))
+        let (gate, up) = (self.gate_proj.forward(x.clone()), self.up_proj.forward(x));
+        self.down_proj.forward(gated(gate, up))
     }
 }
 
 /// Attention of grouped query heads.
 #[derive(Module, Debug)]
 pub(crate) struct Attention {
-    q_proj: Linear,
-    k_proj: Linear,
-    v_proj: Linear,
-    o_proj: Linear,
+    pub(crate) q_proj: Linear,
+    pub(crate) k_proj: Linear,
+    pub(crate) v_proj: Linear,
+    pub(crate) o_proj: Linear,
     heads: usize,
     kv_heads: usize,
     head_dim: usize,
@@ -141,28 +159,40 @@ impl Attention {
         }
     }
 
-    /// Attends over what `remember` makes of this call's keys and values.
+    /// Projects to queries, keys and values, and mixes what `attend` makes of them.
     ///
     /// # Shapes
     /// - `x`: `[batch, length, hidden]`
-    /// - `hidden`: `[batch or 1, 1, length, seen]`, true where a key may not be seen
-    /// - `remember`: from `[batch, kv_heads, length, head_dim]` to `[batch, kv_heads, seen, head_dim]`
-    fn forward(
-        &self,
-        x: Tensor<3>,
-        rotation: &Rotation,
-        hidden: Tensor<4, Bool>,
-        remember: impl FnOnce(Tensor<4>, Tensor<4>) -> (Tensor<4>, Tensor<4>),
-    ) -> Tensor<3> {
-        let [batch, length, _] = x.dims();
-        let split = |x: Tensor<3>, heads| x.reshape([batch, length, heads, self.head_dim]).swap_dims(1, 2);
-        let q = rotation.apply(split(self.q_proj.forward(x.clone()), self.heads));
-        let k = rotation.apply(split(self.k_proj.forward(x.clone()), self.kv_heads));
-        let v = split(self.v_proj.forward(x), self.kv_heads);
-        let (k, v) = remember(k, v);
+    /// - `attend`: from queries, keys and values, each `[batch, length, its heads * head_dim]`, to a mixture of
+    ///   the queries' shape
+    fn forward(&self, x: Tensor<3>, attend: impl FnOnce(&Self, [Tensor<3>; 3]) -> Tensor<3>) -> Tensor<3> {
+        let q = self.q_proj.forward(x.clone());
+        let k = self.k_proj.forward(x.clone());
+        let v = self.v_proj.forward(x);
+        self.o_proj.forward(attend(self, [q, k, v]))
+    }
 
+    /// Splits queries, keys and values into heads, `[batch, its heads, length, head_dim]`, and rotates
+    /// queries and keys.
+    pub(crate) fn split(&self, [q, k, v]: [Tensor<3>; 3], rotation: &Rotation) -> [Tensor<4>; 3] {
+        let split = |x: Tensor<3>, heads| {
+            let [batch, length, _] = x.dims();
+            x.reshape([batch, length, heads, self.head_dim]).swap_dims(1, 2)
+        };
+        let (q, k) = (split(q, self.heads), split(k, self.kv_heads));
+        [rotation.apply(q), rotation.apply(k), split(v, self.kv_heads)]
+    }
+
+    /// Softmax of the scaled scores, times the values: `[batch, length, heads * head_dim]`.
+    ///
+    /// # Shapes
+    /// - `q`: `[batch, heads, length, head_dim]`
+    /// - `k`, `v`: `[batch, kv_heads, seen, head_dim]`
+    /// - `hidden`: `[batch or 1, 1, length, seen]`, true where a key may not be seen
+    pub(crate) fn mix(&self, [q, k, v]: [Tensor<4>; 3], hidden: Tensor<4, Bool>) -> Tensor<3> {
         // The query heads of a group are stacked along the rows, so that keys and values are not repeated.
         let dtype = q.dtype();
+        let [batch, _, length, _] = q.dims();
         let seen = k.dims()[2];
         let rows = self.heads / self.kv_heads * length;
         let q = q * (self.head_dim as f64).sqrt().recip();
@@ -174,23 +204,22 @@ impl Attention {
         // Expanded, for a broadcast mask is not read correctly everywhere in f16.
         let hidden = hidden.expand([batch, self.heads, length, seen]);
         let weights = softmax(scores.mask_fill(hidden, HIDDEN), 3).cast(dtype);
-        let mixed = weights
+        weights
             .reshape([batch, self.kv_heads, rows, seen])
             .matmul(v)
             .reshape([batch, self.heads, length, self.head_dim])
             .swap_dims(1, 2)
-            .reshape([batch, length, self.heads * self.head_dim]);
-        self.o_proj.forward(mixed)
+            .reshape([batch, length, self.heads * self.head_dim])
     }
 }
 
 /// One decoder layer.
 #[derive(Module, Debug)]
 pub(crate) struct Layer {
-    input_layernorm: RmsNorm,
-    self_attn: Attention,
-    post_attention_layernorm: RmsNorm,
-    mlp: Mlp,
+    pub(crate) input_layernorm: RmsNorm,
+    pub(crate) self_attn: Attention,
+    pub(crate) post_attention_layernorm: RmsNorm,
+    pub(crate) mlp: Mlp,
 }
 
 impl Layer {
@@ -208,12 +237,9 @@ impl Layer {
     pub(crate) fn forward(
         &self,
         x: Tensor<3>,
-        rotation: &Rotation,
-        hidden: Tensor<4, Bool>,
-        remember: impl FnOnce(Tensor<4>, Tensor<4>) -> (Tensor<4>, Tensor<4>),
+        attend: impl FnOnce(&Attention, [Tensor<3>; 3]) -> Tensor<3>,
     ) -> Tensor<3> {
-        let attended =
-            self.self_attn.forward(self.input_layernorm.forward(x.clone()), rotation, hidden, remember);
+        let attended = self.self_attn.forward(self.input_layernorm.forward(x.clone()), attend);
         let x = x + attended;
         x.clone() + self.mlp.forward(self.post_attention_layernorm.forward(x))
     }

@@ -11,10 +11,14 @@ mod checkpoint;
 mod config;
 mod decode;
 mod error;
+#[cfg(feature = "flex")]
+mod flex;
 mod layers;
 mod load;
 mod model;
 mod pretrained;
+#[cfg(all(test, feature = "flex"))]
+mod profile;
 mod raw_config;
 mod rope;
 mod save;

@@ -107,7 +107,8 @@ impl Llama {
             key.expand([1, 1, length, length]).greater(query.expand([1, 1, length, length]))
         };
         for layer in &self.model.layers {
-            x = layer.forward(x, &rotation, later.clone(), |k, v| (k, v));
+            x = layer
+                .forward(x, |attention, qkv| attention.mix(attention.split(qkv, &rotation), later.clone()));
         }
         self.logits(x)
     }

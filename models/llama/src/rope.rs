@@ -70,6 +70,12 @@ impl RotaryTables {
 }
 
 impl Rotation {
+    /// Cosines and sines.
+    #[cfg(feature = "flex")]
+    pub(crate) fn tables(&self) -> [Tensor<4>; 2] {
+        [self.cos.clone(), self.sin.clone()]
+    }
+
     /// Rotates `x` `[batch, heads, length, head_dim]`.
     pub(crate) fn apply(&self, x: Tensor<4>) -> Tensor<4> {
         let half = x.dims()[3] / 2;

@@ -166,6 +166,17 @@ fn a_truncated_cache_decodes_again() {
 }
 
 #[test]
+fn a_cache_that_was_truncated_into_the_padding_decodes_finite_logits() {
+    let device = Device::flex();
+    let model = Llama::load(folder("tied_mha"), FloatDType::F32, &device).unwrap();
+    let prompts = ints(&[vec![4, 5, 6], vec![7, 7, 6]], &device);
+    let (_, mut cache) = model.prefill(prompts, column(vec![0, 2], &device), 4);
+    cache.truncate(1);
+    let logits: Vec<f32> = model.step(column(vec![6, 6], &device), &mut cache).try_into_vec_as().unwrap();
+    assert!(logits.iter().all(|logit| logit.is_finite()));
+}
+
+#[test]
 fn steps_beyond_the_capacity_stay_in_the_cache() {
     let device = Device::flex();
     let model = Llama::load(folder("tied_mha"), FloatDType::F32, &device).unwrap();

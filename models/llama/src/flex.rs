@@ -1,0 +1,161 @@
+//! The decode step on Flex: the operations that take its time, each in one pass over its data.
+//!
+//! A step at batch 1 reads every weight once and does little else: what counts is the rate at which weights
+//! are read, and what stands between the products. Burn's own operations are the definition of each function
+//! here; they stand at its call, and serve other backends, autodiff, other float types and long inputs, for
+//! which a function answers `None`. [`kernels`] holds the loops.
+
+mod kernels;
+#[cfg(test)]
+mod tests;
+
+use burn::backend::flex::FlexTensor;
+use burn::backend::{BackendTensor, DispatchTensorKind, Flex};
+use burn::tensor::{Bool, DType, Int, Tensor, TensorData};
+use half::{bf16, f16};
+
+use crate::rope::Rotation;
+use kernels::{Heads, Number};
+
+/// Greatest number of rows at which a product counts as matrix times vectors.
+const FEW: usize = 16;
+
+/// Calls a function that is generic over the stored float.
+macro_rules! by_dtype {
+    ($dtype:expr, $function:ident($($argument:expr),* $(,)?)) => {
+        match $dtype {
+            DType::F32 => Some($function::<f32>($($argument),*)),
+            DType::F16 => Some($function::<f16>($($argument),*)),
+            DType::BF16 => Some($function::<bf16>($($argument),*)),
+            _ => None,
+        }
+    };
+}
+
+/// Whether a tensor is one of Flex itself, without autodiff.
+fn is_flex<const D: usize>(tensor: &Tensor<D>) -> bool {
+    matches!(tensor.clone().into_dispatch().kind, DispatchTensorKind::Flex(BackendTensor::Float(_)))
+}
+
+/// The contiguous primitive of a tensor that [`is_flex`].
+fn open<const D: usize>(tensor: Tensor<D>) -> FlexTensor {
+    contiguous(tensor.try_into_primitive::<Flex>().expect("a float tensor of Flex"))
+}
+
+fn contiguous(tensor: FlexTensor) -> FlexTensor {
+    // Only where it must be: a second handle would keep a cache from being written in place.
+    if tensor.is_contiguous() { tensor } else { tensor.to_contiguous() }
+}
+
+fn close<T: Number, const D: usize>(values: Vec<T>, shape: [usize; D]) -> Tensor<D> {
+    Tensor::from_primitive::<Flex>(FlexTensor::from_data(TensorData::new(values, shape)))
+}
+
+/// A few rows `[rows, inputs]` times the transpose of `[outputs, inputs]`.
+///
+/// One row in `f32`, and all rows in 16 bits, are dot products along the rows of the matrix, shared among the
+/// threads: Burn's own product takes one thread for vectors and casts matrices of `bf16` at every call. For
+/// more rows in `f32`, the general product is fastest with the matrix on its left.
+pub(crate) fn product(x: &Tensor<2>, weight: &Tensor<2>) -> Option<Tensor<2>> {
+    let [rows, inputs] = x.dims();
+    if !(1..=FEW).contains(&rows) || inputs == 0 || !is_flex(x) || !is_flex(weight) {
+        return None;
+    }
+    fn apply<T: Number>(x: &Tensor<2>, weight: &Tensor<2>) -> Tensor<2> {
+        let ([rows, inputs], [outputs, _]) = (x.dims(), weight.dims());
+        let (x, weight) = (open(x.clone()), open(weight.clone()));
+        let y = kernels::product(T::read(&x), T::read(&weight), inputs);
+        match rows {
+            1 => close(y, [1, outputs]),
+            _ => close(y, [outputs, rows]).transpose(),
+        }
+    }
+    if rows > 1 && x.dtype() == DType::F32 {
+        return Some(weight.clone().matmul(x.clone().transpose()).transpose());
+    }
+    by_dtype!(x.dtype(), apply(x, weight))
+}
+
+/// See [`RmsNorm`](crate::layers::RmsNorm); the last dimension is normalised.
+pub(crate) fn rms_norm<const D: usize>(x: &Tensor<D>, weight: &Tensor<1>, epsilon: f64) -> Option<Tensor<D>> {
+    if !is_flex(x) || !is_flex(weight) {
+        return None;
+    }
+    fn apply<T: Number, const D: usize>(x: &Tensor<D>, weight: &Tensor<1>, epsilon: f64) -> Tensor<D> {
+        let shape = x.dims();
+        let (x, weight) = (open(x.clone()), open(weight.clone()));
+        close(kernels::rms_norm(T::read(&x), T::read(&weight), epsilon as f32), shape)
+    }
+    match x.dtype() {
+        DType::F32 => Some(apply::<f32, D>(x, weight, epsilon)),
+        DType::F16 => Some(apply::<f16, D>(x, weight, epsilon)),
+        DType::BF16 => Some(apply::<bf16, D>(x, weight, epsilon)),
+        _ => None,
+    }
+}
+
+/// `silu(gate) * up`.
+pub(crate) fn gated(gate: &Tensor<3>, up: &Tensor<3>) -> Option<Tensor<3>> {
+    if !is_flex(gate) || !is_flex(up) {
+        return None;
+    }
+    fn apply<T: Number>(gate: &Tensor<3>, up: &Tensor<3>) -> Tensor<3> {
+        let shape = gate.dims();
+        let (gate, up) = (open(gate.clone()), open(up.clone()));
+        close(kernels::gated(T::read(&gate), T::read(&up)), shape)
+    }
+    by_dtype!(gate.dtype(), apply(gate, up))
+}
+
+/// One position of attention: rotates queries and keys, writes keys and values at a slot, in place, and
+/// attends over the cache up to there.
+///
+/// # Shapes
+/// - `q`: `[batch, 1, heads * head_dim]`, as the result; `k`, `v`: `[batch, 1, kv_heads * head_dim]`
+/// - `slot`: `[1]`; to look at it costs nothing, for Flex's memory is the host's
+/// - `hidden`: `[batch, 1, 1, capacity]`; what a row sees is one run of slots
+/// - `cache`: keys and values, `[batch, kv_heads, capacity, head_dim]`
+pub(crate) fn attend(
+    [q, k, v]: [&Tensor<3>; 3],
+    rotation: &Rotation,
+    slot: &Tensor<1, Int>,
+    hidden: &Tensor<4, Bool>,
+    cache: [&mut Tensor<4>; 2],
+) -> Option<Tensor<3>> {
+    if ![q, k, v].into_iter().all(is_flex) || !cache.iter().all(|tensor| is_flex(tensor)) {
+        return None;
+    }
+    fn apply<T: Number>(
+        [q, k, v]: [&Tensor<3>; 3],
+        rotation: &Rotation,
+        slot: usize,
+        hidden: &Tensor<4, Bool>,
+        [keys, values]: [&mut Tensor<4>; 2],
+    ) -> Tensor<3> {
+        let shape = q.dims();
+        let [_, kv_heads, capacity, width] = keys.dims();
+        let heads = Heads { kv_heads, group: shape[2] / (kv_heads * width), width, capacity };
+        let hidden = hidden.clone().try_into_primitive::<Flex>().expect("a mask of Flex");
+        let hidden = contiguous(hidden);
+        let seen = kernels::seen(hidden.storage::<u8>(), capacity, slot);
+        let [q, k, v] = [q, k, v].map(|tensor| open(tensor.clone()));
+        let [cos, sin] = rotation.tables().map(open);
+        let (cos, sin) = (T::read(&cos), T::read(&sin));
+        let mut q: Vec<f32> = T::read(&q).iter().map(|x| x.widen()).collect();
+        kernels::rotate(&mut q, cos, sin, &heads);
+        let mut k: Vec<f32> = T::read(&k).iter().map(|x| x.widen()).collect();
+        kernels::rotate(&mut k, cos, sin, &heads);
+        let v: Vec<f32> = T::read(&v).iter().map(|x| x.widen()).collect();
+        for (buffer, row) in [(&mut *keys, &k), (&mut *values, &v)] {
+            buffer.inplace(|buffer| {
+                let mut buffer = open(buffer);
+                kernels::store(T::write(&mut buffer), row, &seen, &heads);
+                Tensor::from_primitive::<Flex>(buffer)
+            });
+        }
+        let (keys, values) = (open(keys.clone()), open(values.clone()));
+        close(kernels::attend(&q, T::read(&keys), T::read(&values), &seen, &heads), shape)
+    }
+    let slot = slot.clone().into_scalar::<i64>() as usize;
+    by_dtype!(q.dtype(), apply([q, k, v], rotation, slot, hidden, cache))
+}

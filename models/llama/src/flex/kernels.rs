@@ -1,0 +1,281 @@
+//! Loops over slices, in `f32` whatever the stored float is.
+//!
+//! They are written for the compiler to vectorise: sums run in [`LANES`] independent lanes. Work above
+//! [`SHARED`] multiplications is shared among the threads.
+
+use std::ops::Range;
+
+use burn::backend::flex::FlexTensor;
+use burn::tensor::Element;
+use half::slice::HalfFloatSliceExt;
+use half::{bf16, f16};
+use rayon::prelude::*;
+
+/// Independent sums of a dot product.
+const LANES: usize = 32;
+/// Multiplications from which on a second thread is worth waking.
+const SHARED: usize = 1 << 16;
+
+/// A float that tensors are stored in.
+pub(crate) trait Number: Element {
+    fn widen(self) -> f32;
+    fn narrow(value: f32) -> Self;
+    /// The sum of `x[i] * row[i]`.
+    fn dot(x: &[f32], row: &[Self]) -> f32;
+    /// The elements of a contiguous tensor.
+    fn read(tensor: &FlexTensor) -> &[Self];
+    /// As [`read`](Self::read), to be written in place; of a whole buffer that nobody else holds.
+    fn write(tensor: &mut FlexTensor) -> &mut [Self];
+}
+
+macro_rules! stored {
+    () => {
+        fn read(tensor: &FlexTensor) -> &[Self] {
+            tensor.as_slice().expect("a contiguous tensor of this type")
+        }
+
+        fn write(tensor: &mut FlexTensor) -> &mut [Self] {
+            tensor.storage_mut()
+        }
+    };
+}
+
+impl Number for f32 {
+    fn widen(self) -> f32 {
+        self
+    }
+
+    fn narrow(value: f32) -> Self {
+        value
+    }
+
+    fn dot(x: &[f32], row: &[Self]) -> f32 {
+        dot(x, row, |value| value)
+    }
+
+    stored!();
+}
+
+impl Number for bf16 {
+    fn widen(self) -> f32 {
+        f32::from_bits(u32::from(self.to_bits()) << 16)
+    }
+
+    fn narrow(value: f32) -> Self {
+        bf16::from_f32(value)
+    }
+
+    fn dot(x: &[f32], row: &[Self]) -> f32 {
+        dot(x, row, Self::widen)
+    }
+
+    stored!();
+}
+
+impl Number for f16 {
+    fn widen(self) -> f32 {
+        self.to_f32()
+    }
+
+    fn narrow(value: f32) -> Self {
+        f16::from_f32(value)
+    }
+
+    fn dot(x: &[f32], row: &[Self]) -> f32 {
+        // The processor's conversion, where it has one, takes slices.
+        let mut wide = [0.0; 8 * LANES];
+        x.chunks(wide.len())
+            .zip(row.chunks(8 * LANES))
+            .map(|(x, row)| {
+                let wide = &mut wide[..row.len()];
+                row.convert_to_f32_slice(wide);
+                dot(x, wide, |value| value)
+            })
+            .sum()
+    }
+
+    stored!();
+}
+
+#[inline(always)]
+fn dot<T: Copy>(x: &[f32], row: &[T], widen: impl Fn(T) -> f32) -> f32 {
+    let mut sums = [0.0f32; LANES];
+    let (x, x_rest) = x.as_chunks::<LANES>();
+    let (row, row_rest) = row.as_chunks::<LANES>();
+    for (x, row) in x.iter().zip(row) {
+        for lane in 0..LANES {
+            sums[lane] += x[lane] * widen(row[lane]);
+        }
+    }
+    let rest: f32 = x_rest.iter().zip(row_rest).map(|(x, value)| x * widen(*value)).sum();
+    let mut width = LANES;
+    while width > 1 {
+        width /= 2;
+        for lane in 0..width {
+            sums[lane] += sums[lane + width];
+        }
+    }
+    sums[0] + rest
+}
+
+/// `[outputs, rows]`: the rows `[outputs, inputs]` of a matrix times the rows `[rows, inputs]` of `x`.
+pub(crate) fn product<T: Number>(x: &[T], weight: &[T], inputs: usize) -> Vec<T> {
+    let x: Vec<f32> = x.iter().map(|x| x.widen()).collect();
+    let (rows, outputs) = (x.len() / inputs, weight.len() / inputs);
+    let mut y = vec![T::narrow(0.0); outputs * rows];
+    let fill = |y: &mut [T], weight: &[T]| {
+        for (y, weight) in y.chunks_exact_mut(rows).zip(weight.chunks_exact(inputs)) {
+            for (y, x) in y.iter_mut().zip(x.chunks_exact(inputs)) {
+                *y = T::narrow(T::dot(x, weight));
+            }
+        }
+    };
+    if weight.len() * rows < SHARED {
+        fill(&mut y, weight);
+    } else {
+        // Two shares for each thread, for one may be held up.
+        let share = outputs.div_ceil(2 * rayon::current_num_threads());
+        y.par_chunks_mut(share * rows)
+            .zip(weight.par_chunks(share * inputs))
+            .for_each(|(y, weight)| fill(y, weight));
+    }
+    y
+}
+
+/// Divides rows as wide as `weight` by their root mean square, and multiplies by `weight`.
+pub(crate) fn rms_norm<T: Number>(x: &[T], weight: &[T], epsilon: f32) -> Vec<T> {
+    let mut row = vec![0.0; weight.len()];
+    let mut y = Vec::with_capacity(x.len());
+    for x in x.chunks_exact(weight.len()) {
+        for (wide, x) in row.iter_mut().zip(x) {
+            *wide = x.widen();
+        }
+        let rms = (dot(&row, &row, |value| value) / row.len() as f32 + epsilon).sqrt();
+        y.extend(row.iter().zip(weight).map(|(x, weight)| {
+            // Rounded before it is weighted, as the definition has it.
+            T::narrow(T::narrow(x / rms).widen() * weight.widen())
+        }));
+    }
+    y
+}
+
+/// `silu(gate) * up`.
+pub(crate) fn gated<T: Number>(gate: &[T], up: &[T]) -> Vec<T> {
+    gate.iter()
+        .zip(up)
+        .map(|(gate, up)| {
+            let gate = gate.widen();
+            T::narrow(gate / (1.0 + (-gate).exp()) * up.widen())
+        })
+        .collect()
+}
+
+/// How heads lie in a row and in a cache.
+pub(crate) struct Heads {
+    pub(crate) kv_heads: usize,
+    /// Query heads that share a key head.
+    pub(crate) group: usize,
+    /// Elements of a head.
+    pub(crate) width: usize,
+    /// Slots of the cache.
+    pub(crate) capacity: usize,
+}
+
+/// The slots that each row of the batch may see: one run, which ends with `slot`.
+pub(crate) fn seen(hidden: &[u8], capacity: usize, slot: usize) -> Vec<Range<usize>> {
+    hidden
+        .chunks_exact(capacity)
+        .map(|hidden| {
+            // A row that is padding still, of a cache that was truncated, sees itself alone.
+            let first = hidden[..slot].iter().position(|hidden| *hidden == 0);
+            first.unwrap_or(slot)..slot + 1
+        })
+        .collect()
+}
+
+/// Rotates the halves of every head; `cos` and `sin` are `[batch, width / 2]`.
+pub(crate) fn rotate<T: Number>(x: &mut [f32], cos: &[T], sin: &[T], heads: &Heads) {
+    let half = heads.width / 2;
+    let batch = cos.len() / half;
+    let row = x.len() / batch;
+    for ((x, cos), sin) in x.chunks_exact_mut(row).zip(cos.chunks_exact(half)).zip(sin.chunks_exact(half)) {
+        for head in x.chunks_exact_mut(heads.width) {
+            let (first, second) = head.split_at_mut(half);
+            for (((a, b), cos), sin) in first.iter_mut().zip(second).zip(cos).zip(sin) {
+                let (cos, sin) = (cos.widen(), sin.widen());
+                (*a, *b) = (*a * cos - *b * sin, *b * cos + *a * sin);
+            }
+        }
+    }
+}
+
+/// Writes rows `[batch, kv_heads, width]` at the last slots that are seen.
+pub(crate) fn store<T: Number>(cache: &mut [T], rows: &[f32], seen: &[Range<usize>], heads: &Heads) {
+    let Heads { kv_heads, width, capacity, .. } = heads;
+    for (head, row) in rows.chunks_exact(*width).enumerate() {
+        let slot = seen[head / kv_heads].end - 1;
+        let start = (head * capacity + slot) * width;
+        for (stored, value) in cache[start..start + width].iter_mut().zip(row) {
+            *stored = T::narrow(*value);
+        }
+    }
+}
+
+/// Softmax of the scaled scores of every query, times the values; `[batch, heads, width]`.
+pub(crate) fn attend<T: Number>(
+    q: &[f32],
+    keys: &[T],
+    values: &[T],
+    seen: &[Range<usize>],
+    heads: &Heads,
+) -> Vec<T> {
+    let Heads { kv_heads, group, width, capacity } = *heads;
+    let scale = (width as f32).sqrt().recip();
+    let one = |(head, (mixed, q)): (usize, (&mut [T], &[f32]))| {
+        let seen = &seen[head / (kv_heads * group)];
+        let start = head / group * capacity;
+        let slots = (start + seen.start) * width..(start + seen.end) * width;
+        let mut greatest = f32::NEG_INFINITY;
+        let mut weights: Vec<f32> = keys[slots.clone()]
+            .chunks_exact(width)
+            .map(|key| {
+                let score = T::dot(q, key) * scale;
+                greatest = greatest.max(score);
+                score
+            })
+            .collect();
+        let mut total = 0.0;
+        for weight in &mut weights {
+            *weight = (*weight - greatest).exp();
+            total += *weight;
+        }
+        let mut sums = vec![0.0; width];
+        // Four slots at a time, so that sums are fetched and stored less often.
+        let (fours, rest) = weights.as_chunks::<4>();
+        let values = &values[slots];
+        let (in_fours, of_rest) = values.split_at(4 * fours.len() * width);
+        for ([a, b, c, d], values) in fours.iter().zip(in_fours.chunks_exact(4 * width)) {
+            let (ab, cd) = values.split_at(2 * width);
+            let ((va, vb), (vc, vd)) = (ab.split_at(width), cd.split_at(width));
+            for ((((sum, va), vb), vc), vd) in sums.iter_mut().zip(va).zip(vb).zip(vc).zip(vd) {
+                *sum += a * va.widen() + b * vb.widen() + (c * vc.widen() + d * vd.widen());
+            }
+        }
+        for (weight, value) in rest.iter().zip(of_rest.chunks_exact(width)) {
+            for (sum, value) in sums.iter_mut().zip(value) {
+                *sum += weight * value.widen();
+            }
+        }
+        for (mixed, sum) in mixed.iter_mut().zip(sums) {
+            *mixed = T::narrow(sum / total);
+        }
+    };
+    let mut mixed = vec![T::narrow(0.0); q.len()];
+    let slots: usize = seen.iter().map(ExactSizeIterator::len).sum();
+    if 2 * slots * kv_heads * group * width < SHARED {
+        mixed.chunks_exact_mut(width).zip(q.chunks_exact(width)).enumerate().for_each(one);
+    } else {
+        mixed.par_chunks_exact_mut(width).zip(q.par_chunks_exact(width)).enumerate().for_each(one);
+    }
+    mixed
+}
