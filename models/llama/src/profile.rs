@@ -14,7 +14,7 @@ use burn::tensor::{DType, Device, FloatDType, Int, Tensor};
 use burn_dfa::generation::CausalLm;
 
 use crate::config::LlamaConfig;
-use crate::layers::{Embedding, gated};
+use crate::layers::gated;
 use crate::model::Llama;
 
 const ROUNDS: usize = 25;
@@ -127,7 +127,7 @@ fn measure(model: &Llama, batch: usize, slot: usize) -> Vec<(&'static str, Vec<f
             }
         });
         time("embedding, positions, mask", &mut || {
-            Embedding::forward(&model.model.embed_tokens, tokens.clone().reshape([batch, 1]));
+            model.model.embed_tokens.forward(tokens.clone().reshape([batch, 1]));
             cache.rotation(&model.rotary, x.dtype());
             cache.hidden();
         });

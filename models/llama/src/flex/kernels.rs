@@ -103,16 +103,17 @@ fn dot<T: Copy>(x: &[f32], row: &[T], widen: impl Fn(T) -> f32) -> f32 {
     let (x, x_rest) = x.as_chunks::<LANES>();
     let (row, row_rest) = row.as_chunks::<LANES>();
     for (x, row) in x.iter().zip(row) {
-        for lane in 0..LANES {
-            sums[lane] += x[lane] * widen(row[lane]);
+        for ((sum, x), value) in sums.iter_mut().zip(x).zip(row) {
+            *sum += x * widen(*value);
         }
     }
     let rest: f32 = x_rest.iter().zip(row_rest).map(|(x, value)| x * widen(*value)).sum();
     let mut width = LANES;
     while width > 1 {
         width /= 2;
-        for lane in 0..width {
-            sums[lane] += sums[lane + width];
+        let (low, high) = sums.split_at_mut(width);
+        for (low, high) in low.iter_mut().zip(high) {
+            *low += *high;
         }
     }
     sums[0] + rest
