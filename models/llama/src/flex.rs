@@ -12,7 +12,7 @@ mod tests;
 use burn::backend::flex::FlexTensor;
 use burn::backend::{BackendTensor, DispatchTensorKind, Flex};
 use burn::tensor::{Bool, DType, Int, Tensor, TensorData};
-use half::{bf16, f16};
+use half::bf16;
 
 use crate::rope::Rotation;
 use kernels::{Heads, Number};
@@ -25,7 +25,6 @@ macro_rules! by_dtype {
     ($dtype:expr, $function:ident($($argument:expr),* $(,)?)) => {
         match $dtype {
             DType::F32 => Some($function::<f32>($($argument),*)),
-            DType::F16 => Some($function::<f16>($($argument),*)),
             DType::BF16 => Some($function::<bf16>($($argument),*)),
             _ => None,
         }
@@ -53,9 +52,8 @@ fn close<T: Number, const D: usize>(values: Vec<T>, shape: [usize; D]) -> Tensor
 
 /// A few rows `[rows, inputs]` times the transpose of `[outputs, inputs]`.
 ///
-/// One row in `f32`, and all rows in 16 bits, are dot products along the rows of the matrix, shared among the
-/// threads: Burn's own product takes one thread for vectors and casts matrices of `bf16` at every call. For
-/// more rows in `f32`, the general product is fastest with the matrix on its left.
+/// In `f32` the general product is fastest with the matrix on its left. In `bf16` it would cast the matrix at
+/// every call; here the rows of the matrix are widened as they are read, by all threads.
 pub(crate) fn product(x: &Tensor<2>, weight: &Tensor<2>) -> Option<Tensor<2>> {
     let [rows, inputs] = x.dims();
     if !(1..=FEW).contains(&rows) || inputs == 0 || !is_flex(x) || !is_flex(weight) {
@@ -70,10 +68,11 @@ pub(crate) fn product(x: &Tensor<2>, weight: &Tensor<2>) -> Option<Tensor<2>> {
             _ => close(y, [outputs, rows]).transpose(),
         }
     }
-    if rows > 1 && x.dtype() == DType::F32 {
-        return Some(weight.clone().matmul(x.clone().transpose()).transpose());
+    match x.dtype() {
+        DType::F32 => Some(weight.clone().matmul(x.clone().transpose()).transpose()),
+        DType::BF16 => Some(apply::<bf16>(x, weight)),
+        _ => None,
     }
-    by_dtype!(x.dtype(), apply(x, weight))
 }
 
 /// See [`RmsNorm`](crate::layers::RmsNorm); the last dimension is normalised.
@@ -88,7 +87,6 @@ pub(crate) fn rms_norm<const D: usize>(x: &Tensor<D>, weight: &Tensor<1>, epsilo
     }
     match x.dtype() {
         DType::F32 => Some(apply::<f32, D>(x, weight, epsilon)),
-        DType::F16 => Some(apply::<f16, D>(x, weight, epsilon)),
         DType::BF16 => Some(apply::<bf16, D>(x, weight, epsilon)),
         _ => None,
     }

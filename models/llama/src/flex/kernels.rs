@@ -7,8 +7,7 @@ use std::ops::Range;
 
 use burn::backend::flex::FlexTensor;
 use burn::tensor::Element;
-use half::slice::HalfFloatSliceExt;
-use half::{bf16, f16};
+use half::bf16;
 use rayon::prelude::*;
 
 /// Independent sums of a dot product.
@@ -67,31 +66,6 @@ impl Number for bf16 {
 
     fn dot(x: &[f32], row: &[Self]) -> f32 {
         dot(x, row, Self::widen)
-    }
-
-    stored!();
-}
-
-impl Number for f16 {
-    fn widen(self) -> f32 {
-        self.to_f32()
-    }
-
-    fn narrow(value: f32) -> Self {
-        f16::from_f32(value)
-    }
-
-    fn dot(x: &[f32], row: &[Self]) -> f32 {
-        // The processor's conversion, where it has one, takes slices.
-        let mut wide = [0.0; 8 * LANES];
-        x.chunks(wide.len())
-            .zip(row.chunks(8 * LANES))
-            .map(|(x, row)| {
-                let wide = &mut wide[..row.len()];
-                row.convert_to_f32_slice(wide);
-                dot(x, wide, |value| value)
-            })
-            .sum()
     }
 
     stored!();
