@@ -4,7 +4,9 @@
 //! timed in every run and counts with its median over the runs; quantiles are taken over the steps. Peculiarities
 //! of a step stay (a mask that is dear to compute is so in every run), interruptions by other programs go.
 
+use std::any::Any;
 use std::hint::black_box;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use crate::cases::Case;
@@ -175,7 +177,9 @@ fn first_mask(engine: &dyn Engine, case: &Case, logits: &[f32]) -> Result<(Box<d
     engine.forget();
     evict();
     let began = Instant::now();
-    let grammar = engine.compile(&case.grammar)?;
+    // A schema on which an engine panics is one that it refuses.
+    let grammar = catch_unwind(AssertUnwindSafe(|| engine.compile(&case.grammar)))
+        .unwrap_or_else(|panic| Err(format!("it panics: {}", message(panic.as_ref()))))?;
     let compiled = began.elapsed();
     let mut row = grammar.start(1, false);
     row.prepare(logits, None);
@@ -184,6 +188,12 @@ fn first_mask(engine: &dyn Engine, case: &Case, logits: &[f32]) -> Result<(Box<d
     let masked = began.elapsed();
     black_box(row);
     Ok((grammar, microseconds(compiled + masked)))
+}
+
+/// What a panic said.
+fn message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("nothing")
 }
 
 /// Empties the caches, as a model between two requests does, so that no engine finds its data warm.
