@@ -143,12 +143,12 @@ impl<'a> Nfa<'a> {
         let mut numbers = vec![0; dfa.state_count()];
         let mut count = self.next_state()?;
         let row = |state: usize| ends[state - 1]..ends[state];
-        for state in 1..dfa.state_count() {
+        for (state, number) in numbers.iter_mut().enumerate().skip(1) {
             if row(state).is_empty() {
-                numbers[state] = next;
+                *number = next;
             } else {
                 let accepts = dfa.is_accepting(super::StateId(state as u32));
-                numbers[state] = count + u32::from(accepts);
+                *number = count + u32::from(accepts);
                 count = count.checked_add(1 + u32::from(accepts)).ok_or_else(|| self.too_large())?;
             }
         }
