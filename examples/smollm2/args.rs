@@ -42,12 +42,15 @@ pub struct Args {
     /// Most tokens to generate, end of sequence included.
     #[arg(long, default_value_t = 128)]
     pub max_tokens: usize,
-    /// Sample at this temperature, above 0. Default: greedy, or 1 where a seed, top-k or min-p is given.
+    /// Sample at this temperature, above 0. Default: greedy, or 1 where a seed, top-k, top-p or min-p is given.
     #[arg(long)]
     temperature: Option<f32>,
     /// Sample among the likeliest K tokens.
     #[arg(long)]
     top_k: Option<usize>,
+    /// Sample among the fewest of the likeliest tokens whose probability reaches P.
+    #[arg(long)]
+    top_p: Option<f32>,
     /// Sample among the tokens of at least this fraction of the likeliest one's probability.
     #[arg(long)]
     min_p: Option<f32>,
@@ -110,9 +113,10 @@ impl Args {
 
     /// Greedy, unless anything that only sampling needs is given.
     pub fn options(&self) -> Options {
-        let sampled = self.seed.is_some() || self.top_k.is_some() || self.min_p.is_some();
+        let filtered = self.top_k.is_some() || self.top_p.is_some() || self.min_p.is_some();
+        let sampled = self.seed.is_some() || filtered;
         let temperature = self.temperature.or(sampled.then_some(1.0));
-        Options { temperature, top_k: self.top_k, min_p: self.min_p, ..Options::default() }
+        Options { temperature, top_k: self.top_k, top_p: self.top_p, min_p: self.min_p, ..Options::default() }
     }
 
     /// The seed of the first row.

@@ -10,7 +10,7 @@ use super::row::Row;
 use crate::error::{Error, Result};
 use crate::processor::{
     DfaProcessor, InitContext, LogitsProcessor, MinNewTokens, MinP, RepetitionPenalty, StepContext, Suppress,
-    Temperature, TopK,
+    Temperature, TopK, TopP,
 };
 use crate::sampling::{Greedy, GumbelMax, Sampler};
 use crate::table::TokenTable;
@@ -56,6 +56,7 @@ pub fn generate<M: CausalLm>(
         .then((options.min_new_tokens > 0).then(|| MinNewTokens::new(options.min_new_tokens, vocabulary)))
         .then(before.map(Temperature::new).transpose()?)
         .then(options.top_k.map(TopK::new).transpose()?)
+        .then(options.top_p.map(TopP::new).transpose()?)
         .then(options.min_p.map(MinP::new).transpose()?);
     let sampler: Box<dyn Sampler> = match options.temperature {
         None => Box::new(Greedy),

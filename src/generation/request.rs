@@ -58,6 +58,9 @@ pub struct Options {
     pub temperature: Option<f32>,
     /// Keep the `k` likeliest tokens, see [`TopK`](crate::processor::TopK). Default: `None`.
     pub top_k: Option<usize>,
+    /// Keep the likeliest tokens of this probability together, see [`TopP`](crate::processor::TopP).
+    /// Default: `None`.
+    pub top_p: Option<f32>,
     /// Keep tokens of at least this fraction of the likeliest, see [`MinP`](crate::processor::MinP).
     /// Default: `None`.
     pub min_p: Option<f32>,
@@ -78,6 +81,7 @@ impl Default for Options {
         Self {
             temperature: None,
             top_k: None,
+            top_p: None,
             min_p: None,
             repetition_penalty: None,
             suppress: Vec::new(),

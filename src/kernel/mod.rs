@@ -3,6 +3,7 @@
 //! Each operation has a plain loop for Flex and a kernel for CubeCL (WGPU, Vulkan, CUDA); Fusion forwards them.
 //! Burn's built-in operations are the reference, and what runs on every other backend.
 
+pub(crate) mod filter;
 pub(crate) mod step;
 
 use burn::backend::DispatchDevice;

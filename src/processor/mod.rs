@@ -23,6 +23,7 @@ mod repetition;
 mod suppress;
 mod temperature;
 mod top_k;
+mod top_p;
 
 use burn::tensor::{Bool, Device, Int, Tensor};
 
@@ -37,6 +38,7 @@ pub use repetition::{RepetitionPenalty, Seen};
 pub use suppress::Suppress;
 pub use temperature::Temperature;
 pub use top_k::TopK;
+pub use top_p::TopP;
 
 /// What is known before the first step.
 #[derive(Clone, Debug)]

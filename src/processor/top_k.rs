@@ -4,8 +4,11 @@ use burn::tensor::Tensor;
 
 use super::{InitContext, LogitsProcessor, StepContext};
 use crate::error::{Error, Result};
+use crate::kernel::filter;
 
 /// Keeps the `k` greatest logits of a row (and those equal to the least of them), masks the rest.
+///
+/// NaN counts as +∞. A row of fewer than `k` logits above −∞ keeps these. No row is sorted.
 ///
 /// Source: Fan, Lewis, Dauphin, "Hierarchical Neural Story Generation", 2018.
 ///
@@ -39,12 +42,9 @@ impl LogitsProcessor for TopK {
     fn init(&self, _context: &InitContext) {}
 
     fn process(&self, (): (), logits: Tensor<2>, _context: &StepContext) -> (Tensor<2>, ()) {
-        let [batch, width] = logits.dims();
-        if self.k >= width {
-            return (logits, ());
+        match self.k >= logits.dims()[1] {
+            true => (logits, ()),
+            false => (filter::top_k(logits, self.k), ()),
         }
-        let least = logits.clone().topk(self.k, 1).min_dim(1).expand([batch, width]);
-        let below = logits.clone().lower(least);
-        (logits.mask_fill(below, f32::NEG_INFINITY), ())
     }
 }

@@ -4,7 +4,7 @@ use crate::common::{bools, devices, ints};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_dfa::processor::{
     DfaProcessor, InitContext, LogitsProcessor, MinNewTokens, MinP, RepetitionPenalty, StepContext, Suppress,
-    Temperature, TopK,
+    Temperature, TopK, TopP,
 };
 use burn_dfa::{
     Constraint, Layout, Limits, StateId, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary,
@@ -176,11 +176,13 @@ fn every_processor_keeps_the_laws() {
                         .then(Some(Temperature::new(0.7).unwrap()))
                         .then(None::<Temperature>)
                         .then(TopK::new(5).unwrap())
+                        .then(TopP::new(0.9).unwrap())
                         .then(MinP::new(0.05).unwrap())
                 });
             }
             law.check("temperature", |_| Temperature::new(0.7).unwrap());
             law.check("top-k", |_| TopK::new(3).unwrap());
+            law.check("top-p", |_| TopP::new(0.6).unwrap());
             law.check("min-p", |_| MinP::new(0.1).unwrap());
             law.check("repetition penalty", |_| RepetitionPenalty::new(1.3).unwrap());
             law.check("suppress", |_| Suppress::new([TokenId(1), TokenId(2), TokenId(900)]));

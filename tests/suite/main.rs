@@ -4,6 +4,7 @@ mod automaton;
 mod backends;
 mod common;
 mod corpus;
+mod filters;
 mod generation;
 mod json_schema;
 mod laws;

@@ -1,0 +1,38 @@
+//! On GPUs: the launch of the [kernel](super::search).
+
+use burn::backend::{TensorMetadata, cubecl::dtype_to_storage_type};
+use burn_cubecl::{CubeBackend, ops::numeric::empty_device_dtype, tensor::CubeTensor};
+use cubecl::prelude::{CubeCount, CubeDim, InputScalar};
+
+use super::FilterOps;
+use super::search;
+
+impl FilterOps for CubeBackend {
+    fn filter_top_k(logits: CubeTensor, k: u32) -> CubeTensor {
+        keep(logits, k, false)
+    }
+
+    fn filter_top_p(logits: CubeTensor, p: u32) -> CubeTensor {
+        keep(logits, p, true)
+    }
+}
+
+/// Launches one cube per row.
+fn keep(logits: CubeTensor, wanted: u32, by_mass: bool) -> CubeTensor {
+    let (client, dtype) = (logits.client.clone(), logits.dtype);
+    let kept = empty_device_dtype(client.clone(), logits.device.clone(), logits.shape(), dtype);
+    let rows = logits.meta.shape()[0] as u32;
+    let units = client.properties().hardware.max_units_per_cube.min(1024);
+    search::keep::launch(
+        &client,
+        CubeCount::Static(rows, 1, 1),
+        CubeDim::new_1d(units),
+        logits.into_tensor_arg(),
+        kept.clone().into_tensor_arg(),
+        wanted,
+        InputScalar::new(f32::NEG_INFINITY, dtype_to_storage_type(dtype)),
+        by_mass,
+        dtype_to_storage_type(dtype),
+    );
+    kept
+}

@@ -1,0 +1,61 @@
+//! Top-k and top-p by a search for a threshold, without sorting a row.
+//!
+//! Both keep the logits that are at least some logit of the row, their *least*, and mask the rest with −∞. NaN
+//! ranks as +∞. What the least is:
+//! - top-k: the `k`-th greatest, counted with repetition;
+//! - top-p: the greatest one such that the probability of it and of all greater ones, together, reaches `p`.
+//!
+//! Probabilities are integers ([`weight`]), so that their sums are exact: the order of summation, and with it
+//! the backend, the batch and the number of threads, changes nothing.
+
+mod builtin;
+#[cfg(feature = "cube")]
+mod cube;
+#[cfg(feature = "flex")]
+mod flex;
+#[cfg(feature = "cube")]
+mod search;
+mod weight;
+
+use burn::backend::{Backend, Dispatch, backend_extension, tensor::FloatTensor};
+use burn::tensor::{DType, Tensor};
+
+use super::is_fused;
+
+/// The widest row of the fused operations, so that 32 bits hold every sum of a GPU's kernel.
+const MAX_WIDTH: usize = 1 << 18;
+
+#[backend_extension(Fusion: cfg(feature = "fusion"), Flex: cfg(feature = "flex"), Cube: cfg(feature = "cube"))]
+trait FilterOps: Backend {
+    /// See [`top_k`]; `1 ≤ k < width`.
+    #[fusion(meta = |logits, _k| logits.clone())]
+    fn filter_top_k(logits: FloatTensor<Self>, k: u32) -> FloatTensor<Self>;
+
+    /// See [`top_p`]; `p` in units of 2⁻³².
+    #[fusion(meta = |logits, _p| logits.clone())]
+    fn filter_top_p(logits: FloatTensor<Self>, p: u32) -> FloatTensor<Self>;
+}
+
+/// Keeps the `k` greatest logits of a row and those that equal the least of them; `1 ≤ k < width`.
+pub(crate) fn top_k(logits: Tensor<2>, k: usize) -> Tensor<2> {
+    match fused(&logits) {
+        true => Tensor::from_dispatch(Dispatch::filter_top_k(logits.into_dispatch(), k as u32)),
+        false => builtin::top_k(logits, k),
+    }
+}
+
+/// Keeps the fewest of the likeliest tokens whose probability reaches `p`, and those that equal the least of
+/// them; `0 < p < 1`.
+pub(crate) fn top_p(logits: Tensor<2>, p: f32) -> Tensor<2> {
+    match fused(&logits) {
+        true => Tensor::from_dispatch(Dispatch::filter_top_p(logits.into_dispatch(), weight::fraction(p))),
+        false => builtin::top_p(logits, p),
+    }
+}
+
+/// Whether the fused operations take these logits.
+fn fused(logits: &Tensor<2>) -> bool {
+    is_fused(&logits.device())
+        && matches!(logits.dtype(), DType::F32 | DType::F16 | DType::BF16)
+        && logits.dims()[1] <= MAX_WIDTH
+}
