@@ -160,6 +160,7 @@ fn every_generation_matches_its_constraint_and_is_complete_within_its_budget() {
         let options = Options {
             temperature: (round % 5 != 0).then_some(1.5),
             top_k: (round % 7 == 1).then_some(20),
+            top_p: (round % 5 == 1).then_some(0.9),
             min_p: (round % 7 == 2).then_some(0.01),
             repetition_penalty: (round % 7 == 3).then_some(1.2),
             min_new_tokens: if round % 7 == 4 { 6 } else { 0 },
@@ -361,6 +362,7 @@ fn bad_requests_are_refused_before_the_first_step() {
         Options { temperature: Some(0.0), ..Options::default() },
         Options { temperature: Some(f32::NAN), ..Options::default() },
         Options { top_k: Some(0), ..Options::default() },
+        Options { top_p: Some(0.0), ..Options::default() },
         Options { min_p: Some(2.0), ..Options::default() },
         Options { repetition_penalty: Some(-1.0), ..Options::default() },
         Options { temperature: Some(1e-30), ..Options::default() },

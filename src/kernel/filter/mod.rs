@@ -8,7 +8,7 @@
 //! Probabilities are integers ([`weight`]), so that their sums are exact: the order of summation, and with it
 //! the backend, the batch and the number of threads, changes nothing.
 
-mod builtin;
+mod built_in;
 #[cfg(feature = "cube")]
 mod cube;
 #[cfg(feature = "flex")]
@@ -40,7 +40,7 @@ trait FilterOps: Backend {
 pub(crate) fn top_k(logits: Tensor<2>, k: usize) -> Tensor<2> {
     match fused(&logits) {
         true => Tensor::from_dispatch(Dispatch::filter_top_k(logits.into_dispatch(), k as u32)),
-        false => builtin::top_k(logits, k),
+        false => built_in::top_k(logits, k),
     }
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn top_k(logits: Tensor<2>, k: usize) -> Tensor<2> {
 pub(crate) fn top_p(logits: Tensor<2>, p: f32) -> Tensor<2> {
     match fused(&logits) {
         true => Tensor::from_dispatch(Dispatch::filter_top_p(logits.into_dispatch(), weight::fraction(p))),
-        false => builtin::top_p(logits, p),
+        false => built_in::top_p(logits, p),
     }
 }
 
@@ -58,4 +58,43 @@ fn fused(logits: &Tensor<2>) -> bool {
     is_fused(&logits.device())
         && matches!(logits.dtype(), DType::F32 | DType::F16 | DType::BF16)
         && logits.dims()[1] <= MAX_WIDTH
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::{Device, TensorData};
+
+    use super::*;
+
+    /// Values with ties, in every row some −∞, in the last NaN and +∞.
+    fn rows(width: usize) -> Vec<f32> {
+        let value = |i: usize| ((i * 7919) % 1009) as f32 * 0.02 - 10.0;
+        let mut values: Vec<f32> = (0..4 * width).map(value).collect();
+        values.iter_mut().step_by(5).for_each(|x| *x = f32::NEG_INFINITY);
+        values[3 * width + 1] = f32::NAN;
+        values[3 * width + 2] = f32::INFINITY;
+        values
+    }
+
+    fn bits(logits: Tensor<2>) -> Vec<u32> {
+        logits.into_data().try_to_vec::<f32>().unwrap().into_iter().map(f32::to_bits).collect()
+    }
+
+    #[test]
+    fn built_in_and_fused_operations_agree() {
+        let device = Device::default();
+        for width in [7, 400, 5000] {
+            let logits = Tensor::<2>::from_data(TensorData::new(rows(width), [4, width]), &device);
+            assert!(fused(&logits));
+            for k in [1, 3, 6] {
+                let built_in = built_in::top_k(logits.clone(), k);
+                assert_eq!(bits(top_k(logits.clone(), k)), bits(built_in), "{width} wide, k of {k}");
+            }
+            // None of these is within the tolerance of a cumulative probability of these rows.
+            for p in [0.123, 0.5001, 0.9, 0.987] {
+                let built_in = built_in::top_p(logits.clone(), p);
+                assert_eq!(bits(top_p(logits.clone(), p)), bits(built_in), "{width} wide, p of {p}");
+            }
+        }
+    }
 }
