@@ -174,19 +174,18 @@ impl Parts {
         columns.sort_unstable();
         columns.dedup();
         let states = self.tokens_to_end.len();
-        let mut takes = vec![true; states];
-        takes[..StateId::RESERVED as usize].fill(false);
+        let mut takes = vec![false; states];
         let mut edges = Vec::new();
         let mut targets = Vec::new();
-        for state in StateId::RESERVED as usize..states {
-            let row = &self.next[state * self.columns..][..self.columns];
+        let rows = self.next.chunks_exact(self.columns).zip(&mut takes).enumerate();
+        for (state, (row, takes)) in rows.skip(StateId::RESERVED as usize) {
             targets.clear();
             targets.extend(columns.iter().map(|&column| row[column]));
             targets.sort_unstable();
             targets.dedup();
             // The dead state has no way to the end either.
-            takes[state] = targets.iter().all(|&to| self.tokens_to_end[to as usize] != u32::MAX);
-            if takes[state] {
+            *takes = targets.iter().all(|&to| self.tokens_to_end[to as usize] != u32::MAX);
+            if *takes {
                 edges.extend(targets.iter().map(|&to| (to, state as u32)));
             }
         }

@@ -76,7 +76,8 @@ impl Members {
             Reading::Classes(class) => Self::by_class(class, parts.columns),
             Reading::Bytes { vocabulary, .. } => {
                 let tokens = (0..parts.vocabulary_len as u32).map(TokenId);
-                let text = |id| if vocabulary.is_plain(id) { Self::PLAIN } else { Self::TEXT };
+                let plain = vocabulary.plain_tokens();
+                let text = |id: TokenId| if plain[id.index()] { Self::PLAIN } else { Self::TEXT };
                 let class = tokens.map(|id| parts.reserved_column(id).unwrap_or_else(|| text(id)));
                 Self::by_class(&class.collect::<Vec<_>>(), Self::PLAIN as usize + 1)
             }
@@ -85,17 +86,23 @@ impl Members {
 
     fn by_class(class: &[u32], classes: usize) -> Self {
         let mut offsets = vec![0; classes + 1];
-        for &class in class {
-            offsets[class as usize + 1] += 1;
+        // Neighbours are often of one class: a run of them is counted and placed without going to memory.
+        for run in class.chunk_by(|a, b| a == b) {
+            offsets[run[0] as usize + 1] += run.len() as u32;
         }
         for class in 0..classes {
             offsets[class + 1] += offsets[class];
         }
         let mut fill = offsets.clone();
         let mut tokens = vec![0; class.len()];
-        for (token, &class) in class.iter().enumerate() {
-            tokens[fill[class as usize] as usize] = token as u32;
-            fill[class as usize] += 1;
+        let mut token = 0;
+        for run in class.chunk_by(|a, b| a == b) {
+            let first = &mut fill[run[0] as usize];
+            for place in &mut tokens[*first as usize..][..run.len()] {
+                *place = token;
+                token += 1;
+            }
+            *first += run.len() as u32;
         }
         Self { tokens, offsets }
     }

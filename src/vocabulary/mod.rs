@@ -121,7 +121,8 @@ pub struct Vocabulary {
 struct Derived {
     trie: OnceLock<Trie>,
     skeletons: OnceLock<Trie>,
-    plain: OnceLock<Vec<bool>>,
+    plain_subtrees: OnceLock<Vec<bool>>,
+    plain_tokens: OnceLock<Vec<bool>>,
     fingerprint: OnceLock<Fingerprint>,
 }
 
@@ -330,7 +331,12 @@ impl Vocabulary {
 
     /// Of every node of the trie, whether all tokens at it and below it are plain. Found once.
     pub(crate) fn plain_subtrees(&self) -> &[bool] {
-        self.derived.plain.get_or_init(|| plain::plain_subtrees(self.trie()))
+        self.derived.plain_subtrees.get_or_init(|| plain::plain_subtrees(self.trie()))
+    }
+
+    /// Of every token, whether it is plain text. Found once.
+    pub(crate) fn plain_tokens(&self) -> &[bool] {
+        self.derived.plain_tokens.get_or_init(|| plain::plain_tokens(self))
     }
 
     /// The bytes of the tokens that are text; all others, and ids past the end, are left out.

@@ -4,7 +4,7 @@
 //! take them all at once and follow only the rest. The idea is that of llguidance's slices (Moskal and others,
 //! guidance-ai/llguidance, "Optimizations").
 
-use super::{TokenId, Trie, Vocabulary};
+use super::{Trie, Vocabulary};
 
 /// The length of the longest plain token.
 pub(crate) const LONGEST: usize = 16;
@@ -14,11 +14,13 @@ pub(crate) fn is_plain_byte(byte: u8) -> bool {
     matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\'
 }
 
-impl Vocabulary {
-    /// Whether a token is plain text.
-    pub(crate) fn is_plain(&self, id: TokenId) -> bool {
-        self.bytes(id).is_some_and(|bytes| bytes.len() <= LONGEST && bytes.iter().all(|&b| is_plain_byte(b)))
+/// Of every token, whether it is plain text.
+pub(super) fn plain_tokens(vocabulary: &Vocabulary) -> Vec<bool> {
+    let mut plain = vec![false; vocabulary.len()];
+    for (id, bytes) in vocabulary.iter() {
+        plain[id.index()] = bytes.len() <= LONGEST && bytes.iter().all(|&byte| is_plain_byte(byte));
     }
+    plain
 }
 
 /// Of every node of a trie, whether all tokens at it and below it are plain.

@@ -69,9 +69,9 @@ impl<F: Logit> Scratch<F> {
                 let all_plain = takes_plain[at.state.index()] && *farthest <= spare;
                 self.legal.extend([is_free, is_free || all_plain]);
                 if at.state.0 >= StateId::RESERVED {
-                    let text = &mut self.text;
+                    let (text, plain) = (&mut self.text, vocabulary.plain_tokens());
                     parts.each_text(at.state, vocabulary, column_of, all_plain, |id, landing| {
-                        if near(landing.0) && !(all_plain && vocabulary.is_plain(id)) {
+                        if near(landing.0) && !(all_plain && plain[id.index()]) {
                             text.push(id.0);
                         }
                     });
