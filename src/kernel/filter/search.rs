@@ -23,8 +23,8 @@ const INFINITE: u32 = 0xff80_0000;
 /// No distance.
 const NONE: u32 = u32::MAX;
 
-/// Masks what is below the least, which is the `wanted`-th greatest or, `by_mass`, what reaches `wanted` · 2⁻³²
-/// of the row's mass.
+/// Masks what is below the least, which is the `wanted`-th greatest or, `by_mass`, the greatest from which on
+/// the weights reach `wanted` · 2⁻³² of the row's.
 #[cube(launch)]
 pub(super) fn keep<F: Float>(
     logits: &Tensor<F>,

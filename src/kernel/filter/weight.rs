@@ -5,9 +5,9 @@
 //!
 //! # Error
 //! A weight is within 3.6 · 10⁻⁶ of the exact one, relatively: at most 42 octaves below the greatest, times
-//! the three roundings in f32 (2⁻²³ · ln 2 together), and the polynomial's 10⁻⁷. Logits further below weigh
-//! nothing, which with the truncation loses 2⁻²⁴ of the row's mass at most, at 2¹⁸ logits. So the mass of a set of tokens
-//! is within [2⁻¹⁸](crate::processor::TopP) of its probability.
+//! the roundings in f32 (2⁻²³ · ln 2 together), and the polynomial's 10⁻⁷. Logits further below weigh nothing,
+//! which with the truncation loses 2⁻²⁴ of the row's mass at most, at 2¹⁸ logits. So the mass of a set of
+//! tokens is within 2⁻¹⁸ of its probability.
 
 /// Bits of a weight.
 pub(super) const BITS: u32 = 42;
