@@ -11,6 +11,7 @@ use std::sync::{Arc, LazyLock};
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 
 use crate::error::{Error, Result};
+use crate::processor::Persistent;
 use crate::tensor::ints;
 
 /// Chooses the next token of every row.
@@ -156,21 +157,11 @@ impl GumbelMax {
         let Some(width @ 1..) = u32::try_from(width).ok().filter(|&w| w <= i32::MAX as u32) else {
             return Err(Error::input(format!("a row of {width} logits cannot be sampled")));
         };
-        let halves: Vec<_> = seeds
-            .iter()
-            .map(|&seed| {
-                let mixed = split_mix(seed);
-                [mixed as u32, (mixed >> 32) as u32]
-            })
-            .collect();
-        let half = |at: usize| {
-            let keys = halves.iter().map(|halves| halves[at]).collect();
-            bits(keys, device).reshape([-1, 1])
-        };
+        let halves = halves(seeds);
         let tokens = (0..width).map(hash_of_token).collect();
         let quantiles = TensorData::new(QUANTILES.clone(), [QUANTILES.len()]);
         Ok(Self {
-            keys: [half(0), half(1)],
+            keys: keys(&halves, device),
             tokens: bits(tokens, device).reshape([1, -1]),
             quantiles: Tensor::from_data(quantiles, (device, DType::F32)),
             host: Arc::new(Keys { halves, factor: 1.0 }),
@@ -196,6 +187,14 @@ impl GumbelMax {
     #[cfg(feature = "cube")]
     pub(crate) fn quantiles(&self) -> Tensor<1> {
         self.quantiles.clone()
+    }
+
+    /// Other seeds, one per row, in the buffers that hold the old ones.
+    pub(crate) fn reseed(&mut self, seeds: &[u64]) {
+        let halves = halves(seeds);
+        let new = keys(&halves, &self.tokens.device());
+        self.keys.iter_mut().zip(new).for_each(|(half, new)| half.assign(new));
+        Arc::make_mut(&mut self.host).halves = halves;
     }
 
     /// The keys on the host.
@@ -231,6 +230,17 @@ impl Sampler for GumbelMax {
     fn rule(&self) -> Option<Rule<'_>> {
         Some(Rule::GumbelMax(self))
     }
+}
+
+/// The two halves of every seed, mixed.
+fn halves(seeds: &[u64]) -> Vec<[u32; 2]> {
+    let mixed = seeds.iter().map(|&seed| split_mix(seed));
+    mixed.map(|seed| [seed as u32, (seed >> 32) as u32]).collect()
+}
+
+/// The halves as tensors, `[batch, 1]`.
+fn keys(halves: &[[u32; 2]], device: &Device) -> [Tensor<2, Int>; 2] {
+    [0, 1].map(|at| bits(halves.iter().map(|halves| halves[at]).collect(), device).reshape([-1, 1]))
 }
 
 /// What a temperature multiplies logits by.

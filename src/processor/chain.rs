@@ -23,6 +23,10 @@ impl<A, B> Chain<A, B> {
     pub(super) fn new(first: A, second: B) -> Self {
         Self { first, second }
     }
+
+    pub(crate) fn first_mut(&mut self) -> &mut A {
+        &mut self.first
+    }
 }
 
 impl<A: LogitsProcessor, B: LogitsProcessor> LogitsProcessor for Chain<A, B> {

@@ -7,6 +7,7 @@ use crate::automaton::StateId;
 use crate::error::{Error, Result};
 use crate::kernel::step::{self, Cursor, Moved};
 use crate::sampling::Sampler;
+use crate::table::TokenTable;
 use crate::tensor::{TensorTable, ints};
 
 /// Keeps the output of every row within its constraint and, where asked, within its budget of tokens.
@@ -77,16 +78,7 @@ impl DfaProcessor {
     /// # Errors
     /// [`Error::is_input`] for an empty batch or a table that is not there.
     pub fn new(table: TensorTable, rows: &[usize]) -> Result<Self> {
-        if rows.is_empty() {
-            return Err(Error::input("a batch needs at least one row"));
-        }
-        if let Some(row) = rows.iter().position(|&index| index >= table.table_count()) {
-            return Err(Error::input(format!(
-                "row {row} follows table {}, there are {}",
-                rows[row],
-                table.table_count()
-            )));
-        }
+        check_rows(rows, table.table_count())?;
         Ok(Self { table, rows: rows.to_vec(), budgets: None })
     }
 
@@ -96,20 +88,26 @@ impl DfaProcessor {
     /// - [`Error::is_budget`]: a budget is below the shortest output of the row's constraint;
     /// - [`Error::is_input`]: one budget per row is needed, each below 2³¹.
     pub fn with_budgets(mut self, budgets: &[usize]) -> Result<Self> {
-        if budgets.len() != self.rows.len() {
-            return Err(Error::input(format!("{} budgets for {} rows", budgets.len(), self.rows.len())));
-        }
-        for (row, (&given, &table)) in budgets.iter().zip(&self.rows).enumerate() {
-            let needed = self.table.tokens_needed(table);
-            if given < needed {
-                return Err(Error::budget(needed, given, row));
-            }
-            if i32::try_from(given).is_err() {
-                return Err(Error::input(format!("row {row}: a budget of {given} tokens is past 2^31")));
-            }
-        }
+        check_budgets(budgets, &self.rows, |table| self.table.tokens_needed(table))?;
         self.budgets = Some(budgets.to_vec());
         Ok(self)
+    }
+
+    /// Other constraints and budgets for the rows, in the buffers of the present ones: see
+    /// [`TensorTable::replace`]. The rows begin again from [`start`](Self::start).
+    ///
+    /// # Errors
+    /// As [`TensorTable::replace`], [`new`](Self::new) and [`with_budgets`](Self::with_budgets), and
+    /// [`Error::is_input`] for another number of rows. Nothing has changed then.
+    pub fn replace(&mut self, tables: &[&TokenTable], rows: &[usize], budgets: &[usize]) -> Result<()> {
+        if rows.len() != self.rows.len() {
+            return Err(Error::input(format!("{} rows in the place of {}", rows.len(), self.rows.len())));
+        }
+        check_rows(rows, tables.len())?;
+        check_budgets(budgets, rows, |table| tables[table].tokens_to_end(tables[table].start()) as usize)?;
+        self.table.replace(tables)?;
+        (self.rows, self.budgets) = (rows.to_vec(), Some(budgets.to_vec()));
+        Ok(())
     }
 
     /// The table that the processor looks up.
@@ -156,6 +154,32 @@ impl DfaProcessor {
             "logits of [rows, width] of the table"
         );
     }
+}
+
+fn check_rows(rows: &[usize], tables: usize) -> Result<()> {
+    if rows.is_empty() {
+        return Err(Error::input("a batch needs at least one row"));
+    }
+    if let Some(row) = rows.iter().position(|&index| index >= tables) {
+        return Err(Error::input(format!("row {row} follows table {}, there are {tables}", rows[row])));
+    }
+    Ok(())
+}
+
+/// `needed` is the least budget of a table.
+fn check_budgets(budgets: &[usize], rows: &[usize], needed: impl Fn(usize) -> usize) -> Result<()> {
+    if budgets.len() != rows.len() {
+        return Err(Error::input(format!("{} budgets for {} rows", budgets.len(), rows.len())));
+    }
+    for (row, (&given, &table)) in budgets.iter().zip(rows).enumerate() {
+        if given < needed(table) {
+            return Err(Error::budget(needed(table), given, row));
+        }
+        if i32::try_from(given).is_err() {
+            return Err(Error::input(format!("row {row}: a budget of {given} tokens is past 2^31")));
+        }
+    }
+    Ok(())
 }
 
 impl DfaState {

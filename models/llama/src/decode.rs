@@ -11,6 +11,7 @@
 
 use burn::tensor::{Bool, DType, Device, IndexingUpdateOp, Int, Tensor, s};
 use burn_dfa::generation::CausalLm;
+use burn_dfa::processor::Persistent;
 
 use crate::layers::Attention;
 use crate::model::Llama;
@@ -99,6 +100,19 @@ impl LlamaCache {
         let slot = self.slot.clone().reshape([1, 1, 1, 1]).expand(shape);
         let padding = self.padding.clone().reshape([batch, 1, 1, 1]).expand(shape);
         slots.clone().greater(slot).bool_or(slots.lower(padding))
+    }
+}
+
+/// The slots of the prompt and of the steps so far move, the capacity does not.
+impl Persistent for LlamaCache {
+    /// # Panics
+    /// If the shapes differ.
+    fn assign(&mut self, new: Self) {
+        assert_eq!(self.capacity(), new.capacity(), "caches of one capacity");
+        self.keys.iter_mut().zip(new.keys).for_each(|(keys, new)| keys.assign(new));
+        self.values.iter_mut().zip(new.values).for_each(|(values, new)| values.assign(new));
+        self.slot.assign(new.slot);
+        self.padding.assign(new.padding);
     }
 }
 
