@@ -2,15 +2,20 @@
 //!
 //! [`generate`] runs a batch of [`Request`]s on a [`CausalLm`]: prefill, then a loop in which everything stays
 //! on the device (process the logits, sample, step the model). The host reads tokens every few steps, to
-//! stream them and to stop.
+//! stream them and to stop. A [`DecodeGraph`] records that loop's step once and replays it for any number of
+//! batches.
 
+mod batch;
 mod decode;
+mod graph;
 mod model;
 mod request;
 mod row;
+mod session;
 mod stream;
 
 pub use decode::generate;
+pub use graph::DecodeGraph;
 pub use model::CausalLm;
 pub use request::{Finish, Options, Output, Piece, Request};
 pub use stream::Utf8Stream;

@@ -9,7 +9,9 @@ use burn::tensor::{Device, Int, Tensor};
 /// positions must not be attended to, and the first real token of a row has position 0.
 ///
 /// [`step`](CausalLm::step) must have constant shapes and must not read from the device, so that it can
-/// run in a static loop: positions, the slot and the cache are tensors that it updates itself.
+/// run in a static loop: positions, the slot and the cache are tensors that it updates itself. Where it also
+/// makes no tensor from host data and writes the cache into the buffers that it found it in (with
+/// [`Tensor::inplace`], of which no clone is alive), a [`DecodeGraph`](super::DecodeGraph) can record it.
 pub trait CausalLm {
     /// Keys, values and positions of a batch, of a fixed capacity.
     type Cache;

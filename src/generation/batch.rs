@@ -1,0 +1,134 @@
+//! Requests that were checked, and what the device needs of them.
+
+use burn::tensor::{Device, Int, Tensor, TensorData};
+
+use super::model::CausalLm;
+use super::request::{Options, Request};
+use super::row::Row;
+use crate::error::{Error, Result};
+use crate::processor::DfaProcessor;
+use crate::table::TokenTable;
+use crate::tensor::TensorTable;
+use crate::vocabulary::Vocabulary;
+
+/// Requests that fit a model and its vocabulary.
+pub(super) struct Batch<'a> {
+    requests: &'a [Request<'a>],
+    free: &'a TokenTable,
+    /// Every distinct table once.
+    tables: Vec<&'a TokenTable>,
+    /// The table of each row.
+    rows: Vec<usize>,
+    /// Tokens of the longest prompt.
+    pub(super) length: usize,
+    /// Tokens to generate, at most.
+    pub(super) steps: usize,
+}
+
+impl<'a> Batch<'a> {
+    /// Checks what can be checked without the device. Rows without a constraint follow `free`.
+    pub(super) fn new<M: CausalLm>(
+        model: &M,
+        vocabulary: &Vocabulary,
+        requests: &'a [Request<'a>],
+        free: &'a TokenTable,
+    ) -> Result<Self> {
+        let width = model.vocab_size();
+        if width < vocabulary.len() {
+            return Err(Error::incompatible_vocabulary(format!(
+                "the model's rows of {width} logits are narrower than the vocabulary of {} tokens",
+                vocabulary.len()
+            )));
+        }
+        if requests.is_empty() {
+            return Err(Error::input("a batch needs at least one request"));
+        }
+        let mut tables: Vec<&TokenTable> = Vec::new();
+        let mut rows = Vec::with_capacity(requests.len());
+        for (row, request) in requests.iter().enumerate() {
+            if request.prompt.is_empty() {
+                return Err(Error::input(format!(
+                    "row {row}: the prompt has no token; begin with the model's first token"
+                )));
+            }
+            if request.max_tokens == 0 {
+                return Err(Error::input(format!("row {row}: max_tokens of 0 leaves nothing to generate")));
+            }
+            if let Some(token) = request.prompt.iter().find(|token| token.index() >= width) {
+                return Err(Error::input(format!(
+                    "row {row}: prompt token {token} of a model of {width} tokens"
+                )));
+            }
+            if let Some(table) = request.table {
+                table.check_vocabulary(vocabulary)?;
+            }
+            let table = request.table.unwrap_or(free);
+            let known = tables.iter().position(|other| std::ptr::eq(*other, table));
+            rows.push(known.unwrap_or(tables.len()));
+            if known.is_none() {
+                tables.push(table);
+            }
+        }
+        let steps = requests.iter().map(|request| request.max_tokens).max().unwrap_or(0);
+        let length = requests.iter().map(|request| request.prompt.len()).max().unwrap_or(0);
+        if let Some(most) = model.max_positions()
+            && length.saturating_add(steps) > most
+        {
+            return Err(Error::input(format!(
+                "prompts of up to {length} tokens and {steps} new ones exceed the model's {most} positions"
+            )));
+        }
+        Ok(Self { requests, free, tables, rows, length, steps })
+    }
+
+    /// Number of rows.
+    pub(super) fn len(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// The constraints as a processor of their own.
+    pub(super) fn constraint(
+        &self,
+        options: &Options,
+        width: usize,
+        device: &Device,
+    ) -> Result<DfaProcessor> {
+        let table = TensorTable::new(&self.tables, width, &options.tensors, device)?;
+        DfaProcessor::new(table, &self.rows)?.with_budgets(&self.budgets())
+    }
+
+    /// The constraints in the place of those that `processor` has.
+    pub(super) fn constrain(&self, processor: &mut DfaProcessor) -> Result<()> {
+        processor.replace(&self.tables, &self.rows, &self.budgets())
+    }
+
+    fn budgets(&self) -> Vec<usize> {
+        self.requests.iter().map(|request| request.max_tokens).collect()
+    }
+
+    /// The seed of each row.
+    pub(super) fn seeds(&self) -> Vec<u64> {
+        self.requests.iter().map(|request| request.seed).collect()
+    }
+
+    /// The host's view of the rows.
+    pub(super) fn rows(&self, vocabulary: &'a Vocabulary) -> Vec<Row<'a>> {
+        self.requests.iter().map(|request| Row::new(request, vocabulary, self.free)).collect()
+    }
+
+    /// The prompts, `[batch, length]`, and the padding of each, `[batch]`.
+    pub(super) fn left_padded(&self, device: &Device) -> (Tensor<2, Int>, Tensor<1, Int>) {
+        let (batch, length) = (self.len(), self.length);
+        let mut tokens: Vec<i32> = Vec::with_capacity(batch * length);
+        let mut padding: Vec<i32> = Vec::with_capacity(batch);
+        for request in self.requests {
+            let pad = length - request.prompt.len();
+            padding.push(pad as i32);
+            tokens.extend(std::iter::repeat_n(0, pad));
+            tokens.extend(request.prompt.iter().map(|token| token.0 as i32));
+        }
+        let tokens = TensorData::new(tokens, [batch, length]);
+        let padding = TensorData::new(padding, [batch]);
+        (Tensor::from_data(tokens, device), Tensor::from_data(padding, device))
+    }
+}

@@ -1,0 +1,204 @@
+//! The decode step, recorded once and replayed.
+//!
+//! A step of [`generate`](super::generate) issues a few hundred operations, each of them a launch with its
+//! own bookkeeping on the host. Their shapes never change, and all that a step reads and writes lies in
+//! buffers that live as long as the batch: the cache, the states of the processors, the last tokens, the
+//! number of the step, the tokens so far. So the step is recorded once, and a replay is one dispatch on the
+//! host's side: a CUDA graph on CUDA, a list of prepared dispatches on WGPU. A device that cannot record, the
+//! CPU, runs the step again.
+//!
+//! What a new batch brings (its prompts, constraints, budgets and seeds) is written into the same buffers.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::ops::ControlFlow;
+use std::rc::Rc;
+
+use burn::tensor::{Graph, capture};
+
+use super::batch::Batch;
+use super::decode::stream;
+use super::model::CausalLm;
+use super::request::{Options, Output, Piece, Request};
+use super::session::Session;
+use crate::error::{Error, Result};
+use crate::kernel;
+use crate::processor::Persistent;
+use crate::table::TokenTable;
+use crate::vocabulary::Vocabulary;
+
+/// Slots that recording takes: a prompt of one token, three steps to warm up, and the recorded one.
+const RECORDING: usize = 5;
+
+/// A recorded decode step, for batches of one size.
+///
+/// It writes the same tokens as [`generate`](super::generate) with the same requests and options. Between two
+/// batches the prompts, budgets and seeds may change, and so may the constraints, within the capacity that
+/// [`TensorOptions`](crate::TensorOptions) reserves; the number of rows and the [`Options`] may not.
+///
+/// The graph borrows the model. A model is fit for it if its [`step`](CausalLm::step) reads nothing but its
+/// weights and the cache, makes no tensor from host data, and leaves the cache in the buffers it found it in,
+/// see [`Persistent`]. It stays on the thread that recorded it, which is where its device expects it.
+///
+/// ```
+/// use std::ops::ControlFlow;
+///
+/// use burn::tensor::{DType, Device, Int, Tensor};
+/// use burn_dfa::generation::{CausalLm, DecodeGraph, Options, Request};
+/// use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
+///
+/// /// Always says the token after the last one.
+/// struct Counting(Device);
+///
+/// impl CausalLm for Counting {
+///     type Cache = ();
+///     fn device(&self) -> Device {
+///         self.0.clone()
+///     }
+///     fn vocab_size(&self) -> usize {
+///         3
+///     }
+///     fn prefill(&self, tokens: Tensor<2, Int>, _: Tensor<1, Int>, _: usize) -> (Tensor<2>, ()) {
+///         let [batch, length] = tokens.dims();
+///         (self.step(tokens.slice([0..batch, length - 1..length]).reshape([batch]), &mut ()), ())
+///     }
+///     fn step(&self, tokens: Tensor<1, Int>, (): &mut ()) -> Tensor<2> {
+///         (tokens.cast(DType::I32) + 1).one_hot::<2>(3).float()
+///     }
+/// }
+///
+/// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
+///     .with_eos([TokenId(2)])?;
+/// let table = TokenTable::compile(&Constraint::regex("[ab]{2}")?, &vocabulary, &Limits::default())?;
+/// let model = Counting(Device::flex());
+/// let requests = [Request::new(vec![TokenId(0)], 8).with_table(&table)];
+///
+/// let mut graph = DecodeGraph::record(&model, &vocabulary, &requests, &Options::default(), 16)?;
+/// assert!(!graph.is_hardware()); // the CPU records nothing
+/// let outputs = graph.generate(&requests, |_| ControlFlow::Continue(()))?;
+/// assert_eq!(outputs[0].text(), "ba");
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
+pub struct DecodeGraph<'m, M: CausalLm> {
+    /// Dropped before the tensors that it replays on.
+    graph: Graph<(), Box<dyn FnMut() + 'm>>,
+    session: Rc<RefCell<Session<'m, M>>>,
+    vocabulary: &'m Vocabulary,
+    free: TokenTable,
+    read_every: usize,
+    batch: usize,
+    capacity: usize,
+}
+
+impl<'m, M: CausalLm<Cache: Persistent>> DecodeGraph<'m, M> {
+    /// Records the step for batches of as many rows as `requests`, with `capacity` slots for the tokens of a
+    /// row, prompt and output together.
+    ///
+    /// The requests stand for those to come; nothing is generated yet. Their constraints must fit what
+    /// [`Options::tensors`] reserves, and where it reserves nothing, they are the measure.
+    ///
+    /// # Errors
+    /// As [`generate`](super::generate), and:
+    /// - [`Error::is_input`]: a `capacity` below 5, which recording takes, or above the positions of the model;
+    /// - [`Error::is_model`]: the device records graphs, but not of this step: it reads back, or makes tensors
+    ///   from host data.
+    pub fn record(
+        model: &'m M,
+        vocabulary: &'m Vocabulary,
+        requests: &[Request],
+        options: &Options,
+        capacity: usize,
+    ) -> Result<Self> {
+        options.check()?;
+        if capacity < RECORDING {
+            return Err(Error::input(format!(
+                "a graph of {capacity} slots: recording alone takes {RECORDING}"
+            )));
+        }
+        if let Some(most) = model.max_positions().filter(|&most| capacity > most) {
+            return Err(Error::input(format!("a graph of {capacity} slots of a model of {most} positions")));
+        }
+        let free = TokenTable::unconstrained(vocabulary);
+        let mut short = requests.to_vec();
+        short.iter_mut().for_each(|request| request.prompt.truncate(1));
+        let batch = Batch::new(model, vocabulary, &short, &free)?;
+        let session = Session::start(model, vocabulary, &batch, options, capacity)?;
+        let session = Rc::new(RefCell::new(session));
+        let step: Box<dyn FnMut() + 'm> = {
+            let session = session.clone();
+            Box::new(move || session.borrow_mut().step())
+        };
+        let device = model.device();
+        let graph = capture(&device, step);
+        if !graph.is_hardware() && kernel::is_fused(&device) && !kernel::is_flex(&device) {
+            return Err(Error::model(
+                "its step cannot be recorded on this device: it reads back, or makes tensors from host data; \
+                 use `generate`",
+            ));
+        }
+        let batch = batch.len();
+        Ok(Self { graph, session, vocabulary, free, read_every: options.read_every, batch, capacity })
+    }
+
+    /// Whether a replay is a dispatch of recorded launches; on the CPU it runs the step again.
+    ///
+    /// No device that can record falls back to the latter: [`record`](Self::record) fails instead.
+    pub fn is_hardware(&self) -> bool {
+        self.graph.is_hardware()
+    }
+
+    /// Generates the outputs of a batch of requests as [`generate`](super::generate) does.
+    ///
+    /// The prompts are read step by step outside of the graph; every token after the first is a replay.
+    ///
+    /// # Errors
+    /// As [`generate`](super::generate), and [`Error::is_input`] for another number of rows, or prompts and
+    /// outputs that exceed the capacity. After an error the graph serves the next batch.
+    pub fn generate(
+        &mut self,
+        requests: &[Request],
+        on_piece: impl FnMut(Piece) -> ControlFlow<()>,
+    ) -> Result<Vec<Output>> {
+        let session = self.session.clone();
+        let batch = Batch::new(session.borrow().model(), self.vocabulary, requests, &self.free)?;
+        if batch.len() != self.batch {
+            return Err(Error::input(format!("{} requests for a graph of {} rows", batch.len(), self.batch)));
+        }
+        if batch.length.saturating_add(batch.steps) > self.capacity {
+            return Err(Error::input(format!(
+                "prompts of up to {} tokens and {} new ones exceed the graph's {} slots",
+                batch.length, batch.steps, self.capacity
+            )));
+        }
+        session.borrow_mut().restart(&batch)?;
+        let graph = &mut self.graph;
+        stream(&batch, self.vocabulary, self.read_every, &session, || replay(graph), on_piece)
+    }
+}
+
+/// Replays the step of a session.
+///
+/// Called by [`DecodeGraph::generate`] alone, with its own graph.
+#[allow(unsafe_code)]
+fn replay(graph: &mut Graph<(), Box<dyn FnMut() + '_>>) {
+    // SAFETY:
+    // - Liveness: the step reads and writes the tensors of the session, which the graph's closure owns, and
+    //   those of the model, which it borrows. A session never drops a tensor that a step uses: it assigns to it.
+    // - No concurrent use: the session is reached through the `DecodeGraph` alone, which is neither `Send` nor
+    //   `Sync` (it holds an `Rc`) and lent mutably here; the model's weights are only read, by the replay and by
+    //   whoever else borrows the model.
+    // - Same stream: a stream belongs to a thread; recording, writes before a replay and reads after it are
+    //   calls of this type, hence of one thread.
+    unsafe { graph.replay() };
+}
+
+impl<M: CausalLm> fmt::Debug for DecodeGraph<'_, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DecodeGraph")
+            .field("is_hardware", &self.graph.is_hardware())
+            .field("batch", &self.batch)
+            .field("capacity", &self.capacity)
+            .field("read_every", &self.read_every)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,18 @@
+//! The recorded decode step. A program of its own: while a step is recorded, nothing else may use its device.
+
+#[path = "../suite/common/devices.rs"]
+mod devices;
+mod embedded;
+#[cfg(feature = "cube")]
+mod kernels;
+mod operations;
+mod refused;
+mod replay;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Held by every test, so that they run one after the other.
+fn alone() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}

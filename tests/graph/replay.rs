@@ -1,0 +1,99 @@
+//! Replays against the eager loop.
+
+use std::ops::ControlFlow;
+
+use burn_dfa::generation::{DecodeGraph, Finish, Options, Output, Piece, generate};
+use burn_dfa::{Capacity, Kernels, TensorOptions, TokenId};
+
+use crate::embedded::{Embedded, POSITIONS};
+use crate::{alone, devices};
+
+/// Reserves room for the tables of all batches.
+fn tensors(kernels: Kernels) -> TensorOptions {
+    let capacity = Capacity { tables: 3, states: 2000, classes: 400 };
+    TensorOptions { kernels, capacity, ..TensorOptions::default() }
+}
+
+fn go_on(_: Piece) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+/// Every kind of step, with the digits of its longest output.
+fn cases() -> Vec<(&'static str, usize, Options)> {
+    let base = Options { read_every: 32, tensors: tensors(Kernels::Fused), ..Options::default() };
+    let built_in = Options { tensors: tensors(Kernels::BuiltIn), ..base.clone() };
+    let filters = Options {
+        temperature: Some(1.2),
+        top_k: Some(40),
+        top_p: Some(0.95),
+        min_p: Some(0.001),
+        repetition_penalty: Some(1.1),
+        suppress: vec![TokenId(7), TokenId(100)],
+        min_new_tokens: 12,
+        ..base.clone()
+    };
+    vec![
+        ("sampled through all filters", 40, filters),
+        ("greedy by built-in operations", 40, built_in),
+        ("sampled", 200, Options { temperature: Some(0.9), ..base.clone() }),
+        ("greedy", 200, base),
+    ]
+}
+
+#[test]
+fn a_replayed_step_writes_the_tokens_of_the_eager_loop() {
+    let _turn = alone();
+    for (name, device) in devices::all() {
+        let embedded = Embedded::load(&device);
+        let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
+        let (person, order) = (embedded.schema("person"), embedded.schema("order"));
+        for (kind, digits, options) in cases() {
+            // Digits are tokens of their own.
+            let long = embedded.regex(&format!("[0-9]{{{digits}}}"));
+            let other = embedded.regex(&format!("[0-9]{{3}}-[0-9]{{{}}}", digits - 4));
+            let steps = digits + 1;
+            let first = embedded.requests(&[Some(&long), Some(&person), None, Some(&person)], steps, 0);
+            // Other constraints, prompts, lengths and seeds.
+            let second = embedded.requests(&[Some(&order), Some(&order), Some(&other), None], steps, 10);
+            let eagerly =
+                |requests| -> Vec<Output> { generate(model, vocabulary, requests, &options, go_on).unwrap() };
+            let (of_first, of_second) = (eagerly(&first), eagerly(&second));
+            assert_eq!([of_first[0].tokens.len(), of_second[2].tokens.len()], [steps; 2]);
+
+            let mut graph = DecodeGraph::record(model, vocabulary, &first, &options, POSITIONS).unwrap();
+            assert_eq!(graph.is_hardware(), name != "flex", "{name}, {kind}");
+            for (requests, expected) in [(&first, &of_first), (&first, &of_first), (&second, &of_second)] {
+                let outputs = graph.generate(requests, go_on).unwrap();
+                for (row, (output, expected)) in outputs.iter().zip(expected).enumerate() {
+                    assert_eq!(output, expected, "{name}, {kind}, row {row}");
+                }
+            }
+            eprintln!("{name}, {kind}: {steps} steps, thrice");
+        }
+    }
+}
+
+#[test]
+fn the_host_reads_every_few_steps_and_a_cancelled_graph_starts_again() {
+    let _turn = alone();
+    for (name, device) in devices::all() {
+        let embedded = Embedded::load(&device);
+        let long = embedded.regex("[0-9]{40}");
+        let requests = embedded.requests(&[Some(&long)], 41, 0);
+        let options = Options { read_every: 16, ..Options::default() };
+        let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
+        let mut graph = DecodeGraph::record(model, vocabulary, &requests, &options, POSITIONS).unwrap();
+        let mut pieces = Vec::new();
+        let whole = graph
+            .generate(&requests, |piece| {
+                pieces.push(piece.tokens.len());
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+        assert_eq!(pieces, [16, 16, 9], "{name}");
+        let cut = graph.generate(&requests, |_| ControlFlow::Break(())).unwrap();
+        assert_eq!(cut[0].finish, Finish::Cancelled);
+        assert_eq!(cut[0].tokens, whole[0].tokens[..16], "{name}");
+        assert_eq!(graph.generate(&requests, go_on).unwrap(), whole, "{name}");
+    }
+}
