@@ -60,6 +60,9 @@ pub struct Args {
     /// Rows to generate from the prompt.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=4096))]
     pub batch: u64,
+    /// Record the decode step once and replay it; a device that cannot, such as Flex, runs it again.
+    #[arg(long)]
+    pub graph: bool,
     /// One JSON object per row, on a line each, instead of text.
     #[arg(long)]
     pub json: bool,
@@ -80,7 +83,7 @@ impl Args {
         let constraint =
             self.schema.is_some() || self.regex.is_some() || self.choice.is_some() || self.spec.is_some();
         let sampled = self.options().temperature.is_some();
-        let other = self.json || self.unconstrained || self.batch != 1;
+        let other = self.json || self.unconstrained || self.graph || self.batch != 1;
         self.prompt.is_none() && self.model.is_none() && !constraint && !sampled && !other
     }
 

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anstream::{eprintln, print, println};
 use anstyle::{AnsiColor, Style};
-use burn_dfa::generation::{CausalLm, Request, generate};
+use burn_dfa::generation::{CausalLm, DecodeGraph, Piece, Request, generate};
 use burn_dfa::{Limits, TokenTable};
 use serde_json::json;
 
@@ -46,13 +46,20 @@ pub fn run(args: &Args) -> Result<()> {
     // Text of one row can be shown as it comes; of several rows it would be mixed.
     let streams = !args.json && args.batch == 1;
     let started = Instant::now();
-    let outputs = generate(pretrained.model(), &vocabulary, &requests, &args.options(), |piece| {
+    let on_piece = |piece: Piece| {
         if streams {
             print!("{}", piece.text);
             let _ = std::io::stdout().flush();
         }
         ControlFlow::Continue(())
-    })?;
+    };
+    let (model, options) = (pretrained.model(), args.options());
+    let outputs = if args.graph {
+        let slots = tokens.len() + args.max_tokens;
+        DecodeGraph::record(model, &vocabulary, &requests, &options, slots)?.generate(&requests, on_piece)?
+    } else {
+        generate(model, &vocabulary, &requests, &options, on_piece)?
+    };
     pretrained.model().device().sync().map_err(|error| format!("{error:?}"))?;
     let seconds = started.elapsed().as_secs_f64();
 

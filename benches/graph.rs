@@ -1,0 +1,71 @@
+//! A generation step by step and replayed: the embedded model, prefill included, items are tokens of a row.
+//!
+//! The device is the one that `BURN_DEVICE` names, else Flex, which records nothing: there a replay is the
+//! step.
+
+#[path = "../tests/graph/embedded.rs"]
+#[allow(dead_code, reason = "shared with the tests")]
+mod embedded;
+
+use std::ops::ControlFlow;
+
+use burn::tensor::Device;
+use burn_dfa::generation::{DecodeGraph, Options, generate};
+use divan::{Bencher, counter::ItemsCount};
+
+use embedded::Embedded;
+
+fn main() {
+    divan::main();
+}
+
+const STEPS: usize = 64;
+
+#[derive(Clone, Copy, Debug)]
+enum Case {
+    Free,
+    Constrained,
+    ConstrainedSampled,
+}
+
+const CASES: [Case; 3] = [Case::Free, Case::Constrained, Case::ConstrainedSampled];
+
+impl Case {
+    /// All steps are taken: the host reads once, at the end.
+    fn options(self) -> Options {
+        let temperature = matches!(self, Self::ConstrainedSampled).then_some(0.8);
+        Options { temperature, read_every: STEPS, ..Options::default() }
+    }
+}
+
+fn device() -> Device {
+    if std::env::var_os("BURN_DEVICE").is_some() { Device::default() } else { Device::flex() }
+}
+
+#[divan::bench(args = CASES, consts = [1, 8], sample_count = 20, sample_size = 1)]
+fn eager<const BATCH: usize>(bencher: Bencher, case: Case) {
+    let embedded = Embedded::load(&device());
+    let person = embedded.schema("person");
+    let table = (!matches!(case, Case::Free)).then_some(&person);
+    let (requests, options) = (embedded.requests(&[table; BATCH], STEPS, 0), case.options());
+    let run = || {
+        let go_on = |_: burn_dfa::generation::Piece| ControlFlow::Continue(());
+        generate(embedded.model(), &embedded.vocabulary, &requests, &options, go_on).unwrap()
+    };
+    run();
+    bencher.counter(ItemsCount::new(STEPS)).bench_local(run);
+}
+
+#[divan::bench(args = CASES, consts = [1, 8], sample_count = 20, sample_size = 1)]
+fn replayed<const BATCH: usize>(bencher: Bencher, case: Case) {
+    let embedded = Embedded::load(&device());
+    let person = embedded.schema("person");
+    let table = (!matches!(case, Case::Free)).then_some(&person);
+    let (requests, options) = (embedded.requests(&[table; BATCH], STEPS, 0), case.options());
+    let longest = requests.iter().map(|request| request.prompt.len()).max().unwrap();
+    let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
+    let mut graph = DecodeGraph::record(model, vocabulary, &requests, &options, longest + STEPS).unwrap();
+    let mut run = || graph.generate(&requests, |_| ControlFlow::Continue(())).unwrap();
+    run();
+    bencher.counter(ItemsCount::new(STEPS)).bench_local(run);
+}
