@@ -47,7 +47,7 @@ const RECORDING: usize = 5;
 /// use burn_dfa::generation::{CausalLm, DecodeGraph, Options, Request};
 /// use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
 ///
-/// /// Always says the token after the last one.
+/// /// Always says the token after the last one, up to the end.
 /// struct Counting(Device);
 ///
 /// impl CausalLm for Counting {
@@ -63,7 +63,7 @@ const RECORDING: usize = 5;
 ///         (self.step(tokens.slice([0..batch, length - 1..length]).reshape([batch]), &mut ()), ())
 ///     }
 ///     fn step(&self, tokens: Tensor<1, Int>, (): &mut ()) -> Tensor<2> {
-///         (tokens.cast(DType::I32) + 1).one_hot::<2>(3).float()
+///         (tokens.cast(DType::I32) + 1).clamp_max(2).one_hot::<2>(3).float()
 ///     }
 /// }
 ///
@@ -149,7 +149,7 @@ impl<'m, M: CausalLm<Cache: Persistent>> DecodeGraph<'m, M> {
 
     /// Generates the outputs of a batch of requests as [`generate`](super::generate) does.
     ///
-    /// The prompts are read step by step outside of the graph; every token after the first is a replay.
+    /// The prompts are read outside of the graph, all their tokens at once; every token after the first is a replay.
     ///
     /// # Errors
     /// As [`generate`](super::generate), and [`Error::is_input`] for another number of rows, or prompts and
@@ -183,7 +183,8 @@ impl<'m, M: CausalLm<Cache: Persistent>> DecodeGraph<'m, M> {
 fn replay(graph: &mut Graph<(), Box<dyn FnMut() + '_>>) {
     // SAFETY:
     // - Liveness: the step reads and writes the tensors of the session, which the graph's closure owns, and
-    //   those of the model, which it borrows. A session never drops a tensor that a step uses: it assigns to it.
+    //   those of the model, which it borrows. A session never drops a tensor that a step uses, it assigns to it;
+    //   nor does a model whose step is as `CausalLm::step` asks.
     // - No concurrent use: the session is reached through the `DecodeGraph` alone, which is neither `Send` nor
     //   `Sync` (it holds an `Rc`) and lent mutably here; the model's weights are only read, by the replay and by
     //   whoever else borrows the model.
