@@ -30,6 +30,13 @@ use crate::vocabulary::{TokenId, Vocabulary};
 /// - [`Error::is_limit`]: a table is larger than [`Options::tensors`] allows;
 /// - [`Error::is_model`]: the logits of all tokens that a row might emit were −∞, from the model or through an
 ///   extreme temperature or penalty.
+///
+/// [`Error::is_input`]: crate::Error::is_input
+/// [`Error::is_budget`]: crate::Error::is_budget
+/// [`Error::tokens_needed`]: crate::Error::tokens_needed
+/// [`Error::is_incompatible_vocabulary`]: crate::Error::is_incompatible_vocabulary
+/// [`Error::is_limit`]: crate::Error::is_limit
+/// [`Error::is_model`]: crate::Error::is_model
 pub fn generate<M: CausalLm>(
     model: &M,
     vocabulary: &Vocabulary,

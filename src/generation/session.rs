@@ -68,6 +68,7 @@ impl<'m, M: CausalLm> Session<'m, M> {
         let (prompt, padding) = batch.left_padded(&device);
         let state = chain.init(&InitContext { prompt: prompt.clone(), padding: padding.clone(), width });
         let (logits, cache) = model.prefill(prompt, padding, slots);
+        chain.first().check(&logits)?;
         let context = before_the_first(batch.len(), width, &device);
         let log = Tensor::zeros([slots, batch.len()], (&device, DType::I32));
         let mut session = Self { model, cache, chain, state, noise, context, log, slots };
@@ -119,6 +120,7 @@ impl<M: CausalLm<Cache: Persistent>> Session<'_, M> {
         let init = InitContext { prompt: prompt.clone(), padding: padding.clone(), width };
         self.state.assign(self.chain.init(&init));
         let (logits, cache) = self.model.prefill(prompt, padding, self.slots);
+        self.chain.first().check(&logits)?;
         self.cache.assign(cache);
         let context = before_the_first(batch.len(), width, &device);
         self.context.tokens.assign(context.tokens);

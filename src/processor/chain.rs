@@ -24,6 +24,10 @@ impl<A, B> Chain<A, B> {
         Self { first, second }
     }
 
+    pub(crate) fn first(&self) -> &A {
+        &self.first
+    }
+
     pub(crate) fn first_mut(&mut self) -> &mut A {
         &mut self.first
     }

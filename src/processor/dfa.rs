@@ -140,19 +140,42 @@ impl DfaProcessor {
     /// - `logits`: `[batch, width]`, kept, as is the dtype
     ///
     /// # Panics
-    /// Where `logits` is not as wide as the table or not of as many rows as the state.
+    /// Where [`check`](Self::check) refuses `logits`.
     pub fn mask(&self, state: &DfaState, logits: Tensor<2>) -> Tensor<2> {
-        self.check(&logits);
+        self.expect(&logits);
         let none = state.states.full_like(self.table.no_token() as i32);
         step::mask(&self.table, logits, state.clone().after(none)).0
     }
 
-    fn check(&self, logits: &Tensor<2>) {
-        assert_eq!(
-            logits.dims(),
-            [self.rows.len(), self.table.width()],
-            "logits of [rows, width] of the table"
-        );
+    /// Checks that `logits` are what [`mask`](Self::mask) and the processor take: `[rows, width]`, `f32`, `f16` or
+    /// `bf16`, on the device of the table.
+    ///
+    /// # Errors
+    /// [`Error::is_input`] where they are not.
+    pub fn check(&self, logits: &Tensor<2>) -> Result<()> {
+        let (shape, expected) = (logits.dims(), [self.rows.len(), self.table.width()]);
+        if shape != expected {
+            return Err(Error::input(format!(
+                "logits of shape {shape:?} for rows and tables of shape {expected:?}"
+            )));
+        }
+        if !step::is_known(logits.dtype()) {
+            return Err(Error::input(format!(
+                "logits of type {:?}: cast them to f32, f16 or bf16",
+                logits.dtype()
+            )));
+        }
+        let (device, table) = (logits.device(), self.table.device());
+        if device != *table {
+            return Err(Error::input(format!("logits on {device:?}, the table on {table:?}")));
+        }
+        Ok(())
+    }
+
+    fn expect(&self, logits: &Tensor<2>) {
+        if let Err(error) = self.check(logits) {
+            panic!("{error}");
+        }
     }
 }
 
@@ -202,7 +225,7 @@ impl LogitsProcessor for DfaProcessor {
     }
 
     fn process(&self, state: DfaState, logits: Tensor<2>, context: &StepContext) -> (Tensor<2>, DfaState) {
-        self.check(&logits);
+        self.expect(&logits);
         let (logits, moved) = step::mask(&self.table, logits, state.after(context.tokens.clone()));
         (logits, moved.into())
     }
@@ -213,10 +236,10 @@ impl LogitsProcessor for DfaProcessor {
         logits: Tensor<2>,
         sampler: &dyn Sampler,
     ) {
-        let Some(rule) = sampler.rule().filter(|_| step::can_choose(&self.table, logits.dtype())) else {
+        let Some(rule) = sampler.rule().filter(|_| self.table.is_fused()) else {
             return process_and_sample(self, state, context, logits, sampler);
         };
-        self.check(&logits);
+        self.expect(&logits);
         // Each tensor is taken out of its place and put back, so that the operation may write in place.
         let (step, DfaState { states, remaining }) = (context.step.clone(), state);
         context.tokens.inplace(|tokens| {

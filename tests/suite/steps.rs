@@ -311,3 +311,41 @@ fn tables_are_replaced_in_place_where_they_fit() {
         }
     }
 }
+
+#[test]
+fn logits_of_another_kind_are_typed_errors() {
+    let vocabulary = vocabulary(true);
+    let table = tabulated(&Constraint::regex("a+").unwrap(), &vocabulary);
+    let device = Device::flex();
+    let tensors = TensorTable::new(&[&table], WIDTH, &TensorOptions::default(), &device).unwrap();
+    let processor = DfaProcessor::new(tensors, &[0, 0]).unwrap();
+    let logits = |shape, dtype| Tensor::<2>::zeros(shape, (&device, dtype));
+    assert!(processor.check(&logits([2, WIDTH], DType::F32)).is_ok());
+    for wrong in
+        [logits([2, WIDTH - 1], DType::F32), logits([1, WIDTH], DType::F32), logits([2, WIDTH], DType::F64)]
+    {
+        let error = processor.check(&wrong).unwrap_err();
+        assert!(error.is_input(), "{error}");
+    }
+    for (name, device) in devices::all() {
+        let elsewhere = Tensor::<2>::zeros([2, WIDTH], (&device, DType::F32));
+        assert_eq!(processor.check(&elsewhere).is_err(), name != "flex", "{name}");
+    }
+}
+
+#[cfg(feature = "wgpu")]
+#[test]
+fn a_table_past_what_the_device_can_bind_is_refused_before_it_is_made() {
+    let vocabulary = vocabulary(true);
+    let table = tabulated(&Constraint::regex("a{400}").unwrap(), &vocabulary);
+    let options =
+        TensorOptions { layout: Some(Layout::Dense), max_bytes: usize::MAX, ..TensorOptions::default() };
+    for (name, device) in devices::all() {
+        if device.identity().is_none_or(|identity| identity.physical.is_some()) {
+            eprintln!("skipped on {name}: only a software Vulkan is known to bind 128 MiB at most");
+            continue;
+        }
+        let error = TensorTable::new(&[&table], 1_000_000, &options, &device).unwrap_err();
+        assert!(matches!(error.breached(), Some(burn_dfa::Limit::Binding(_))), "{error}");
+    }
+}

@@ -53,16 +53,11 @@ pub(crate) fn advance(table: &TensorTable, at: Cursor) -> Moved {
 pub(crate) fn mask(table: &TensorTable, logits: Tensor<2>, at: Cursor) -> (Tensor<2>, Moved) {
     match table.store() {
         #[cfg(feature = "flex")]
-        Store::Host(host) if is_known(logits.dtype()) => flex::mask(host, logits, at),
+        Store::Host(host) => flex::mask(host, logits, at),
         #[cfg(feature = "cube")]
-        Store::Cube(tensors) if is_known(logits.dtype()) => cube::mask(tensors, table.width(), logits, at),
-        _ => built_in::mask(table, logits, at),
+        Store::Cube(tensors) => cube::mask(tensors, table.width(), logits, at),
+        Store::BuiltIn(_) => built_in::mask(table, logits, at),
     }
-}
-
-/// Whether [`choose`] exists for this table and logits of this type.
-pub(crate) fn can_choose(table: &TensorTable, dtype: DType) -> bool {
-    table.is_fused() && is_known(dtype)
 }
 
 /// Moves every row on by its last token and chooses the next one, `[batch]`, in one pass over the logits.
@@ -72,7 +67,7 @@ pub(crate) fn can_choose(table: &TensorTable, dtype: DType) -> bool {
 /// - `step`: `[1]`
 ///
 /// # Panics
-/// Where [`can_choose`] says no.
+/// Where the table's lookups are not fused.
 pub(crate) fn choose(
     table: &TensorTable,
     logits: Tensor<2>,
@@ -89,7 +84,7 @@ pub(crate) fn choose(
     }
 }
 
-/// Whether the fused operations read logits of this type.
-fn is_known(dtype: DType) -> bool {
+/// Whether the operations read logits of this type.
+pub(crate) fn is_known(dtype: DType) -> bool {
     matches!(dtype, DType::F32 | DType::F16 | DType::BF16)
 }
