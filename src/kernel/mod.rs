@@ -7,7 +7,7 @@ pub(crate) mod filter;
 pub(crate) mod step;
 
 use burn::backend::DispatchDevice;
-use burn::tensor::Device;
+use burn::tensor::{DType, Device};
 
 /// Whether the operations of this room exist on `device`.
 pub(crate) fn is_fused(device: &Device) -> bool {
@@ -29,6 +29,11 @@ pub(crate) fn is_flex(device: &Device) -> bool {
         #[allow(unreachable_patterns, reason = "which other backends there are depends on features")]
         _ => false,
     }
+}
+
+/// Whether the operations of this room read logits of this type.
+pub(crate) fn reads(dtype: DType) -> bool {
+    matches!(dtype, DType::F32 | DType::F16 | DType::BF16)
 }
 
 /// The most bytes of one tensor that a kernel can read on `device`, where there is such a limit.

@@ -5,6 +5,7 @@ use burn::tensor::{Bool, DType, Int, Tensor};
 use super::{InitContext, LogitsProcessor, Persistent, StepContext, process_and_sample};
 use crate::automaton::StateId;
 use crate::error::{Error, Result};
+use crate::kernel;
 use crate::kernel::step::{self, Cursor, Moved};
 use crate::sampling::Sampler;
 use crate::table::TokenTable;
@@ -159,7 +160,7 @@ impl DfaProcessor {
                 "logits of shape {shape:?} for rows and tables of shape {expected:?}"
             )));
         }
-        if !step::is_known(logits.dtype()) {
+        if !kernel::reads(logits.dtype()) {
             return Err(Error::input(format!(
                 "logits of type {:?}: cast them to f32, f16 or bf16",
                 logits.dtype()

@@ -124,7 +124,14 @@ fn edges(source: &Source) -> Vec<(u32, u32)> {
 fn tokens_to_end(source: &Source) -> Vec<u32> {
     let backward = Csr::new(source.states, edges(source).iter().map(|&(from, to)| (to, from)));
     let mut to_end = vec![u32::MAX; source.states];
-    let mut queue: Vec<u32> = (0..source.states as u32).filter(|&s| source.accepting[s as usize]).collect();
+    let accepting = (0..source.states as u32).filter(|&s| source.accepting[s as usize]).collect();
+    count_back(&backward, accepting, &mut to_end);
+    to_end
+}
+
+/// Counts the steps to the end, from 1 in the `accepting` states, along edges that lead back, into `to_end`.
+pub(super) fn count_back(backward: &Csr, accepting: Vec<u32>, to_end: &mut [u32]) {
+    let mut queue = accepting;
     for &state in &queue {
         to_end[state as usize] = 1;
     }
@@ -139,7 +146,6 @@ fn tokens_to_end(source: &Source) -> Vec<u32> {
             }
         }
     }
-    to_end
 }
 
 /// Numbers the states that tokens can reach and leave to the end, in the order that they have.

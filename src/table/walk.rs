@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::build::{RESERVED_TOKENS_TO_END, no_token_path, reserved_rows};
+use super::build::{RESERVED_TOKENS_TO_END, count_back, no_token_path, reserved_rows};
 use super::{Parts, Reading, TokenTable};
 use crate::automaton::{ByteDfa, Csr, StateId};
 use crate::error::Result;
@@ -131,23 +131,9 @@ fn to_end(parts: &Parts, edges: Vec<(u32, u32)>) -> Vec<u32> {
     let mut to_end = vec![u32::MAX; states];
     to_end[..RESERVED_TOKENS_TO_END.len()].copy_from_slice(&RESERVED_TOKENS_TO_END);
     let own = StateId::RESERVED..states as u32;
-    let mut queue: Vec<u32> = own
-        .filter(|&s| parts.next[s as usize * parts.columns + TokenTable::EOS as usize] == StateId::DONE.0)
-        .collect();
-    for &state in &queue {
-        to_end[state as usize] = 1;
-    }
-    let mut at = 0;
-    while at < queue.len() {
-        let state = queue[at];
-        at += 1;
-        for &before in backward.of(state) {
-            if to_end[before as usize] == u32::MAX {
-                to_end[before as usize] = to_end[state as usize] + 1;
-                queue.push(before);
-            }
-        }
-    }
+    let is_accepting =
+        |&s: &u32| parts.next[s as usize * parts.columns + TokenTable::EOS as usize] == StateId::DONE.0;
+    count_back(&backward, own.filter(is_accepting).collect(), &mut to_end);
     to_end
 }
 

@@ -18,9 +18,9 @@ mod search;
 mod weight;
 
 use burn::backend::{Backend, Dispatch, backend_extension, tensor::FloatTensor};
-use burn::tensor::{DType, Tensor};
+use burn::tensor::Tensor;
 
-use super::is_fused;
+use super::{is_fused, reads};
 
 /// The widest row of the fused operations, so that 32 bits hold every sum of a GPU's kernel.
 const MAX_WIDTH: usize = 1 << 18;
@@ -55,9 +55,7 @@ pub(crate) fn top_p(logits: Tensor<2>, p: f32) -> Tensor<2> {
 
 /// Whether the fused operations take these logits.
 fn fused(logits: &Tensor<2>) -> bool {
-    is_fused(&logits.device())
-        && matches!(logits.dtype(), DType::F32 | DType::F16 | DType::BF16)
-        && logits.dims()[1] <= MAX_WIDTH
+    is_fused(&logits.device()) && reads(logits.dtype()) && logits.dims()[1] <= MAX_WIDTH
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ mod lookup;
 #[cfg(feature = "flex")]
 mod row;
 
-use burn::tensor::{DType, Int, Tensor};
+use burn::tensor::{Int, Tensor};
 
 use crate::sampling::Rule;
 use crate::tensor::{Store, TensorTable};
@@ -82,9 +82,4 @@ pub(crate) fn choose(
         Store::Cube(tensors) => cube::choose(tensors, table.width(), logits, at, step, rule),
         Store::BuiltIn(_) => panic!("the table's lookups are not fused"),
     }
-}
-
-/// Whether the operations read logits of this type.
-pub(crate) fn is_known(dtype: DType) -> bool {
-    matches!(dtype, DType::F32 | DType::F16 | DType::BF16)
 }
