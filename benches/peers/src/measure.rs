@@ -126,20 +126,26 @@ pub fn measure(
         let mut runs: Vec<Vec<Vec<f64>>> = vec![Vec::new(); engines.len()];
         for run in 0..effort.runs {
             for index in order(engines.len(), run) {
-                let outcome = &outcomes[index];
+                let outcome = &mut outcomes[index];
                 if let (Some(grammar), Some(Some(_))) = (&grammars[index], outcome.texts.get(number)) {
-                    runs[index].push(walk(grammar.as_ref(), text, &logits));
+                    match walk(grammar.as_ref(), text, &logits) {
+                        Ok(times) => runs[index].push(times),
+                        Err(error) => outcome.give_up(number, &error),
+                    }
                 }
             }
         }
-        for (outcome, runs) in outcomes.iter_mut().zip(&runs).filter(|(_, runs)| !runs.is_empty()) {
-            outcome.texts[number] = Some(medians(runs));
+        for (outcome, runs) in outcomes.iter_mut().zip(&runs) {
+            if let Some(Some(times)) = outcome.texts.get_mut(number).filter(|_| !runs.is_empty()) {
+                *times = medians(runs);
+            }
         }
     }
 
     for rows in BATCHES {
         let wide = logits.repeat(rows);
         let mut runs: Vec<[Vec<Vec<f64>>; 2]> = engines.iter().map(|_| Default::default()).collect();
+        let mut failed = vec![[false; 2]; engines.len()];
         for run in 0..effort.runs {
             for index in order(engines.len(), run) {
                 let engine = &engines[index];
@@ -150,14 +156,20 @@ pub fn measure(
                 };
                 for on_all_cores in [false, true] {
                     if engine.on_all_cores() || !on_all_cores {
-                        let times = batch(grammar.as_ref(), &texts, rows, on_all_cores, &wide, effort.window);
-                        runs[index][usize::from(on_all_cores)].push(times);
+                        match batch(grammar.as_ref(), &texts, rows, on_all_cores, &wide, effort.window) {
+                            Ok(times) => runs[index][usize::from(on_all_cores)].push(times),
+                            // A way that fails once does not count at all.
+                            Err(_) => failed[index][usize::from(on_all_cores)] = true,
+                        }
                     }
                 }
             }
         }
-        for (outcome, ways) in outcomes.iter_mut().zip(&runs) {
-            outcome.batches.push(ways.each_ref().map(|runs| (!runs.is_empty()).then(|| medians(runs))));
+        for ((outcome, ways), failed) in outcomes.iter_mut().zip(&runs).zip(&failed) {
+            outcome.batches.push([0, 1].map(|way| {
+                let counts = !failed[way] && !ways[way].is_empty();
+                counts.then(|| medians(&ways[way]))
+            }));
         }
     }
     outcomes
@@ -230,8 +242,16 @@ pub fn check(grammar: &dyn Compiled, text: &[u32], eos: u32, logits: &[f32]) -> 
     Ok(masks)
 }
 
+impl Outcome {
+    /// Leaves out a text that the engine accepted before and now fails on: one may run out of its limits.
+    fn give_up(&mut self, text: usize, error: &str) {
+        self.texts[text] = None;
+        self.refusal = Some(format!("gives up on a text: {}", error.lines().next().unwrap_or(error)));
+    }
+}
+
 /// The time of each step of a text, the mask after its last token included.
-fn walk(grammar: &dyn Compiled, text: &[u32], logits: &[f32]) -> Vec<f64> {
+fn walk(grammar: &dyn Compiled, text: &[u32], logits: &[f32]) -> Result<Vec<f64>, String> {
     let mut row = grammar.start(1, false);
     (0..=text.len())
         .map(|step| {
@@ -250,7 +270,7 @@ fn batch(
     on_all_cores: bool,
     logits: &[f32],
     window: usize,
-) -> Vec<f64> {
+) -> Result<Vec<f64>, String> {
     let shortest = texts.iter().map(Vec::len).min().unwrap_or(0);
     let window = window.min(shortest.div_ceil(2));
     let texts: Vec<&[u32]> = (0..rows).map(|row| texts[row % texts.len()].as_slice()).collect();
@@ -260,7 +280,7 @@ fn batch(
     for before in 0..starts.iter().copied().max().unwrap_or(0) {
         let tokens: Vec<Option<u32>> =
             texts.iter().zip(&starts).map(|(text, &start)| (before < start).then(|| text[before])).collect();
-        batch.advance(&tokens).expect("a text that was accepted");
+        batch.advance(&tokens)?;
     }
     (0..window)
         .map(|step| {
@@ -273,17 +293,16 @@ fn batch(
 }
 
 /// The time of `step`, in microseconds.
-fn timed(step: impl FnOnce() -> Result<(), String>) -> f64 {
+fn timed(step: impl FnOnce() -> Result<(), String>) -> Result<f64, String> {
     let began = Instant::now();
     let result = black_box(step());
     let time = began.elapsed();
-    result.expect("a text that was accepted");
-    microseconds(time)
+    result.map(|()| microseconds(time))
 }
 
 /// The time that timing nothing takes, in microseconds.
 pub fn empty_timer() -> f64 {
-    median(&(0..10_000).map(|_| timed(|| Ok(()))).collect::<Vec<_>>())
+    median(&(0..10_000).filter_map(|_| timed(|| Ok(())).ok()).collect::<Vec<_>>())
 }
 
 fn microseconds(time: Duration) -> f64 {
