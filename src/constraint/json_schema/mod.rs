@@ -44,7 +44,6 @@
 
 mod admit;
 mod ecma;
-mod escape;
 mod keywords;
 mod lower;
 mod node;

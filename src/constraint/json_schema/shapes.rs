@@ -42,7 +42,7 @@ impl<'a> Reader<'a> {
         let pattern = match map.get("pattern") {
             None => None,
             Some(Value::String(pattern)) => {
-                ecma::parse(pattern).map_err(|error| {
+                ecma::Pattern::parse(pattern).map_err(|error| {
                     self.error_at(
                         "pattern",
                         format!("at byte {} of the pattern: {}", error.offset, error.reason),

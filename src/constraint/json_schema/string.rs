@@ -12,15 +12,14 @@
 use super::ecma;
 use super::node::Text;
 use crate::automaton::{ByteDfa, Expr, FastMap, RawDfa, StateId};
-use crate::constraint::Regex;
 use crate::error::Result;
 use crate::limits::Meter;
 
 /// The automaton of the JSON texts, quotes included, of the strings that `text` admits.
 pub(super) fn lower(text: &Text, meter: &Meter) -> Result<ByteDfa> {
     let strings = match &text.pattern {
-        Some(pattern) => match ecma::parse(pattern) {
-            Ok(hir) => Regex::from_hir(hir).lower_search(meter)?,
+        Some(pattern) => match ecma::Pattern::parse(pattern) {
+            Ok(pattern) => pattern.lower(meter)?,
             Err(_) => unreachable!("the pattern was checked when the schema was read"),
         },
         None => {

@@ -21,11 +21,6 @@ pub fn validator_of(draft: Draft, schema: &Value) -> Validator {
         .unwrap_or_else(|error| panic!("{schema}: {error}"))
 }
 
-/// A validator, where the crate reads the schema.
-pub fn lenient(schema: &Value) -> Option<Validator> {
-    jsonschema::options().build(schema).ok()
-}
-
 /// Whether `text` is JSON and valid; the error says what it is instead.
 pub fn check(validator: &Validator, text: &[u8]) -> Result<(), String> {
     match serde_json::from_slice::<Value>(text) {

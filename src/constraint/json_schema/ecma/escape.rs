@@ -2,7 +2,7 @@
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
 
-use super::ecma::{Parser, Result};
+use super::read::{Parser, Result};
 
 /// What an escape stands for.
 pub(super) enum Escape {
@@ -40,10 +40,13 @@ pub(super) fn read(parser: &mut Parser, in_class: bool) -> Result<Escape> {
         'r' => '\r',
         'b' if in_class => '\x08',
         '0' if !parser.peek().is_some_and(|c| c.is_ascii_digit()) => '\0',
-        '0'..='9' if in_class || c == '0' => {
-            return Err(parser.refuse(start, "octal escapes are not offered; write `\\xHH`"));
+        '1'..='9' if !in_class && is_reference(parser, start) => {
+            return Err(parser.refuse(start, "back-references are not offered; repeat what the group says"));
         }
-        '1'..='9' | 'k' => return Err(parser.refuse(start, "back-references are not offered")),
+        '0'..='7' => octal(parser, start),
+        'k' => {
+            return Err(parser.refuse(start, "back-references are not offered; repeat what the group says"));
+        }
         'c' => match parser.next() {
             Some(letter) if letter.is_ascii_alphabetic() => char::from(letter as u8 % 32),
             _ => return Err(parser.refuse(start, "`\\c` wants a letter")),
@@ -54,11 +57,42 @@ pub(super) fn read(parser: &mut Parser, in_class: bool) -> Result<Escape> {
         }
         'u' => unicode(parser, start)?,
         c if c.is_ascii_alphanumeric() => {
-            return Err(parser.refuse(start, format!("`\\{c}` is not an escape of ECMA-262")));
+            let instead = match c {
+                'A' => "; write `^`",
+                'Z' | 'z' => "; write `$`",
+                'h' => "; write `[ \\t]`",
+                'a' => "; write `\\x07`",
+                'e' => "; write `\\x1b`",
+                'Q' | 'E' => "; escape the characters one by one",
+                _ => "",
+            };
+            return Err(parser.refuse(start, format!("`\\{c}` is not an escape of ECMA-262{instead}")));
         }
-        c if c.is_ascii() => c,
-        c => return Err(parser.refuse(start, format!("`{c}` needs no escape"))),
+        c => c,
     }))
+}
+
+/// Whether a decimal escape names a group that there is: with none so large it is an octal escape (Annex B).
+fn is_reference(parser: &Parser, start: usize) -> bool {
+    let digits: String = parser.pattern[start + 1..].chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().is_ok_and(|number: u32| number <= parser.groups)
+}
+
+/// The character of an octal escape, at most `\\377`.
+fn octal(parser: &mut Parser, start: usize) -> char {
+    parser.at = start + 1;
+    let mut code = 0;
+    while let Some(digit) =
+        parser.peek().and_then(|c| c.to_digit(8)).filter(|digit| code * 8 + digit <= 0o377)
+    {
+        let leading = parser.at - start - 1;
+        if leading == 3 {
+            break;
+        }
+        parser.at += 1;
+        code = code * 8 + digit;
+    }
+    char::from(code as u8)
 }
 
 /// Any character but line terminators, where `negated`; else those.

@@ -1,35 +1,23 @@
-//! `pattern`: regular expressions of ECMA-262, read with the flag `u` on and searched for.
-//!
-//! What the language of matches depends on is translated exactly: `\d` and `\w` are ASCII, `\s` is
-//! ECMA's white space, `.` is no line terminator, `^` and `$` are the ends of the string, a character is a code
-//! point. Captures are groups and laziness is void: which of several matches is found makes no difference.
-//! Of what `u` forbids and Annex B of the standard allows, the unambiguous is allowed: `\-`, a `{` or `]` that
-//! stands for itself, a class such as `[\w-.]`. Refused, with the byte offset: back-references, look-around other
-//! than `\b` and `\B`, octal escapes, unknown escapes, halves of surrogate pairs, modifiers such as `(?i:`.
+//! Reading patterns.
 
-use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, Look, Repetition};
+use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
+use super::Refusal;
 use super::escape::{self, Escape};
+use super::term::{Side, Term};
 
 /// Deepest nesting of groups.
 const MAX_DEPTH: usize = 100;
 
-/// Why a pattern is refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
-    /// In bytes.
-    pub(super) offset: usize,
-    pub(super) reason: String,
-}
-
 pub(super) type Result<T> = std::result::Result<T, Refusal>;
 
-/// What `pattern` matches, before it is searched for.
-pub(super) fn parse(pattern: &str) -> Result<Hir> {
-    let mut parser = Parser { pattern, at: 0, depth: 0 };
-    let hir = parser.disjunction()?;
+/// What `pattern` says.
+pub(super) fn parse(pattern: &str) -> Result<Term> {
+    let groups = group_count(pattern);
+    let mut parser = Parser { pattern, at: 0, depth: 0, groups };
+    let term = parser.disjunction()?;
     match parser.peek() {
-        None => Ok(hir),
+        None => Ok(term),
         Some(_) => Err(parser.refuse(parser.at, "a `)` without its `(`")),
     }
 }
@@ -39,6 +27,8 @@ pub(super) struct Parser<'a> {
     pub(super) pattern: &'a str,
     pub(super) at: usize,
     depth: usize,
+    /// How many groups the pattern captures.
+    pub(super) groups: u32,
 }
 
 impl Parser<'_> {
@@ -69,59 +59,74 @@ impl Parser<'_> {
         Refusal { offset, reason: reason.into() }
     }
 
-    fn disjunction(&mut self) -> Result<Hir> {
-        let mut branches = vec![self.alternative()?];
+    fn disjunction(&mut self) -> Result<Term> {
+        let first = self.alternative()?;
+        if !self.rest().starts_with('|') {
+            return Ok(first);
+        }
+        let mut branches = vec![first];
         while self.eat("|") {
             branches.push(self.alternative()?);
         }
-        Ok(Hir::alternation(branches))
+        Ok(Term::Alternate(branches))
     }
 
-    fn alternative(&mut self) -> Result<Hir> {
+    fn alternative(&mut self) -> Result<Term> {
         let mut terms = Vec::new();
         while !matches!(self.peek(), None | Some('|' | ')')) {
             terms.push(self.term()?);
         }
-        Ok(Hir::concat(terms))
+        Ok(Term::Concat(terms))
     }
 
-    fn term(&mut self) -> Result<Hir> {
+    fn term(&mut self) -> Result<Term> {
         let start = self.at;
-        let assertion =
-            [("^", Look::Start), ("$", Look::End), (r"\b", Look::WordAscii), (r"\B", Look::WordAsciiNegate)]
-                .into_iter()
-                .find(|(text, _)| self.eat(text));
-        if let Some((_, look)) = assertion {
-            return Ok(Hir::look(look));
+        let assertion = [
+            ("^", Term::Start),
+            ("$", Term::End),
+            (r"\b", Term::Boundary(true)),
+            (r"\B", Term::Boundary(false)),
+        ]
+        .into_iter()
+        .find(|(text, _)| self.eat(text));
+        if let Some((_, assertion)) = assertion {
+            return Ok(assertion);
         }
         let atom = match self.next() {
-            Some('(') => self.group(start)?,
-            Some('[') => class(self.class(start)?),
-            Some('.') => class(escape::terminators(true)),
+            Some('(') => match self.group(start)? {
+                // Of Annex B only a look-ahead can be repeated.
+                behind @ Term::Look { side: Side::Behind, .. } => return Ok(behind),
+                group => group,
+            },
+            Some('[') => Term::Class(self.class(start)?),
+            Some('.') => Term::Class(escape::terminators(true)),
             Some('\\') => match escape::read(self, false)? {
                 Escape::Char(c) => literal(c),
-                Escape::Class(set) => class(set),
+                Escape::Class(set) => Term::Class(set),
             },
             Some('*' | '+' | '?') => return Err(self.refuse(start, "a quantifier with nothing to repeat")),
             Some('{') if self.braces(start)?.is_some() => {
                 return Err(self.refuse(start, "a quantifier with nothing to repeat"));
             }
             Some(c) => literal(c),
-            None => return Ok(Hir::empty()),
+            None => return Ok(Term::Concat(Vec::new())),
         };
         self.quantified(atom)
     }
 
-    fn group(&mut self, start: usize) -> Result<Hir> {
-        if self.eat("?") && !self.eat(":") {
-            if ["=", "!", "<=", "<!"].iter().any(|look| self.rest().starts_with(look)) {
-                return Err(self
-                    .refuse(start, "look-ahead and look-behind are not offered; say what may come instead"));
-            }
+    fn group(&mut self, start: usize) -> Result<Term> {
+        let looks = [
+            ("?=", Side::Ahead, false),
+            ("?!", Side::Ahead, true),
+            ("?<=", Side::Behind, false),
+            ("?<!", Side::Behind, true),
+        ];
+        let look = looks.into_iter().find(|(text, ..)| self.eat(text));
+        if look.is_none() && self.eat("?") && !self.eat(":") {
             if !self.eat("<") {
                 return Err(self.refuse(
                     start,
-                    "a group is one of `(…)`, `(?:…)` and `(?<name>…)`; modifiers are not offered",
+                    "modifiers such as `(?i)` are not offered; write classes such as `[Aa]`, and groups as `(…)`, `(?:…)` or `(?<name>…)`",
                 ));
             }
             let name = self.rest().split('>').next().unwrap_or_default().to_owned();
@@ -139,10 +144,13 @@ impl Parser<'_> {
         if !self.eat(")") {
             return Err(self.refuse(start, "a group that is not closed"));
         }
-        Ok(inner)
+        Ok(match look {
+            Some((_, side, negated)) => Term::Look { side, negated, term: Box::new(inner) },
+            None => inner,
+        })
     }
 
-    fn quantified(&mut self, atom: Hir) -> Result<Hir> {
+    fn quantified(&mut self, atom: Term) -> Result<Term> {
         let start = self.at;
         let (min, max) = match self.next() {
             Some('*') => (0, None),
@@ -164,7 +172,7 @@ impl Parser<'_> {
             }
         };
         self.eat("?"); // lazy
-        Ok(Hir::repetition(Repetition { min, max, greedy: true, sub: Box::new(atom) }))
+        Ok(Term::Repeat { term: Box::new(atom), min, max })
     }
 
     /// The counts of `{n}`, `{n,}` or `{n,m}` after its brace; `None` (and nothing read) where it is neither.
@@ -233,10 +241,28 @@ impl Parser<'_> {
     }
 }
 
-fn class(set: ClassUnicode) -> Hir {
-    Hir::class(Class::Unicode(set))
+fn literal(c: char) -> Term {
+    Term::Class(ClassUnicode::new([ClassUnicodeRange::new(c, c)]))
 }
 
-fn literal(c: char) -> Hir {
-    class(ClassUnicode::new([ClassUnicodeRange::new(c, c)]))
+/// How many groups capture: every `(` outside of classes that no `?` follows, and those with a name.
+fn group_count(pattern: &str) -> u32 {
+    let (mut count, mut in_class) = (0, false);
+    let mut rest = pattern;
+    while let Some(c) = rest.chars().next() {
+        rest = &rest[c.len_utf8()..];
+        match c {
+            '\\' => rest = rest.get(rest.chars().next().map_or(0, char::len_utf8)..).unwrap_or_default(),
+            '[' => in_class = true,
+            ']' => in_class = false,
+            '(' if !in_class => {
+                let named = rest
+                    .strip_prefix("?<")
+                    .is_some_and(|rest| !rest.starts_with('=') && !rest.starts_with('!'));
+                count += u32::from(named || !rest.starts_with('?'));
+            }
+            _ => {}
+        }
+    }
+    count
 }

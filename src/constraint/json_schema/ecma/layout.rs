@@ -1,0 +1,202 @@
+//! Patterns as nondeterministic automata over bytes, with assertions on the way.
+//!
+//! As in the automata of expressions, a piece is laid down in front of the state that follows it. A look-ahead
+//! is a piece of its own that ends at [`DONE`]; a look-behind is one that is searched for from the start of the
+//! string, beside everything else: a *tracker*.
+
+use std::rc::Rc;
+
+use regex_syntax::hir::ClassUnicode;
+
+use super::term::{Side, Term};
+use crate::automaton::{ByteDfa, Expr, FastMap, StateId};
+use crate::error::Result;
+use crate::limits::Meter;
+
+/// The end of every piece.
+pub(super) const DONE: u32 = 0;
+
+/// A state of a [`Layout`].
+pub(super) enum State {
+    Done,
+    /// Reads a byte: `(first, last, next)`, in order, without overlap.
+    Bytes(Vec<(u8, u8, u32)>),
+    /// Goes on to all of these without reading.
+    Union(Vec<u32>),
+    /// Goes on without reading where the assertion holds.
+    Assert(Assertion, u32),
+}
+
+/// What must hold at a position.
+#[derive(Clone, Copy)]
+pub(super) enum Assertion {
+    Start,
+    /// What starts at this state matches here, or does not.
+    Ahead {
+        start: u32,
+        negated: bool,
+    },
+    /// What this tracker searches for ends here, or does not.
+    Behind {
+        tracker: usize,
+        negated: bool,
+    },
+    /// An edge of a word, or none.
+    Boundary(bool),
+}
+
+/// A pattern laid down.
+pub(super) struct Layout<'m> {
+    meter: &'m Meter<'m>,
+    pub(super) states: Vec<State>,
+    /// Where the trackers start; one within another comes before it.
+    pub(super) trackers: Vec<u32>,
+    /// Where the whole pattern starts.
+    pub(super) start: u32,
+    /// Reads a byte of a word; present where a boundary is asked for.
+    pub(super) word: Option<u32>,
+    /// Reads any byte; present where `$` is.
+    byte: Option<u32>,
+    chars: FastMap<Vec<(char, char)>, Rc<ByteDfa>>,
+}
+
+impl<'m> Layout<'m> {
+    /// Lays down `term`, searched for.
+    pub(super) fn new(term: &Term, meter: &'m Meter<'m>) -> Result<Self> {
+        let mut layout = Layout {
+            meter,
+            states: vec![State::Done],
+            trackers: Vec::new(),
+            start: DONE,
+            word: None,
+            byte: None,
+            chars: FastMap::default(),
+        };
+        layout.start = layout.search(term)?;
+        Ok(layout)
+    }
+
+    /// The states of `term` after any characters.
+    fn search(&mut self, term: &Term) -> Result<u32> {
+        let found = self.lay(term, DONE)?;
+        let again = self.add(State::Union(vec![found]))?;
+        let any = self.class(&[(char::MIN, char::MAX)], again)?;
+        self.states[again as usize] = State::Union(vec![found, any]);
+        Ok(again)
+    }
+
+    /// Lays down `term` in front of the state `next` and returns where it starts.
+    fn lay(&mut self, term: &Term, next: u32) -> Result<u32> {
+        match term {
+            Term::Class(set) => self.class(&ranges(set), next),
+            Term::Concat(terms) => terms.iter().rev().try_fold(next, |next, term| self.lay(term, next)),
+            Term::Alternate(terms) => {
+                let starts: Result<Vec<u32>> = terms.iter().map(|term| self.lay(term, next)).collect();
+                self.add(State::Union(starts?))
+            }
+            Term::Repeat { term, min, max } => self.repeat(term, *min, *max, next),
+            Term::Start => self.add(State::Assert(Assertion::Start, next)),
+            Term::End => {
+                let start = self.byte()?;
+                self.add(State::Assert(Assertion::Ahead { start, negated: true }, next))
+            }
+            Term::Boundary(is_edge) => {
+                self.word()?;
+                self.add(State::Assert(Assertion::Boundary(*is_edge), next))
+            }
+            Term::Look { side: Side::Ahead, negated, term } => {
+                let start = self.lay(term, DONE)?;
+                self.add(State::Assert(Assertion::Ahead { start, negated: *negated }, next))
+            }
+            Term::Look { side: Side::Behind, negated, term } => {
+                let start = self.search(term)?;
+                self.trackers.push(start);
+                let tracker = self.trackers.len() - 1;
+                self.add(State::Assert(Assertion::Behind { tracker, negated: *negated }, next))
+            }
+        }
+    }
+
+    fn repeat(&mut self, term: &Term, min: u32, max: Option<u32>, next: u32) -> Result<u32> {
+        // Of what may be empty, fewer rounds do as well.
+        let min = if term.is_nullable() { 0 } else { min };
+        let mut at = next;
+        if let Some(max) = max {
+            for _ in min..max {
+                let body = self.lay(term, at)?;
+                at = self.add(State::Union(vec![body, next]))?;
+            }
+        } else {
+            at = self.add(State::Union(vec![next]))?;
+            let body = self.lay(term, at)?;
+            self.states[at as usize] = State::Union(vec![body, next]);
+        }
+        for _ in 0..min {
+            at = self.lay(term, at)?;
+        }
+        Ok(at)
+    }
+
+    /// One character out of `ranges`, in UTF-8.
+    fn class(&mut self, ranges: &[(char, char)], next: u32) -> Result<u32> {
+        let dfa = match self.chars.get(ranges) {
+            Some(dfa) => Rc::clone(dfa),
+            None => {
+                let dfa = Rc::new(Expr::Chars(ranges.to_vec()).determinize(self.meter)?);
+                self.chars.insert(ranges.to_vec(), Rc::clone(&dfa));
+                dfa
+            }
+        };
+        // All that accepts is at the end of the character.
+        let base = self.states.len() as u32;
+        let reading: Vec<StateId> =
+            (1..dfa.state_count() as u32).map(StateId).filter(|&state| !dfa.is_accepting(state)).collect();
+        let number = |state: StateId| match reading.binary_search(&state) {
+            Ok(at) => base + at as u32,
+            Err(_) => next,
+        };
+        let intervals = dfa.intervals();
+        for &state in &reading {
+            let row = intervals
+                .iter()
+                .map(|&(first, last, class)| (first, last, dfa.next_by_class(state, class)))
+                .filter(|&(_, _, target)| target != StateId::DEAD)
+                .map(|(first, last, target)| (first, last, number(target)));
+            self.add(State::Bytes(row.collect()))?;
+        }
+        if dfa.is_empty() { self.add(State::Union(Vec::new())) } else { Ok(number(dfa.start())) }
+    }
+
+    fn byte(&mut self) -> Result<u32> {
+        match self.byte {
+            Some(state) => Ok(state),
+            None => {
+                let state = self.add(State::Bytes(vec![(0, u8::MAX, DONE)]))?;
+                self.byte = Some(state);
+                Ok(state)
+            }
+        }
+    }
+
+    fn word(&mut self) -> Result<()> {
+        if self.word.is_none() {
+            let word = [(b'0', b'9'), (b'A', b'Z'), (b'_', b'_'), (b'a', b'z')];
+            let ranges = word.map(|(first, last)| (first, last, DONE));
+            self.word = Some(self.add(State::Bytes(ranges.to_vec()))?);
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, state: State) -> Result<u32> {
+        self.states.push(state);
+        self.meter.states(self.states.len())?;
+        if self.states.len() % 4096 == 0 {
+            self.meter.time()?;
+        }
+        Ok((self.states.len() - 1) as u32)
+    }
+}
+
+fn ranges(set: &ClassUnicode) -> Vec<(char, char)> {
+    set.ranges().iter().map(|range| (range.start(), range.end())).collect()
+}

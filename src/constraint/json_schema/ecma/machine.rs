@@ -1,0 +1,277 @@
+//! Patterns with look-ahead and look-behind, exactly.
+//!
+//! The state of the automaton is a [formula](super::formula): what is left to be matched. A byte moves every
+//! state in it on, and what is reached without reading is worked out at once: a look-ahead joins what its way
+//! holds, negated or not. A look-behind is a question to its *tracker*, a formula of its own that searches for
+//! the pattern behind from the start of the string on; the ways of it that are at their end just now are the answer,
+//! with what they hold where there is look-ahead inside the look-behind. `$` is "no byte ahead".
+//!
+//! References: A. K. Chandra, D. C. Kozen, L. J. Stockmeyer, *Alternation*, Journal of the ACM 28(1), 1981; J. A.
+//! Brzozowski, *Derivatives of Regular Expressions*, Journal of the ACM 11(4), 1964.
+
+use std::collections::HashSet;
+use std::rc::Rc;
+
+use super::formula::{Formulas, Held, Truth, Way};
+use super::layout::{Assertion, DONE, Layout, State};
+use super::term::Term;
+use crate::automaton::{ByteDfa, Expr, FastMap, Interner, Op, RawDfa};
+use crate::error::Result;
+use crate::limits::Meter;
+
+/// The automaton of the strings that `term` matches somewhere.
+///
+/// # Errors
+/// Where a limit is breached.
+pub(super) fn lower(term: &Term, meter: &Meter) -> Result<ByteDfa> {
+    let layout = Layout::new(term, meter)?;
+    let found = Machine::new(&layout, meter).build()?;
+    let any = Expr::Chars(vec![(char::MIN, char::MAX)]);
+    let strings = Expr::Repeat { expr: any.into(), min: 0, max: None }.determinize(meter)?;
+    found.product(&strings, Op::Intersection, meter)
+}
+
+/// What is before a position: the start of the string, or a character of a word.
+const START: u32 = 1;
+const WORD: u32 = 2;
+
+struct Machine<'l> {
+    layout: &'l Layout<'l>,
+    meter: &'l Meter<'l>,
+    formulas: Formulas,
+    /// What assertions see at a position: what is before it, and for each tracker what must hold for its pattern
+    /// to end here.
+    contexts: Interner<u32>,
+    /// The ways on from a state in a context.
+    opened: FastMap<(u32, u32), Rc<[Way]>>,
+    /// The formula after a byte of this symbol, in a context; for a tracker where set.
+    moved: FastMap<(u32, usize, u32, bool), u32>,
+    work: usize,
+}
+
+/// A position of the automaton: what is before it, the trackers, and the formula that is left.
+type Position = Vec<u32>;
+
+impl<'l> Machine<'l> {
+    fn new(layout: &'l Layout<'l>, meter: &'l Meter<'l>) -> Self {
+        Self {
+            layout,
+            meter,
+            formulas: Formulas::new(),
+            contexts: Interner::new(),
+            opened: FastMap::default(),
+            moved: FastMap::default(),
+            work: 0,
+        }
+    }
+
+    fn build(mut self) -> Result<ByteDfa> {
+        let (symbols, examples) = self.symbols();
+        let mut raw = RawDfa::new(symbols);
+        let mut positions = Interner::new();
+        positions.intern(&[]); // dead
+        let start = self.position(None)?;
+        raw.set_start(positions.intern(&start).0);
+        let mut at = 1;
+        while at < positions.len() as u32 {
+            let position: Position = positions.get(at).to_vec();
+            let mut row = Vec::with_capacity(examples.len());
+            for (symbol, &byte) in examples.iter().enumerate() {
+                let next = self.position(Some((&position, symbol, byte)))?;
+                row.push((symbol as u8, symbol as u8, positions.intern(&next).0));
+            }
+            raw.push(self.ends(position[position.len() - 1]), row);
+            at += 1;
+            self.meter.states(positions.len())?;
+            self.meter.bytes(self.formulas.bytes() + positions.bytes())?;
+            self.meter.time()?;
+            if at % 1024 == 0 {
+                raw.check(self.meter)?;
+            }
+        }
+        raw.minimize(self.meter)
+    }
+
+    /// Symbols for the bytes that no state tells apart, and a byte of each.
+    fn symbols(&self) -> ([u8; 256], Vec<u8>) {
+        let mut starts = [false; 257];
+        for state in &self.layout.states {
+            if let State::Bytes(ranges) = state {
+                for &(first, last, _) in ranges {
+                    starts[first as usize] = true;
+                    starts[last as usize + 1] = true;
+                }
+            }
+        }
+        let mut symbols = [0; 256];
+        let mut examples = Vec::new();
+        for byte in 0..=u8::MAX {
+            if byte == 0 || starts[byte as usize] {
+                examples.push(byte);
+            }
+            symbols[byte as usize] = (examples.len() - 1) as u8;
+        }
+        (symbols, examples)
+    }
+
+    /// The position after a byte, or the first one; empty where nothing can match any more.
+    fn position(&mut self, last: Option<(&Position, usize, u8)>) -> Result<Position> {
+        let before = match last {
+            None => START,
+            Some((position, ..)) if position.as_slice() == [Formulas::TRUE] => return Ok(position.clone()),
+            Some((_, _, byte)) if self.layout.word.is_some() && is_word(byte) => WORD,
+            Some(_) => 0,
+        };
+        let layout = self.layout;
+        let mut context = vec![before];
+        let mut position = Vec::with_capacity(layout.trackers.len() + 1);
+        for (i, &start) in layout.trackers.iter().enumerate() {
+            let number = self.contexts.intern(&context).0;
+            let tracker = match last {
+                None => {
+                    let ways = self.open(start, number)?.to_vec();
+                    self.formulas.all(ways)
+                }
+                Some((position, symbol, byte)) => self.step(position[i], (symbol, byte), number, true)?,
+            };
+            position.push(tracker);
+            let arrived = self.formulas.ways(tracker).into_iter().filter(|way| way.at == DONE).collect();
+            context.push(self.formulas.any(arrived));
+        }
+        let number = self.contexts.intern(&context).0;
+        let left = match last {
+            None => {
+                let ways = self.open(layout.start, number)?.to_vec();
+                self.formulas.any(ways)
+            }
+            Some((position, symbol, byte)) => {
+                self.step(position[layout.trackers.len()], (symbol, byte), number, false)?
+            }
+        };
+        match left {
+            Formulas::FALSE => return Ok(Vec::new()),
+            // Whatever follows.
+            Formulas::TRUE => position.clear(),
+            _ => {}
+        }
+        position.push(left);
+        Ok(position)
+    }
+
+    /// The formula after a byte, into `context`.
+    fn step(&mut self, formula: u32, byte: (usize, u8), context: u32, is_tracker: bool) -> Result<u32> {
+        if formula <= Formulas::TRUE && !is_tracker {
+            return Ok(formula);
+        }
+        let key = (formula, byte.0, context, is_tracker);
+        if let Some(&known) = self.moved.get(&key) {
+            return Ok(known);
+        }
+        let mut ways = Vec::new();
+        'ways: for way in self.formulas.ways(formula) {
+            let next = match &self.layout.states[way.at as usize] {
+                State::Bytes(ranges) => {
+                    let read = ranges.iter().find(|range| range.0 <= byte.1 && byte.1 <= range.1);
+                    match read {
+                        Some(&(_, _, next)) => Some(next),
+                        None => continue,
+                    }
+                }
+                // Found, whatever follows; a tracker asks for what ends just now.
+                _ if is_tracker => continue,
+                _ => None,
+            };
+            let mut held = Vec::with_capacity(way.held.len());
+            for old in way.held {
+                let formula = self.step(old.formula, byte, context, false)?;
+                match (Held { formula, ..old }).truth() {
+                    Truth::True => {}
+                    Truth::False => continue 'ways,
+                    Truth::Open(now) => held.push(now),
+                }
+            }
+            let opened: Rc<[Way]> = match next {
+                Some(next) => self.open(next, context)?,
+                None => Rc::from([Way::to(DONE)]),
+            };
+            self.tick(opened.len())?;
+            ways.extend(opened.iter().filter_map(|way| way.clone().holding(&held)));
+        }
+        let formula = if is_tracker { self.formulas.all(ways) } else { self.formulas.any(ways) };
+        self.moved.insert(key, formula);
+        Ok(formula)
+    }
+
+    /// The ways on from a state, up to those that read a byte or are done.
+    fn open(&mut self, state: u32, context: u32) -> Result<Rc<[Way]>> {
+        if let Some(known) = self.opened.get(&(state, context)) {
+            return Ok(Rc::clone(known));
+        }
+        let layout = self.layout;
+        let mut seen = HashSet::new();
+        let mut stack = vec![Way::to(state)];
+        let mut ways = Vec::new();
+        while let Some(way) = stack.pop() {
+            if !seen.insert(way.clone()) {
+                continue;
+            }
+            self.tick(1)?;
+            match &layout.states[way.at as usize] {
+                State::Done | State::Bytes(_) => ways.push(way),
+                State::Union(branches) => {
+                    stack.extend(branches.iter().map(|&at| Way { at, held: way.held.clone() }));
+                }
+                State::Assert(assertion, next) => match self.truth(*assertion, context)? {
+                    Truth::True => stack.push(Way { at: *next, ..way }),
+                    Truth::False => {}
+                    Truth::Open(held) => stack.extend(Way { at: *next, ..way }.holding(&[held])),
+                },
+            }
+        }
+        let ways: Rc<[Way]> = ways.into();
+        self.opened.insert((state, context), Rc::clone(&ways));
+        Ok(ways)
+    }
+
+    /// What an assertion comes to in a context.
+    fn truth(&mut self, assertion: Assertion, context: u32) -> Result<Truth> {
+        let before = self.contexts.get(context)[0];
+        let held = match assertion {
+            Assertion::Start if before == START => return Ok(Truth::True),
+            Assertion::Start => return Ok(Truth::False),
+            Assertion::Ahead { start, negated } => {
+                let ways = self.open(start, context)?.to_vec();
+                Held { formula: self.formulas.any(ways), negated }
+            }
+            Assertion::Behind { tracker, negated } => {
+                Held { formula: self.contexts.get(context)[tracker + 1], negated }
+            }
+            Assertion::Boundary(is_edge) => {
+                let word = self.layout.word.into_iter().map(Way::to).collect();
+                Held { formula: self.formulas.any(word), negated: (before == WORD) == is_edge }
+            }
+        };
+        Ok(held.truth())
+    }
+
+    /// Whether a formula is true of the empty rest.
+    fn ends(&self, formula: u32) -> bool {
+        let ways = self.formulas.ways(formula);
+        let holds = |held: &Held| self.ends(held.formula) != held.negated;
+        ways.iter().any(|way| way.at == DONE && way.held.iter().all(holds))
+    }
+
+    fn tick(&mut self, work: usize) -> Result<()> {
+        self.work += work + 1;
+        if self.work > 1 << 12 {
+            self.work = 0;
+            self.meter.time()?;
+            self.meter.bytes(self.formulas.bytes())?;
+        }
+        Ok(())
+    }
+}
+
+fn is_word(byte: u8) -> bool {
+    byte == b'_' || byte.is_ascii_alphanumeric()
+}

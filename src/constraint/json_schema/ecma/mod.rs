@@ -1,0 +1,76 @@
+//! `pattern`: regular expressions of ECMA-262, read with the flag `u` on and searched for.
+//!
+//! What the language of matches depends on is translated exactly: `\d` and `\w` are ASCII, `\s` is
+//! ECMA's white space, `.` is no line terminator, `^` and `$` are the ends of the string, a character is a code
+//! point. Captures are groups and laziness is void: which of several matches is found makes no difference.
+//! Look-ahead and look-behind are exact wherever they stand (see [`machine`]).
+//!
+//! Of what `u` forbids and Annex B of the standard allows, the unambiguous is allowed: `\-` and `\_`, a `{` or
+//! `]` that stands for itself, a class such as `[\w-.]`, an octal escape where no group could be meant, a look-ahead
+//! with a quantifier. Refused, with the byte offset: back-references, escapes of other dialects such as `\Z`, halves of
+//! surrogate pairs, modifiers such as `(?i)`.
+
+mod escape;
+mod formula;
+mod layout;
+mod machine;
+mod read;
+mod term;
+
+use std::hash::{Hash, Hasher};
+
+use self::term::Term;
+use crate::automaton::ByteDfa;
+use crate::constraint::Regex;
+use crate::error::Result;
+use crate::limits::Meter;
+
+/// Why a pattern is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    /// In bytes.
+    pub(super) offset: usize,
+    pub(super) reason: String,
+}
+
+/// A pattern that was read. Two are equal where their texts are.
+#[derive(Clone, Debug)]
+pub(super) struct Pattern {
+    source: String,
+    term: Term,
+}
+
+impl Pattern {
+    /// Reads a pattern.
+    ///
+    /// # Errors
+    /// Where it is no pattern, or asks for what is not offered.
+    pub(super) fn parse(pattern: &str) -> std::result::Result<Self, Refusal> {
+        Ok(Self { source: pattern.to_owned(), term: read::parse(pattern)? })
+    }
+
+    /// The automaton of the strings, in UTF-8, that the pattern matches somewhere.
+    ///
+    /// # Errors
+    /// Where a limit is breached.
+    pub(super) fn lower(&self, meter: &Meter) -> Result<ByteDfa> {
+        match self.term.hir() {
+            Some(hir) => Regex::from_hir(hir).lower_search(meter),
+            None => machine::lower(&self.term, meter),
+        }
+    }
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.source == other.source
+    }
+}
+
+impl Eq for Pattern {}
+
+impl Hash for Pattern {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.source.hash(state);
+    }
+}

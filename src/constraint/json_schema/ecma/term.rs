@@ -1,0 +1,61 @@
+//! What a pattern says.
+
+use regex_syntax::hir::{Class, ClassUnicode, Hir, Look, Repetition};
+
+/// A pattern, or a part of one.
+#[derive(Clone, Debug)]
+pub(super) enum Term {
+    /// One character of a set.
+    Class(ClassUnicode),
+    /// One after the other.
+    Concat(Vec<Term>),
+    /// One of these.
+    Alternate(Vec<Term>),
+    /// Between `min` and `max` times (`None`: without end).
+    Repeat { term: Box<Term>, min: u32, max: Option<u32> },
+    /// `^`.
+    Start,
+    /// `$`.
+    End,
+    /// `\b`, or `\B`.
+    Boundary(bool),
+    /// Look-ahead and look-behind.
+    Look { side: Side, negated: bool, term: Box<Term> },
+}
+
+/// Which way an assertion looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Ahead,
+    Behind,
+}
+
+impl Term {
+    /// The same as a tree of `regex-syntax`; `None` where there is look-ahead or look-behind in it.
+    pub(super) fn hir(&self) -> Option<Hir> {
+        let all = |terms: &[Self]| terms.iter().map(Self::hir).collect::<Option<Vec<_>>>();
+        Some(match self {
+            Self::Class(set) => Hir::class(Class::Unicode(set.clone())),
+            Self::Concat(terms) => Hir::concat(all(terms)?),
+            Self::Alternate(terms) => Hir::alternation(all(terms)?),
+            Self::Repeat { term, min, max } => {
+                Hir::repetition(Repetition { min: *min, max: *max, greedy: true, sub: Box::new(term.hir()?) })
+            }
+            Self::Start => Hir::look(Look::Start),
+            Self::End => Hir::look(Look::End),
+            Self::Boundary(true) => Hir::look(Look::WordAscii),
+            Self::Boundary(false) => Hir::look(Look::WordAsciiNegate),
+            Self::Look { .. } => return None,
+        })
+    }
+
+    /// Whether this matches the empty string wherever it stands.
+    pub(super) fn is_nullable(&self) -> bool {
+        match self {
+            Self::Concat(terms) => terms.iter().all(Self::is_nullable),
+            Self::Alternate(terms) => terms.iter().any(Self::is_nullable),
+            Self::Repeat { term, min, .. } => *min == 0 || term.is_nullable(),
+            Self::Class(_) | Self::Start | Self::End | Self::Boundary(_) | Self::Look { .. } => false,
+        }
+    }
+}
