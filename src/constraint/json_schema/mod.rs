@@ -47,6 +47,8 @@ mod ecma;
 mod keywords;
 mod lower;
 mod node;
+#[allow(dead_code)]
+mod number;
 mod read;
 mod reference;
 mod shapes;
