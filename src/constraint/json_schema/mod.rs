@@ -44,6 +44,8 @@
 
 mod admit;
 mod ecma;
+#[allow(dead_code)]
+mod format;
 mod keywords;
 mod lower;
 mod node;

@@ -190,7 +190,7 @@ impl<'m> Layout<'m> {
     fn add(&mut self, state: State) -> Result<u32> {
         self.states.push(state);
         self.meter.states(self.states.len())?;
-        if self.states.len() % 4096 == 0 {
+        if self.states.len().is_multiple_of(4096) {
             self.meter.time()?;
         }
         Ok((self.states.len() - 1) as u32)
