@@ -141,16 +141,22 @@ fn mistakes_are_named() {
     }
 }
 
-#[test]
-fn the_command_line_tool_compiles_and_checks() {
+/// The command line tool; `None`, and a line that says so, where it was not built.
+fn tool() -> Option<impl Fn(&[&str]) -> Command> {
     let Some(program) = option_env!("CARGO_BIN_EXE_burn-dfa").filter(|_| cfg!(feature = "cli")) else {
-        return println!("skipped: the tool needs the feature cli");
+        println!("skipped: the tool needs the feature cli");
+        return None;
     };
-    let tool = |args: &[&str]| {
+    Some(move |args: &[&str]| {
         let mut command = Command::new(program);
         command.current_dir(env!("CARGO_MANIFEST_DIR")).args(args);
         command
-    };
+    })
+}
+
+#[test]
+fn the_command_line_tool_compiles_and_checks() {
+    let Some(tool) = tool() else { return };
     let compiled = succeeds(&mut tool(&["compile", "--regex", "[0-9]{4}", "--tokenizer", "models/tiny"]));
     assert!(compiled.contains("least tokens   5"), "{compiled}");
     let matched = tool(&["check", "--regex", "a+", "aaa"]).output().unwrap();
@@ -159,4 +165,47 @@ fn the_command_line_tool_compiles_and_checks() {
     assert_eq!(unmatched.status.code(), Some(1));
     assert_eq!(text(&unmatched.stdout), "match    aaa\nno match b\n");
     fails(&mut tool(&["check", "--regex", "[", "x"]), &["at byte 0"]);
+}
+
+#[test]
+fn a_corpus_is_counted_and_held_against_a_baseline() {
+    let Some(tool) = tool() else { return };
+    // One row passes, one is given verdicts that are wrong, one cannot be read; and a regex.
+    let schema = r#"{"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}"#;
+    let lines = file(
+        "corpus.jsonl",
+        &[
+            format!(r#"{{"id": "right", "schema": {schema}, "tests": [{{"valid": true, "data": {{"a": 1.0}}}}, {{"valid": false, "data": {{"a": "1"}}}}]}}"#),
+            format!(r#"{{"id": "wrong", "schema": {schema}, "tests": [{{"valid": true, "data": {{}}}}, {{"valid": false, "data": {{"a": 7}}}}]}}"#),
+            r#"{"id": "refused", "schema": {"type": "no such type"}, "tests": [{"valid": true, "data": 1}]}"#.to_owned(),
+            r#"{"id": "regex", "regex": "a{2,3}", "accepts": ["aa", "aaa"], "rejects": ["a", "aaaa"]}"#.to_owned(),
+        ]
+        .join("\n"),
+    );
+    let (lines, rows) = (lines.to_str().unwrap(), file("corpus-rows.jsonl", ""));
+    let baseline = file("corpus-baseline.json", "");
+    let (rows, baseline) = (rows.to_str().unwrap(), baseline.to_str().unwrap());
+    let run = |more: &[&str]| {
+        tool(
+            &[&["corpus", "--tokenizer", "models/tiny", "--samples", "2", "--jobs", "2", lines], more]
+                .concat(),
+        )
+    };
+    let stdout = succeeds(&mut run(&["--out", rows, "--baseline", baseline, "--update"]));
+    let last = stdout.lines().last().unwrap();
+    let counts = "passing=2/4 refused=1 valid_rejected=1/4 invalid_accepted=1/4 ttfm_us_p50=";
+    assert!(last.starts_with(counts), "{last}");
+    let written = std::fs::read_to_string(rows).unwrap();
+    let written: Vec<Value> = written.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let classes: Vec<_> = written.iter().map(|row| row["class"].as_str().unwrap()).collect();
+    assert_eq!(classes, ["pass", "invalid_accepted", "refused", "pass"]);
+    assert!(written[0]["ttfm_us"].as_f64().unwrap() > 0.0 && written[2]["ttfm_us"].is_null());
+    assert_eq!(written.iter().map(|row| row["samples"].as_u64().unwrap()).sum::<u64>(), 6);
+    succeeds(&mut run(&["--baseline", baseline]));
+    let better = std::fs::read_to_string(baseline).unwrap();
+    std::fs::write(baseline, better.replace("\"invalid_accepted\": 1", "\"invalid_accepted\": 0")).unwrap();
+    let worse = run(&["--baseline", baseline]).output().unwrap();
+    assert_eq!(worse.status.code(), Some(1));
+    assert!(text(&worse.stdout).contains("invalid_accepted 0 → 1"), "{}", text(&worse.stdout));
+    fails(&mut run(&["--baseline", "nowhere.json"]), &["nowhere.json"]);
 }

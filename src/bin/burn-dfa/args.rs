@@ -1,0 +1,78 @@
+//! What several subcommands take: a constraint, a tokenizer.
+
+use std::path::{Path, PathBuf};
+
+use burn_dfa::{Constraint, TokenId, Vocabulary};
+use clap::Args;
+use serde_json::Value;
+
+use crate::Result;
+
+/// The constraint: one of these.
+#[derive(Args)]
+#[group(required = true, multiple = false)]
+pub struct ConstraintArgs {
+    /// A regular expression.
+    #[arg(long)]
+    regex: Option<String>,
+    /// A file that holds a JSON schema.
+    #[arg(long, value_name = "FILE")]
+    schema: Option<PathBuf>,
+    /// One of these strings; give it once for each.
+    #[arg(long)]
+    choice: Option<Vec<String>>,
+    /// A file that holds a `response_format` or `structured_outputs` object.
+    #[arg(long, value_name = "FILE")]
+    spec: Option<PathBuf>,
+}
+
+impl ConstraintArgs {
+    pub fn read(&self) -> Result<Constraint> {
+        if let Some(pattern) = &self.regex {
+            Ok(Constraint::regex(pattern)?)
+        } else if let Some(path) = &self.schema {
+            Constraint::json_schema(json(path)?).map_err(|e| format!("{}: {e}", path.display()).into())
+        } else if let Some(choices) = &self.choice {
+            Ok(Constraint::choice(choices.iter().cloned())?)
+        } else {
+            let path = self.spec.as_deref().ok_or("name a constraint")?;
+            let constraint =
+                Constraint::from_request(&json(path)?).map_err(|e| format!("{}: {e}", path.display()))?;
+            constraint.ok_or_else(|| format!("{} asks for free text", path.display()).into())
+        }
+    }
+}
+
+/// Special tokens that end a sequence in the models in use.
+const ENDS: [&str; 7] =
+    ["</s>", "<eos>", "<|im_end|>", "<|endoftext|>", "<|end_of_text|>", "<|eot_id|>", "<|end|>"];
+
+/// The vocabulary at `path`, a `tokenizer.json` or a folder that holds one.
+///
+/// The ends of a sequence are `eos`; where none are given, what the folder's files name; where these name
+/// none, the special tokens that are known to end a sequence.
+pub fn vocabulary(path: &Path, eos: &[u32]) -> Result<Vocabulary> {
+    let file = if path.is_dir() { path.join("tokenizer.json") } else { path.to_owned() };
+    if !eos.is_empty() {
+        return Ok(Vocabulary::from_tokenizer_file(file)?.with_eos(eos.iter().map(|&id| TokenId(id)))?);
+    }
+    if path.is_dir() {
+        return Ok(Vocabulary::from_folder(path)?);
+    }
+    let vocabulary = Vocabulary::from_tokenizer_file(file)?;
+    let is_end = |id: &TokenId| {
+        let name = vocabulary.content(*id).unwrap_or_default();
+        vocabulary.bytes(*id).is_none() && ENDS.iter().any(|end| end.as_bytes() == name)
+    };
+    let ends: Vec<TokenId> = (0..vocabulary.len() as u32).map(TokenId).filter(is_end).collect();
+    if ends.is_empty() {
+        return Err("which ids end a sequence? give --eos, or the model's folder as --tokenizer".into());
+    }
+    Ok(vocabulary.with_eos(ends)?)
+}
+
+/// The JSON in a file.
+pub fn json(path: &Path) -> Result<Value> {
+    let text = std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+    Ok(serde_json::from_str(&text).map_err(|e| format!("{} is not JSON: {e}", path.display()))?)
+}

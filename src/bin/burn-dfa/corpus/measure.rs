@@ -1,0 +1,227 @@
+//! One row: compiled to its first mask against the clock, its instances walked.
+
+use std::hint::black_box;
+use std::path::Path;
+use std::time::Instant;
+
+use burn::tensor::Device;
+use burn_dfa::{
+    Constraint, Error, Limits, StateId, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary,
+};
+use serde_json::{Value, json};
+
+use super::rows::{Instance, Row, Source};
+use super::serialize::serialize;
+use crate::Result;
+use crate::cutter::Cutter;
+use crate::random::{Random, member};
+
+/// The most tokens of a random member beyond the least.
+const SLACK: u32 = 64;
+
+/// What is the same for all rows.
+pub struct Bench<'a> {
+    vocabulary: &'a Vocabulary,
+    cutter: Cutter,
+    samples: usize,
+}
+
+/// What became of a row.
+#[derive(Default)]
+pub struct Outcome {
+    pub class: Class,
+    pub reason: Option<String>,
+    pub valid: usize,
+    pub invalid: usize,
+    pub valid_rejected: usize,
+    pub invalid_accepted: usize,
+    /// Accepted, and invalid only where `format` is asserted.
+    pub format_only: usize,
+    /// Texts on which two ways to cut them into tokens disagree.
+    pub split: usize,
+    pub samples: usize,
+    /// Random members that are not JSON.
+    pub not_json: usize,
+    /// Found to have no member.
+    pub unsatisfiable: bool,
+    pub compiled: Option<Compiled>,
+}
+
+/// The size of a compiled row, and the time that it took.
+#[derive(Clone, Copy)]
+pub struct Compiled {
+    pub ttfm_us: f64,
+    pub states: usize,
+    pub bytes: usize,
+}
+
+/// How a row ended.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub enum Class {
+    #[default]
+    Pass,
+    Refused,
+    Limit,
+    Unsatisfiable,
+    ValidRejected,
+    InvalidAccepted,
+}
+
+impl Class {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Refused => "refused",
+            Self::Limit => "limit",
+            Self::Unsatisfiable => "unsatisfiable",
+            Self::ValidRejected => "valid_rejected",
+            Self::InvalidAccepted => "invalid_accepted",
+        }
+    }
+}
+
+impl<'a> Bench<'a> {
+    pub fn new(vocabulary: &'a Vocabulary, cutter: Cutter, samples: usize) -> Result<Self> {
+        let bench = Self { vocabulary, cutter, samples };
+        // What is derived of a vocabulary once is derived here.
+        vocabulary.fingerprint();
+        bench.first_mask(|| Constraint::regex("a"))?;
+        Ok(bench)
+    }
+
+    /// The whole way to the first mask: constraint, automaton, table, one row.
+    fn first_mask(
+        &self,
+        read: impl FnOnce() -> burn_dfa::Result<Constraint>,
+    ) -> burn_dfa::Result<(TokenTable, Compiled)> {
+        let device = Device::flex();
+        let clock = Instant::now();
+        let table = TokenTable::compile(&read()?, self.vocabulary, &Limits::default())?;
+        let tensors = TensorTable::new(&[&table], self.vocabulary.len(), &TensorOptions::default(), &device)?;
+        let states = tensors.states(&[tensors.start(0)])?;
+        black_box(tensors.illegal(states, None).into_data());
+        let ttfm_us = clock.elapsed().as_secs_f64() * 1e6;
+        let compiled = Compiled { ttfm_us, states: table.state_count(), bytes: tensors.bytes() };
+        Ok((table, compiled))
+    }
+
+    pub fn run(&self, row: &Row) -> Outcome {
+        let mut outcome = Outcome {
+            valid: row.tests.iter().filter(|test| test.valid).count(),
+            invalid: row.tests.iter().filter(|test| !test.valid).count(),
+            ..Outcome::default()
+        };
+        let compiled = match &row.source {
+            Source::Schema(schema) => {
+                let schema = schema.clone();
+                self.first_mask(|| Constraint::json_schema(schema))
+            }
+            Source::Regex(pattern) => self.first_mask(|| Constraint::regex(pattern)),
+        };
+        match compiled {
+            Ok((table, compiled)) => {
+                outcome.compiled = Some(compiled);
+                self.walk(&table, row, &mut outcome);
+                self.draw(&table, row, &mut outcome);
+            }
+            Err(error) => {
+                outcome.class = Class::of(&error);
+                outcome.reason = Some(error.to_string());
+                if error.is_unsatisfiable() {
+                    outcome.unsatisfiable = true;
+                    outcome.valid_rejected = outcome.valid;
+                }
+            }
+        }
+        if outcome.invalid_accepted > 0 || outcome.not_json > 0 || outcome.split > 0 {
+            outcome.class = Class::InvalidAccepted;
+        } else if outcome.valid_rejected > 0 {
+            outcome.class = Class::ValidRejected;
+        }
+        outcome
+    }
+
+    fn walk(&self, table: &TokenTable, row: &Row, outcome: &mut Outcome) {
+        for test in &row.tests {
+            let schema = if let Source::Schema(schema) = &row.source { schema } else { &Value::Null };
+            let texts = match &test.instance {
+                Instance::Value(value) => serialize(schema, value),
+                Instance::Text(text) => vec![text.clone()],
+                Instance::TextOfValue(text, value) => {
+                    [text.clone()].into_iter().chain(serialize(schema, value)).collect()
+                }
+            };
+            let mut accepted = false;
+            for text in texts {
+                let verdicts: Vec<bool> =
+                    self.cutter.ways(&text).map(|tokens| accepts(table, &tokens, self.vocabulary)).collect();
+                accepted |= verdicts.contains(&true);
+                outcome.split += usize::from(verdicts.windows(2).any(|pair| pair[0] != pair[1]));
+            }
+            match (test.valid, accepted) {
+                (true, false) => outcome.valid_rejected += 1,
+                (false, true) if test.needs_format => outcome.format_only += 1,
+                (false, true) => outcome.invalid_accepted += 1,
+                _ => {}
+            }
+        }
+    }
+
+    fn draw(&self, table: &TokenTable, row: &Row, outcome: &mut Outcome) {
+        let mut random = Random::new(row.id.len() as u64);
+        let budget = table.tokens_to_end(table.start()).saturating_add(SLACK);
+        for _ in 0..self.samples {
+            let Some(text) = member(table, self.vocabulary, budget, &mut random) else { continue };
+            outcome.samples += 1;
+            let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(&text).is_ok();
+            outcome.not_json += usize::from(matches!(row.source, Source::Schema(_)) && !is_json);
+        }
+    }
+}
+
+impl Class {
+    fn of(error: &Error) -> Self {
+        if error.is_limit() {
+            Self::Limit
+        } else if error.is_unsatisfiable() {
+            Self::Unsatisfiable
+        } else {
+            Self::Refused
+        }
+    }
+}
+
+/// Whether `tokens` and then the end are legal.
+fn accepts(table: &TokenTable, tokens: &[TokenId], vocabulary: &Vocabulary) -> bool {
+    let state = tokens.iter().fold(table.start(), |state, &token| table.next(state, token));
+    vocabulary.eos().first().is_some_and(|&end| table.next(state, end) == StateId::DONE)
+}
+
+impl Outcome {
+    /// Whether all that the row says is so.
+    pub fn passes(&self) -> bool {
+        matches!(self.class, Class::Pass | Class::Unsatisfiable)
+    }
+
+    /// The line of the row in a file.
+    pub fn json(&self, row: &Row, file: &Path) -> Value {
+        let compiled = |value: fn(&Compiled) -> Value| self.compiled.as_ref().map(value);
+        json!({
+            "id": row.id,
+            "file": file.file_stem().map(|stem| stem.to_string_lossy()),
+            "class": self.class.name(),
+            "valid": self.valid,
+            "valid_rejected": self.valid_rejected,
+            "invalid": self.invalid,
+            "invalid_accepted": self.invalid_accepted,
+            "format_only": self.format_only,
+            "split": self.split,
+            "samples": self.samples,
+            "not_json": self.not_json,
+            "ttfm_us": compiled(|c| json!((c.ttfm_us * 10.0).round() / 10.0)),
+            "states": compiled(|c| json!(c.states)),
+            "bytes": compiled(|c| json!(c.bytes)),
+            "reason": self.reason,
+        })
+    }
+}

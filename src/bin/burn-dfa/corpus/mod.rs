@@ -1,0 +1,142 @@
+//! `burn-dfa corpus`: schemas and regexes with verdicts, compiled, timed and walked token by token.
+
+mod baseline;
+mod measure;
+mod rows;
+mod serialize;
+mod summary;
+
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::args::vocabulary;
+use crate::cutter::Cutter;
+use crate::{NO_MATCH, Result};
+use measure::{Bench, Outcome};
+use rows::{Row, read};
+use summary::Summary;
+
+/// Compile every schema of some files, and walk its instances token by token.
+///
+/// A file holds JSON lines `{id, schema, tests: [{valid, data, needs_format?}]}` or `{regex, accepts, rejects}`,
+/// a JSON array of such objects, or of groups of the official test suite of JSON Schema. The last line printed
+/// sums up all files.
+///
+/// burn-dfa corpus --tokenizer tokenizer.json --out rows.jsonl maskbench/*.jsonl
+#[derive(Args)]
+pub struct Corpus {
+    /// A tokenizer.json, or a folder that holds one.
+    #[arg(long, value_name = "PATH")]
+    tokenizer: PathBuf,
+    /// Ids that end a sequence, instead of those that the tokenizer's folder or its special tokens name.
+    #[arg(long, value_name = "ID", num_args = 1..)]
+    eos: Vec<u32>,
+    /// Take only the rows whose id holds this.
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
+    /// Write a JSON line for each row here.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Threads; times are those of a machine without other work with one thread only.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    jobs: usize,
+    /// Random members to write from each compiled schema; each has to be JSON.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    samples: usize,
+    /// Counts to hold against: exit code 1 where one got worse.
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// Write the counts to the file of `--baseline` instead.
+    #[arg(long, requires = "baseline")]
+    update: bool,
+    /// The files.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+impl Corpus {
+    pub fn run(&self) -> Result<ExitCode> {
+        let vocabulary = vocabulary(&self.tokenizer, &self.eos)?;
+        let mut out = match &self.out {
+            Some(path) => Some(BufWriter::new(
+                std::fs::File::create(path).map_err(|e| format!("cannot write {}: {e}", path.display()))?,
+            )),
+            None => None,
+        };
+        let bench = Bench::new(&vocabulary, Cutter::new(&vocabulary), self.samples)?;
+        let mut summaries: Vec<(String, Summary)> = Vec::new();
+        for path in &self.files {
+            let corpus = read(path)?;
+            let only = self.only.as_deref().unwrap_or_default();
+            let rows: Vec<Row> = corpus.rows.into_iter().filter(|row| row.id.contains(only)).collect();
+            let outcomes = self.measure(&bench, &rows, path);
+            let mut summary = Summary::new(corpus.skipped);
+            for (row, outcome) in rows.iter().zip(outcomes) {
+                if let Some(out) = &mut out {
+                    writeln!(out, "{}", outcome.json(row, path))?;
+                }
+                summary.add(row, outcome);
+            }
+            let name = name(path);
+            println!("{name}\n{summary}");
+            summaries.push((name, summary));
+        }
+        if let Some(mut out) = out {
+            out.flush()?;
+        }
+        let mut code = ExitCode::SUCCESS;
+        if let Some(path) = &self.baseline {
+            if self.update {
+                baseline::write(path, &vocabulary, &summaries)?;
+            } else {
+                let worse = baseline::worse(path, &vocabulary, &summaries)?;
+                for line in &worse {
+                    println!("worse: {line}");
+                }
+                code = ExitCode::from(if worse.is_empty() { 0 } else { NO_MATCH });
+            }
+        }
+        let total = summaries.into_iter().map(|(_, summary)| summary).fold(Summary::default(), Summary::plus);
+        println!("{}", total.line());
+        Ok(code)
+    }
+
+    /// The outcomes of `rows`, in their order.
+    fn measure(&self, bench: &Bench, rows: &[Row], path: &Path) -> Vec<Outcome> {
+        let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} {eta}");
+        let bar = ProgressBar::new(rows.len() as u64).with_message(name(path));
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        let next = AtomicUsize::new(0);
+        let outcomes: Mutex<Vec<(usize, Outcome)>> = Mutex::new(Vec::with_capacity(rows.len()));
+        let work = || {
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(row) = rows.get(at) else { return };
+                let outcome = bench.run(row);
+                bar.inc(1);
+                outcomes.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((at, outcome));
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..self.jobs.max(1) {
+                scope.spawn(work);
+            }
+        });
+        bar.finish_and_clear();
+        let mut outcomes = outcomes.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        outcomes.sort_by_key(|&(at, _)| at);
+        outcomes.into_iter().map(|(_, outcome)| outcome).collect()
+    }
+}
+
+/// A file by the last two parts of its path.
+fn name(path: &Path) -> String {
+    let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
+    parts[parts.len().saturating_sub(2)..].join("/")
+}

@@ -1,0 +1,168 @@
+//! What is said of a file: counts, quantiles, reasons.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::measure::{Class, Compiled, Outcome};
+use super::rows::Row;
+
+/// The outcomes of many rows.
+#[derive(Default)]
+pub struct Summary {
+    /// Rows with instances, and how many of them pass.
+    pub rows: usize,
+    pub passing: usize,
+    pub without_tests: usize,
+    pub skipped: usize,
+    pub refused: usize,
+    pub over_limit: usize,
+    pub unsatisfiable: usize,
+    pub valid: usize,
+    pub valid_rejected: usize,
+    pub invalid: usize,
+    pub invalid_accepted: usize,
+    pub format_only: usize,
+    pub split: usize,
+    pub samples: usize,
+    pub not_json: usize,
+    compiled: Vec<Compiled>,
+    reasons: BTreeMap<String, usize>,
+}
+
+impl Summary {
+    pub fn new(skipped: usize) -> Self {
+        Self { skipped, ..Self::default() }
+    }
+
+    pub fn add(&mut self, row: &Row, outcome: Outcome) {
+        if row.tests.is_empty() {
+            self.without_tests += 1;
+        } else {
+            self.rows += 1;
+            self.passing += usize::from(outcome.passes());
+        }
+        self.refused += usize::from(outcome.class == Class::Refused);
+        self.over_limit += usize::from(outcome.class == Class::Limit);
+        self.unsatisfiable += usize::from(outcome.unsatisfiable);
+        // Of a row that was not compiled, no instance was looked at.
+        if !matches!(outcome.class, Class::Refused | Class::Limit) {
+            self.valid += outcome.valid;
+            self.invalid += outcome.invalid;
+        }
+        self.valid_rejected += outcome.valid_rejected;
+        self.invalid_accepted += outcome.invalid_accepted;
+        self.format_only += outcome.format_only;
+        self.split += outcome.split;
+        self.samples += outcome.samples;
+        self.not_json += outcome.not_json;
+        self.compiled.extend(outcome.compiled);
+        if let (Class::Refused | Class::Limit, Some(reason)) = (outcome.class, outcome.reason) {
+            *self.reasons.entry(without_place(&reason)).or_default() += 1;
+        }
+    }
+
+    pub fn plus(mut self, other: Self) -> Self {
+        self.rows += other.rows;
+        self.passing += other.passing;
+        self.without_tests += other.without_tests;
+        self.skipped += other.skipped;
+        self.refused += other.refused;
+        self.over_limit += other.over_limit;
+        self.unsatisfiable += other.unsatisfiable;
+        self.valid += other.valid;
+        self.valid_rejected += other.valid_rejected;
+        self.invalid += other.invalid;
+        self.invalid_accepted += other.invalid_accepted;
+        self.format_only += other.format_only;
+        self.split += other.split;
+        self.samples += other.samples;
+        self.not_json += other.not_json;
+        self.compiled.extend(other.compiled);
+        for (reason, count) in other.reasons {
+            *self.reasons.entry(reason).or_default() += count;
+        }
+        self
+    }
+
+    /// Everything in one line that a program can read.
+    pub fn line(&self) -> String {
+        let [p50, p90, p99, max] = self.quantiles(|compiled| compiled.ttfm_us);
+        format!(
+            "passing={}/{} refused={} valid_rejected={}/{} invalid_accepted={}/{} ttfm_us_p50={p50:.1} ttfm_us_p90={p90:.1} ttfm_us_p99={p99:.1} ttfm_us_max={max:.1}",
+            self.passing,
+            self.rows,
+            self.refused,
+            self.valid_rejected,
+            self.valid,
+            self.invalid_accepted,
+            self.invalid
+        )
+    }
+
+    /// The median, the 90th and 99th of 100 and the greatest; 0 where there are none.
+    fn quantiles(&self, value: impl Fn(&Compiled) -> f64) -> [f64; 4] {
+        let mut values: Vec<f64> = self.compiled.iter().map(value).collect();
+        values.sort_by(f64::total_cmp);
+        [0.5, 0.9, 0.99, 1.0].map(|share| {
+            let rank = (share * values.len() as f64).ceil() as usize;
+            values.get(rank.saturating_sub(1)).copied().unwrap_or(0.0)
+        })
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "  passing           {} of {} ({} more without tests, {} skipped)",
+            self.passing, self.rows, self.without_tests, self.skipped
+        )?;
+        writeln!(
+            f,
+            "  refused           {}, over a limit {}, unsatisfiable {}",
+            self.refused, self.over_limit, self.unsatisfiable
+        )?;
+        writeln!(f, "  valid rejected    {} of {}", self.valid_rejected, self.valid)?;
+        writeln!(
+            f,
+            "  invalid accepted  {} of {} (and {} by format alone)",
+            self.invalid_accepted, self.invalid, self.format_only
+        )?;
+        if self.split > 0 {
+            writeln!(f, "  ways disagree     {} texts", self.split)?;
+        }
+        if self.samples > 0 {
+            writeln!(f, "  random members    {}, not JSON {}", self.samples, self.not_json)?;
+        }
+        let [p50, p90, p99, max] = self.quantiles(|compiled| compiled.ttfm_us);
+        writeln!(f, "  first mask, µs    p50 {p50:.0}, p90 {p90:.0}, p99 {p99:.0}, max {max:.0}")?;
+        let [p50, _, p99, max] = self.quantiles(|compiled| compiled.states as f64);
+        writeln!(f, "  states            p50 {p50}, p99 {p99}, max {max}")?;
+        let [p50, _, p99, max] = self.quantiles(|compiled| compiled.bytes as f64);
+        writeln!(f, "  table bytes       p50 {p50}, p99 {p99}, max {max}")?;
+        let mut reasons: Vec<_> = self.reasons.iter().collect();
+        reasons.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
+        for (reason, count) in reasons {
+            writeln!(f, "  {count:>6} {reason}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A message without the pointer or offset in it.
+fn without_place(message: &str) -> String {
+    for head in ["JSON schema, at ", "pattern, at byte "] {
+        let rest = message.strip_prefix(head).and_then(|rest| rest.split_once(": "));
+        if let Some((place, reason)) = rest {
+            let reason: String = reason.chars().take(100).collect();
+            // The keyword, where it is one, and not the name of a property.
+            let mut parts = place.rsplit('/');
+            let (last, parent) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+            let named = ["properties", "patternProperties", "$defs", "definitions"].contains(&parent);
+            let is_word = last.starts_with(|c: char| c.is_alphabetic() || c == '$') && !last.contains(' ');
+            let says_so = reason.starts_with(&format!("`{last}`"));
+            return if named || !is_word || says_so { reason } else { format!("`{last}`: {reason}") };
+        }
+    }
+    message.to_owned()
+}
