@@ -17,8 +17,8 @@ pub(super) fn ipv6() -> String {
     // `::` stands for at least one group; so many groups may come before it where so many follow.
     for after in 0..=5 {
         let before = match 5 - after {
-            0 => format!("(?:{group})?"),
-            more => format!("(?:(?:{group}:){{0,{more}}}{group})?"),
+            0 => String::new(),
+            more => format!("(?:(?:{group}:){{0,{}}}{group})?", more - 1),
         };
         forms.push(format!("{before}::(?:{group}:){{{after}}}{last}"));
     }

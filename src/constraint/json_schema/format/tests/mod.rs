@@ -1,3 +1,7 @@
+//! Formats by their own rules; and by the judgement of others.
+
+mod judge;
+
 use super::*;
 use crate::limits::Limits;
 

@@ -1,0 +1,194 @@
+//! The crate `jsonschema` and the official test suite as judges.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use serde_json::{Value, json};
+
+use super::super::*;
+use crate::automaton::StateId;
+use crate::limits::Limits;
+
+fn lower(format: Format) -> ByteDfa {
+    let limits = Limits::default();
+    format.lower(&Meter::start(&limits)).unwrap()
+}
+
+fn validator(name: &str) -> jsonschema::Validator {
+    let schema = json!({"format": name});
+    jsonschema::options()
+        .with_draft(jsonschema::Draft::Draft202012)
+        .should_validate_formats(true)
+        .build(&schema)
+        .unwrap()
+}
+
+/// A member, drawn at random: wandering for a while, then on the shortest way to the end.
+fn draw(dfa: &ByteDfa, distances: &[usize], random: &mut StdRng) -> String {
+    let (mut state, mut text) = (dfa.start(), Vec::new());
+    let wander = random.random_range(0..40);
+    loop {
+        let hurry = text.len() >= wander;
+        if dfa.is_accepting(state) && (hurry || random.random_ratio(1, 8)) {
+            return String::from_utf8(text).unwrap();
+        }
+        let here = distances[state.index()];
+        let leads = |byte: &u8| match distances[dfa.next(state, *byte).index()] {
+            usize::MAX => false,
+            there => !hurry || there < here,
+        };
+        let ways: Vec<u8> = (0..=255).filter(leads).collect();
+        if ways.is_empty() {
+            return String::from_utf8(text).unwrap();
+        }
+        let byte = ways[random.random_range(0..ways.len())];
+        text.push(byte);
+        state = dfa.next(state, byte);
+    }
+}
+
+/// For each state the fewest bytes to the end; none from the dead state.
+fn distances(dfa: &ByteDfa) -> Vec<usize> {
+    let mut distances = vec![usize::MAX; dfa.state_count()];
+    let states = || (1..dfa.state_count()).map(|state| StateId(state as u32));
+    for state in states().filter(|&state| dfa.is_accepting(state)) {
+        distances[state.index()] = 0;
+    }
+    for length in 0..dfa.state_count() {
+        for state in states() {
+            let leads = |class| distances[dfa.next_by_class(state, class).index()] == length;
+            if distances[state.index()] == usize::MAX && (0..dfa.class_count()).any(leads) {
+                distances[state.index()] = length + 1;
+            }
+        }
+    }
+    distances
+}
+
+fn data(path: &str) -> Option<PathBuf> {
+    let folder = match std::env::var_os("BURN_DFA_DATA") {
+        Some(folder) => PathBuf::from(folder),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"),
+    };
+    let found = Some(folder.join(path)).filter(|path| path.exists());
+    if found.is_none() {
+        println!("skipped: no {path} in the test data (BURN_DFA_DATA names its folder)");
+    }
+    found
+}
+
+#[test]
+fn members_are_valid() {
+    let mut random = StdRng::seed_from_u64(11);
+    let mut wrong = Vec::new();
+    for (name, format) in NAMES {
+        let (dfa, validator) = (lower(format), validator(name));
+        if dfa.matches(b"\0") {
+            continue;
+        }
+        let distances = distances(&dfa);
+        for _ in 0..300 {
+            let member = draw(&dfa, &distances, &mut random);
+            assert!(dfa.matches(member.as_bytes()), "{name}: {member:?}");
+            if !validator.is_valid(&Value::from(member.as_str())) {
+                wrong.push(format!("{name}: {member:?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong[..wrong.len().min(80)].join("\n"));
+}
+
+#[test]
+fn official_suite() {
+    let mut wrong = Vec::new();
+    let mut left_out: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let mut verdicts = [0, 0];
+    for draft in ["draft2020-12", "draft7"] {
+        for (name, format) in NAMES {
+            let path = format!("json-schema-test-suite/{draft}/optional/format");
+            let Some(path) = data(&path).map(|path| path.join(format!("{name}.json"))) else { return };
+            // Each draft has the formats of its time.
+            if !path.exists() {
+                continue;
+            }
+            let groups: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+            let dfa = lower(format);
+            for test in groups.iter().flat_map(|group| group["tests"].as_array().unwrap()) {
+                let Some(text) = test["data"].as_str() else { continue };
+                let accepted = dfa.matches(text.as_bytes());
+                verdicts[usize::from(accepted)] += 1;
+                match (test["valid"].as_bool().unwrap(), accepted, format.is_exact()) {
+                    (false, true, Exactness::Annotation) => {}
+                    (true, false, Exactness::Bounded) => {
+                        left_out.entry(name).or_default().push(text.to_owned())
+                    }
+                    (valid, accepted, _) if valid != accepted => wrong.push(format!("{name}: {test}")),
+                    _ => {}
+                }
+            }
+        }
+    }
+    println!("{verdicts:?} rejected and accepted; valid and left out: {left_out:#?}");
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Strings with a format in valid instances of MaskBench: which of them are members.
+#[test]
+fn strings_of_maskbench() {
+    let Some(folder) = data("maskbench") else { return };
+    let automata: HashMap<&str, (Format, ByteDfa, jsonschema::Validator)> =
+        NAMES.map(|(name, format)| (name, (format, lower(format), validator(name)))).into();
+    let mut counts: BTreeMap<String, [usize; 3]> = BTreeMap::new();
+    let mut left_out = BTreeMap::<String, Vec<String>>::new();
+    let mut wrong = Vec::new();
+    for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if path.extension().is_none_or(|extension| extension != "jsonl") {
+            continue;
+        }
+        for line in std::fs::read_to_string(path).unwrap().lines() {
+            let row: Value = serde_json::from_str(line).unwrap();
+            for test in row["tests"].as_array().into_iter().flatten() {
+                if test["valid"] != json!(true) {
+                    continue;
+                }
+                visit(&row["schema"], &test["data"], &mut |name, text| {
+                    let Some((format, dfa, validator)) = automata.get(name) else { return };
+                    let accepted = dfa.matches(text.as_bytes());
+                    let valid = validator.is_valid(&Value::from(text));
+                    let count = counts.entry(name.to_owned()).or_default();
+                    match (valid, accepted) {
+                        (true, true) => count[0] += 1,
+                        (true, false) => {
+                            count[1] += 1;
+                            left_out.entry(name.to_owned()).or_default().push(text.to_owned());
+                            // The judge knows no `byte`.
+                            if format.is_exact() == Exactness::Exact && *format != Format::Base64 {
+                                wrong.push(format!("{name}: {text:?} is valid"));
+                            }
+                        }
+                        (false, false) => count[2] += 1,
+                        (false, true) if format.is_exact() == Exactness::Annotation => {}
+                        (false, true) => wrong.push(format!("{name}: {text:?} is invalid")),
+                    }
+                });
+            }
+        }
+    }
+    println!("accepted, valid but left out, invalid: {counts:#?}\nleft out: {left_out:#?}");
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Calls `found` with the formats in `schema` and the strings that they are asked of, along properties and items.
+fn visit(schema: &Value, value: &Value, found: &mut impl FnMut(&str, &str)) {
+    if let (Some(name), Some(text)) = (schema["format"].as_str(), value.as_str()) {
+        found(name, text);
+    }
+    for (name, value) in value.as_object().into_iter().flatten() {
+        visit(&schema["properties"][name], value, found);
+    }
+    for value in value.as_array().into_iter().flatten() {
+        visit(&schema["items"], value, found);
+    }
+}
