@@ -25,12 +25,14 @@
 //! ```
 
 mod context;
+mod count;
 mod csr;
 mod determinize;
 mod dfa;
 mod expr;
 mod fast;
 mod interner;
+mod members;
 mod minimize;
 mod nfa;
 mod product;

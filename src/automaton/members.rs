@@ -1,0 +1,123 @@
+//! Members of a language: the shortest, and some at random.
+
+use super::{ByteDfa, Csr, StateId};
+
+impl ByteDfa {
+    /// The shortest member, of equally short ones the first in the order of bytes; `None` where the language
+    /// is empty.
+    ///
+    /// ```
+    /// use burn_dfa::{Constraint, Limits};
+    ///
+    /// let dfa = Constraint::regex("x{3}y*|[b-d]{2}")?.to_byte_dfa(&Limits::default())?.unwrap();
+    /// assert_eq!(dfa.shortest_member().as_deref(), Some(&b"bb"[..]));
+    /// # Ok::<(), burn_dfa::Error>(())
+    /// ```
+    pub fn shortest_member(&self) -> Option<Vec<u8>> {
+        let distances = self.distances();
+        let mut state = self.start();
+        let mut member = Vec::new();
+        if self.is_empty() {
+            return None;
+        }
+        while distances[state.index()] > 0 {
+            let nearer = |&byte: &u8| distances[self.next(state, byte).index()] < distances[state.index()];
+            let byte = (0..=u8::MAX).find(nearer)?;
+            member.push(byte);
+            state = self.next(state, byte);
+        }
+        Some(member)
+    }
+
+    /// A member drawn at random, the same for the same seed; `None` where the language is empty. The first of
+    /// [`samples`](Self::samples).
+    ///
+    /// ```
+    /// use burn_dfa::{Constraint, Limits};
+    ///
+    /// let dfa = Constraint::regex("[a-z]+@[a-z]+\\.org")?.to_byte_dfa(&Limits::default())?.unwrap();
+    /// let member = dfa.sample(7, 20).unwrap();
+    /// assert!(dfa.matches(&member));
+    /// assert_eq!(dfa.sample(7, 20), Some(member));
+    /// # Ok::<(), burn_dfa::Error>(())
+    /// ```
+    pub fn sample(&self, seed: u64, length: usize) -> Option<Vec<u8>> {
+        self.samples(seed, length).next()
+    }
+
+    /// Members drawn at random, without end; none where the language is empty. Meant for tests and for examples
+    /// of what a constraint allows.
+    ///
+    /// A walk goes any way for up to `length` bytes, and then ways that lead nearer to the end. Any member
+    /// of at most `length` bytes may come up; shorter ones and those of rare ways do more often.
+    pub fn samples(&self, seed: u64, length: usize) -> impl Iterator<Item = Vec<u8>> {
+        let distances = self.distances();
+        let mut random = Random(seed);
+        let mut bytes = vec![Vec::new(); self.class_count()];
+        for byte in 0..=u8::MAX {
+            bytes[self.classes()[byte as usize] as usize].push(byte);
+        }
+        let walk = move || {
+            let wander = random.below(length.saturating_add(1));
+            let (mut state, mut member) = (self.start(), Vec::new());
+            loop {
+                let hurry = member.len() >= wander;
+                if self.is_accepting(state) && (hurry || random.below(8) == 0) {
+                    return Some(member);
+                }
+                let leads = |class: &usize| {
+                    let next = self.next_by_class(state, *class);
+                    next != StateId::DEAD && (!hurry || distances[next.index()] < distances[state.index()])
+                };
+                let ways: Vec<usize> = (0..self.class_count()).filter(leads).collect();
+                if ways.is_empty() {
+                    return self.is_accepting(state).then_some(member);
+                }
+                let class = ways[random.below(ways.len())];
+                member.push(bytes[class][random.below(bytes[class].len())]);
+                state = self.next_by_class(state, class);
+            }
+        };
+        std::iter::from_fn(walk)
+    }
+
+    /// For each state the fewest bytes to an accepting one.
+    fn distances(&self) -> Vec<u32> {
+        let states = 1..self.state_count() as u32;
+        let edges = states.flat_map(|state| {
+            let next = move |class| self.next_by_class(StateId(state), class).0;
+            (0..self.class_count()).map(move |class| (next(class), state)).filter(|&(next, _)| next != 0)
+        });
+        let before = Csr::new(self.state_count(), edges);
+        let mut distances = vec![u32::MAX; self.state_count()];
+        let accepting = (1..self.state_count() as u32).filter(|&state| self.is_accepting(StateId(state)));
+        let mut queue: Vec<u32> = accepting.collect();
+        for &state in &queue {
+            distances[state as usize] = 0;
+        }
+        let mut at = 0;
+        while let Some(&state) = queue.get(at) {
+            at += 1;
+            for &from in before.of(state) {
+                if distances[from as usize] == u32::MAX {
+                    distances[from as usize] = distances[state as usize] + 1;
+                    queue.push(from);
+                }
+            }
+        }
+        distances
+    }
+}
+
+/// SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
+struct Random(u64);
+
+impl Random {
+    /// A number below `end`, which is not 0.
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ mixed >> 31) % end as u64) as usize
+    }
+}
