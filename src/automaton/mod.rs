@@ -38,6 +38,8 @@ mod nfa;
 mod product;
 mod quotient;
 mod raw;
+mod regular;
+mod relations;
 mod trim;
 mod words;
 

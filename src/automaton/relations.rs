@@ -1,0 +1,78 @@
+//! How two languages lie to each other.
+
+use super::{ByteDfa, FastMap, StateId};
+
+impl ByteDfa {
+    /// Whether every member is a member of `other` too.
+    ///
+    /// The work is at most that of all pairs of states; it ends with the first difference.
+    ///
+    /// ```
+    /// use burn_dfa::{Constraint, Limits};
+    ///
+    /// let dfa = |regex| Constraint::regex(regex)?.to_byte_dfa(&Limits::default()).map(Option::unwrap);
+    /// assert!(dfa("(ab)+")?.is_subset(&dfa("[ab]*")?));
+    /// assert!(!dfa("[ab]*")?.is_subset(&dfa("(ab)+")?));
+    /// # Ok::<(), burn_dfa::Error>(())
+    /// ```
+    pub fn is_subset(&self, other: &Self) -> bool {
+        // Every live state has a member ahead, so that a pair with the other one dead is a difference.
+        self.all_pairs(
+            other,
+            |a, _| a == StateId::DEAD,
+            |a, b| b != StateId::DEAD && (!self.is_accepting(a) || other.is_accepting(b)),
+        )
+    }
+
+    /// Whether both languages are the same: as automata are canonical, whether they are equal (`==`).
+    pub fn is_equivalent(&self, other: &Self) -> bool {
+        self == other
+    }
+
+    /// Whether no member is a member of `other` too.
+    ///
+    /// The work is at most that of all pairs of states; it ends with the first member of both.
+    ///
+    /// ```
+    /// use burn_dfa::{Constraint, Limits};
+    ///
+    /// let dfa = |regex| Constraint::regex(regex)?.to_byte_dfa(&Limits::default()).map(Option::unwrap);
+    /// assert!(dfa("a(ba)*")?.is_disjoint(&dfa("(ab)*")?));
+    /// assert!(!dfa("a*")?.is_disjoint(&dfa("b*")?));
+    /// # Ok::<(), burn_dfa::Error>(())
+    /// ```
+    pub fn is_disjoint(&self, other: &Self) -> bool {
+        let dead = |a, b| a == StateId::DEAD || b == StateId::DEAD;
+        self.all_pairs(other, dead, |a, b| !(self.is_accepting(a) && other.is_accepting(b)))
+    }
+
+    /// Whether `holds` is true of all pairs of states that some byte string leads to; those to `skip` are left
+    /// out, with all that only they lead to.
+    fn all_pairs(
+        &self,
+        other: &Self,
+        skip: impl Fn(StateId, StateId) -> bool,
+        holds: impl Fn(StateId, StateId) -> bool,
+    ) -> bool {
+        let columns: FastMap<(u8, u8), ()> =
+            self.classes().iter().zip(other.classes()).map(|(&a, &b)| ((a, b), ())).collect();
+        let start = (self.start(), other.start());
+        let mut met = FastMap::from_iter([((start.0.0, start.1.0), ())]);
+        let mut stack = vec![start];
+        while let Some((a, b)) = stack.pop() {
+            if skip(a, b) {
+                continue;
+            }
+            if !holds(a, b) {
+                return false;
+            }
+            for &(in_a, in_b) in columns.keys() {
+                let next = (self.next_by_class(a, in_a.into()), other.next_by_class(b, in_b.into()));
+                if met.insert((next.0.0, next.1.0), ()).is_none() {
+                    stack.push(next);
+                }
+            }
+        }
+        true
+    }
+}
