@@ -163,6 +163,56 @@ fn the_unambiguous_of_annex_b() {
     }
 }
 
+/// Every string of at most `length` characters of `alphabet`, and whether it is a member.
+fn verdicts_on_all(
+    alphabet: &str,
+    length: u32,
+    dfa: Option<&ByteDfa>,
+) -> impl Iterator<Item = (String, bool)> {
+    let alphabet: Vec<char> = alphabet.chars().collect();
+    (0..=length).flat_map(move |length| {
+        let alphabet = alphabet.clone();
+        (0..alphabet.len().pow(length)).map(move |number| {
+            let at = |i| alphabet[number / alphabet.len().pow(i) % alphabet.len()];
+            let string: String = (0..length).map(at).collect();
+            let text = Value::from(string.as_str()).to_string();
+            let accepted = dfa.is_some_and(|dfa| dfa.matches(text.as_bytes()));
+            (string, accepted)
+        })
+    })
+}
+
+/// Great patterns with look-around breach a limit soon, or are small after all.
+#[test]
+fn great_look_around_meets_a_limit() {
+    let nested = format!("{}a{}", "(?=".repeat(99), ")".repeat(99));
+    let behind = format!("{}a{}", "(?<!".repeat(99), ")".repeat(99));
+    let alternating = format!("{}a{}b", "(?!x|".repeat(40), ")".repeat(40));
+    let many: String = (b'a'..=b'z').map(|c| format!("(?=.*{0}.*{0})", char::from(c))).collect();
+    for (pattern, breaches) in [
+        (r"(?=x)[a-z]{100000000}", true),
+        (r"(?:(?=a)){4000000000}b", true),
+        (r"(?:(?:(?:(?=a)a?){1000}){1000}){1000}", true),
+        (r"^(?=.*a.{18})(?=.*b.{18}).*(?!c)$", true),
+        (r"^(?:(?!.*a.{14}).)*$", true),
+        (r"(?<=a.{20})b(?<!b.{19})", true),
+        (r"^(?!\w{3000}$)\w+$", false),
+        (&nested, false),
+        (&behind, false),
+        (&alternating, false),
+        (&many, true),
+    ] {
+        let start = Instant::now();
+        let result = compile(pattern);
+        println!("{pattern:.40}: {:?} {:?}", start.elapsed(), result.as_ref().err().map(ToString::to_string));
+        match result {
+            Err(error) => assert!(breaches && error.is_limit(), "{pattern}: {error}"),
+            Ok(_) => assert!(!breaches, "{pattern}"),
+        }
+        assert!(start.elapsed() < Duration::from_secs(10), "{pattern}");
+    }
+}
+
 #[test]
 fn look_around_is_exact() {
     let patterns = [
@@ -213,16 +263,9 @@ fn look_around_is_exact() {
         let judge = judge(pattern).unwrap_or_else(|| panic!("{pattern} is not read"));
         let dfa = compile(pattern).unwrap_or_else(|error| panic!("{pattern}: {error}"));
         // All strings of few characters, and random ones.
-        let alphabet: Vec<char> = "abcdxy é".chars().collect();
-        for length in 0..6 {
-            for number in 0..alphabet.len().pow(length) {
-                let string: String =
-                    (0..length).map(|i| alphabet[number / alphabet.len().pow(i) % alphabet.len()]).collect();
-                let accepted =
-                    dfa.as_ref().is_some_and(|dfa| dfa.matches(json!(string).to_string().as_bytes()));
-                assert_eq!(accepted, judge.find(&string).is_some(), "{pattern}: {string:?}");
-                verdicts[usize::from(accepted)] += 1;
-            }
+        for (string, accepted) in verdicts_on_all("abcdxy é", 5, dfa.as_ref()) {
+            assert_eq!(accepted, judge.find(&string).is_some(), "{pattern}: {string:?}");
+            verdicts[usize::from(accepted)] += 1;
         }
         if let Some(dfa) = dfa {
             let (wrong, _) = disagreements(pattern, &dfa, &judge, seed as u64);
