@@ -182,6 +182,64 @@ fn verdicts_on_all(
     })
 }
 
+/// A pattern drawn at random, with look-around anywhere in it.
+fn random_pattern(random: &mut StdRng, depth: u32) -> String {
+    let branch = |random: &mut StdRng| {
+        let mut text = String::new();
+        for _ in 0..random.random_range(0..4) {
+            let pick = random.random_range(0..if depth > 0 { 20 } else { 10 });
+            let mut inner = || random_pattern(random, depth - 1);
+            let (atom, is_assertion) = match pick {
+                0..4 => ("a".to_owned(), false),
+                4..6 => ("b".to_owned(), false),
+                6 => (".".to_owned(), false),
+                7 => ("[^a]".to_owned(), false),
+                8 => (["^", "$"][random.random_range(0..2)].to_owned(), true),
+                9 => ([r"\b", r"\B"][random.random_range(0..2)].to_owned(), true),
+                10..14 => (format!("(?:{})", inner()), false),
+                14 => (format!("(?={})", inner()), true),
+                15 | 16 => (format!("(?!{})", inner()), true),
+                17 => (format!("(?<={})", inner()), true),
+                _ => (format!("(?<!{})", inner()), true),
+            };
+            text += &atom;
+            if !is_assertion && random.random_ratio(2, 5) {
+                // The judge takes too long over loops of loops.
+                let few = if (10..14).contains(&pick) && depth > 1 { 2 } else { 6 };
+                text += ["?", "{2}", "*", "+", "{0,2}", "{1,3}"][random.random_range(0..few)];
+            }
+        }
+        text
+    };
+    let first = branch(random);
+    if random.random_ratio(1, 4) { format!("{first}|{}", branch(random)) } else { first }
+}
+
+#[test]
+fn random_look_around_is_exact() {
+    let mut random = StdRng::seed_from_u64(5);
+    let (mut patterns, mut verdicts, mut wrong) = (0, [0, 0], Vec::new());
+    while patterns < 400 {
+        let pattern = format!("^(?:{})$", random_pattern(&mut random, 3));
+        if !["(?=", "(?!", "(?<"].iter().any(|look| pattern.contains(look)) {
+            continue;
+        }
+        patterns += 1;
+        let judge = judge(&pattern).unwrap_or_else(|| panic!("{pattern} is not read"));
+        let dfa = compile(&pattern).unwrap_or_else(|error| panic!("{pattern}: {error}"));
+        for (string, accepted) in verdicts_on_all("ab é", 4, dfa.as_ref()) {
+            verdicts[usize::from(accepted)] += 1;
+            if accepted != judge.find(&string).is_some() {
+                wrong.push(format!("{pattern:?}: {string:?}: accepted: {accepted}"));
+                break;
+            }
+        }
+    }
+    println!("{patterns} patterns, {verdicts:?} strings rejected and accepted");
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(verdicts[0] > 10_000 && verdicts[1] > 1_000);
+}
+
 /// Great patterns with look-around breach a limit soon, or are small after all.
 #[test]
 fn great_look_around_meets_a_limit() {
