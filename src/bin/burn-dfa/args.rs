@@ -47,28 +47,58 @@ impl ConstraintArgs {
 const ENDS: [&str; 7] =
     ["</s>", "<eos>", "<|im_end|>", "<|endoftext|>", "<|end_of_text|>", "<|eot_id|>", "<|end|>"];
 
-/// The vocabulary at `path`, a `tokenizer.json` or a folder that holds one.
-///
-/// The ends of a sequence are `eos`; where none are given, what the folder's files name; where these name
-/// none, the special tokens that are known to end a sequence.
-pub fn vocabulary(path: &Path, eos: &[u32]) -> Result<Vocabulary> {
-    let file = if path.is_dir() { path.join("tokenizer.json") } else { path.to_owned() };
-    if !eos.is_empty() {
-        return Ok(Vocabulary::from_tokenizer_file(file)?.with_eos(eos.iter().map(|&id| TokenId(id)))?);
+/// The tokenizer, and the ids that end a sequence.
+#[derive(Args)]
+pub struct TokenizerArgs {
+    /// A tokenizer.json, or a folder that holds one.
+    #[arg(long, value_name = "PATH")]
+    tokenizer: Option<PathBuf>,
+    /// Ids that end a sequence; without it those that the folder's files name, or for a file alone its special
+    /// tokens that are known to be ends.
+    #[arg(long, value_name = "ID", num_args = 1.., requires = "tokenizer")]
+    eos: Vec<u32>,
+}
+
+impl TokenizerArgs {
+    /// Whether a tokenizer is named.
+    pub fn is_some(&self) -> bool {
+        self.tokenizer.is_some()
     }
-    if path.is_dir() {
-        return Ok(Vocabulary::from_folder(path)?);
+
+    /// The vocabulary with its ends.
+    pub fn read(&self) -> Result<Vocabulary> {
+        let path = self.path()?;
+        let named = ["generation_config.json", "config.json", "tokenizer_config.json"];
+        if self.eos.is_empty() && named.iter().any(|file| path.join(file).exists()) {
+            return Ok(Vocabulary::from_folder(path)?);
+        }
+        let vocabulary = self.read_any()?;
+        if !vocabulary.eos().is_empty() {
+            return Ok(vocabulary);
+        }
+        let ends: Vec<TokenId> = (0..vocabulary.len() as u32)
+            .map(TokenId)
+            .filter(|&id| {
+                let name = vocabulary.content(id).unwrap_or_default();
+                vocabulary.bytes(id).is_none() && ENDS.iter().any(|end| end.as_bytes() == name)
+            })
+            .collect();
+        if ends.is_empty() {
+            return Err("which ids end a sequence? give --eos, or the model's folder as --tokenizer".into());
+        }
+        Ok(vocabulary.with_eos(ends)?)
     }
-    let vocabulary = Vocabulary::from_tokenizer_file(file)?;
-    let is_end = |id: &TokenId| {
-        let name = vocabulary.content(*id).unwrap_or_default();
-        vocabulary.bytes(*id).is_none() && ENDS.iter().any(|end| end.as_bytes() == name)
-    };
-    let ends: Vec<TokenId> = (0..vocabulary.len() as u32).map(TokenId).filter(is_end).collect();
-    if ends.is_empty() {
-        return Err("which ids end a sequence? give --eos, or the model's folder as --tokenizer".into());
+
+    fn path(&self) -> Result<&Path> {
+        Ok(self.tokenizer.as_deref().ok_or("name a tokenizer with --tokenizer")?)
     }
-    Ok(vocabulary.with_eos(ends)?)
+
+    /// The vocabulary, with ends only where they are given.
+    pub fn read_any(&self) -> Result<Vocabulary> {
+        let path = self.path()?;
+        let file = if path.is_dir() { path.join("tokenizer.json") } else { path.to_owned() };
+        Ok(Vocabulary::from_tokenizer_file(file)?.with_eos(self.eos.iter().map(|&id| TokenId(id)))?)
+    }
 }
 
 /// The JSON in a file.

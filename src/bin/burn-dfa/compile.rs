@@ -1,56 +1,70 @@
 //! `burn-dfa compile`: how large the table of a constraint is.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
 use burn_dfa::{Layout, Limits, TensorOptions, TensorTable, TokenTable};
 use clap::Args;
+use serde_json::{Map, Value, json};
 
-use crate::Result;
-use crate::args::{ConstraintArgs, vocabulary};
+use crate::args::{ConstraintArgs, TokenizerArgs};
+use crate::{Output, Result};
 
 /// Compile a constraint for a tokenizer and print the size of its table.
-///
-/// burn-dfa compile --regex '\d{4}-\d\d-\d\d' --tokenizer model/
 #[derive(Args)]
+#[command(mut_arg("tokenizer", |arg| arg.required(true)))]
+#[command(after_help = "Examples:
+  burn-dfa compile --regex '\\d{4}-\\d\\d-\\d\\d' --tokenizer model/
+  burn-dfa compile --schema person.json --tokenizer tokenizer.json --eos 2 --json")]
 pub struct Compile {
     #[command(flatten)]
     constraint: ConstraintArgs,
-    /// A tokenizer.json, or a folder that holds one.
-    #[arg(long, value_name = "PATH")]
-    tokenizer: PathBuf,
-    /// Ids that end a sequence, instead of those that the folder names.
-    #[arg(long, value_name = "ID", num_args = 1..)]
-    eos: Vec<u32>,
+    #[command(flatten)]
+    tokenizer: TokenizerArgs,
 }
 
 impl Compile {
-    pub fn run(&self) -> Result<ExitCode> {
-        let (constraint, vocabulary) = (self.constraint.read()?, vocabulary(&self.tokenizer, &self.eos)?);
+    pub fn run(&self, out: &mut Output) -> Result<ExitCode> {
+        let (constraint, vocabulary) = (self.constraint.read()?, self.tokenizer.read()?);
         let started = Instant::now();
         let table = TokenTable::compile(&constraint, &vocabulary, &Limits::default())?;
-        let elapsed = started.elapsed();
-        let (states, classes, width) = (table.state_count(), table.class_count(), vocabulary.len());
+        let milliseconds = started.elapsed().as_secs_f64() * 1e3;
+        let (width, fingerprint) = (vocabulary.len(), vocabulary.fingerprint());
         let (form, columns) =
             if table.is_walked() { ("walked", "byte classes ") } else { ("tabulated", "token classes") };
-        println!("vocabulary     {width} tokens, {}", vocabulary.fingerprint());
-        println!("form           {form}");
-        println!("states         {states}");
-        println!("{columns}  {classes}");
+        let (states, classes, least) =
+            (table.state_count(), table.class_count(), table.tokens_to_end(table.start()));
         let (default, _) = TensorTable::plan(&[&table], width, &TensorOptions::default())?;
-        for layout in [Layout::Dense, Layout::Classes, Layout::Walk] {
+        let bytes = [Layout::Dense, Layout::Classes, Layout::Walk].map(|layout| {
             let options =
                 TensorOptions { layout: Some(layout), max_bytes: usize::MAX, ..TensorOptions::default() };
-            let name = format!("{layout:?}").to_lowercase();
+            (layout, TensorTable::plan(&[&table], width, &options).map(|(_, bytes)| bytes))
+        });
+        let name = |layout: Layout| format!("{layout:?}").to_lowercase();
+        if out.json {
+            let bytes: Map<String, Value> =
+                bytes.iter().map(|(layout, bytes)| (name(*layout), json!(bytes.as_ref().ok()))).collect();
+            let table = json!({
+                "vocabulary": width, "fingerprint": fingerprint.to_string(), "form": form, "states": states,
+                "classes": classes, "bytes": bytes, "layout": name(default), "least_tokens": least,
+                "milliseconds": milliseconds,
+            });
+            writeln!(out.to, "{table}")?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        writeln!(out.to, "vocabulary     {width} tokens, {fingerprint}")?;
+        writeln!(out.to, "form           {form}")?;
+        writeln!(out.to, "states         {states}")?;
+        writeln!(out.to, "{columns}  {classes}")?;
+        for (layout, bytes) in bytes {
             let chosen = if layout == default { ", chosen" } else { "" };
-            match TensorTable::plan(&[&table], width, &options) {
-                Ok((_, bytes)) => println!("bytes          {bytes} ({name}{chosen})"),
-                Err(error) => println!("bytes          none ({name}: {error})"),
+            match bytes {
+                Ok(bytes) => writeln!(out.to, "bytes          {bytes} ({}{chosen})", name(layout))?,
+                Err(error) => writeln!(out.to, "bytes          none ({}: {error})", name(layout))?,
             }
         }
-        println!("least tokens   {} (end of sequence included)", table.tokens_to_end(table.start()));
-        println!("compiled in    {:.1} ms", elapsed.as_secs_f64() * 1e3);
+        writeln!(out.to, "least tokens   {least} (end of sequence included)")?;
+        writeln!(out.to, "compiled in    {milliseconds:.1} ms")?;
         Ok(ExitCode::SUCCESS)
     }
 }

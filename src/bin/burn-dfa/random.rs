@@ -23,7 +23,7 @@ impl Random {
     }
 }
 
-/// The bytes of a random member of at most `budget` tokens, the end included; `None` where none is as short.
+/// A random member of at most `budget` tokens, the end included; `None` where none is as short.
 ///
 /// A token is legal where its way to the end fits the rest of the budget, as in generation.
 pub fn member(
@@ -31,7 +31,7 @@ pub fn member(
     vocabulary: &Vocabulary,
     budget: u32,
     random: &mut Random,
-) -> Option<Vec<u8>> {
+) -> Option<Vec<TokenId>> {
     let mut state = table.start();
     if table.tokens_to_end(state) > budget {
         return None;
@@ -44,10 +44,10 @@ pub fn member(
         };
         let token = pick(vocabulary, random, fits)?;
         state = table.next(state, token);
-        if state == StateId::DONE {
-            return Some(vocabulary.decode(&tokens));
-        }
         tokens.push(token);
+        if state == StateId::DONE {
+            return Some(tokens);
+        }
     }
     None
 }

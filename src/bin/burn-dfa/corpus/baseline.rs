@@ -11,7 +11,7 @@ use crate::Result;
 
 /// The counts of several files for one vocabulary.
 #[derive(Serialize, Deserialize)]
-struct Baseline {
+pub struct Baseline {
     vocabulary: String,
     files: BTreeMap<String, Counts>,
 }
@@ -44,51 +44,56 @@ impl From<&Summary> for Counts {
     }
 }
 
-/// Writes the counts.
-pub fn write(path: &Path, vocabulary: &Vocabulary, summaries: &[(String, Summary)]) -> Result<()> {
-    let files = summaries.iter().map(|(name, summary)| (name.clone(), summary.into())).collect();
-    let baseline = Baseline { vocabulary: vocabulary.fingerprint().to_string(), files };
-    let text = serde_json::to_string_pretty(&baseline)? + "\n";
-    std::fs::write(path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
-    Ok(())
-}
+impl Baseline {
+    pub fn new(vocabulary: &Vocabulary, summaries: &[(String, Summary)]) -> Self {
+        let files = summaries.iter().map(|(name, summary)| (name.clone(), summary.into())).collect();
+        Self { vocabulary: vocabulary.fingerprint().to_string(), files }
+    }
 
-/// Every count that is worse than in the file, false accepts first.
-pub fn worse(path: &Path, vocabulary: &Vocabulary, summaries: &[(String, Summary)]) -> Result<Vec<String>> {
-    let text = std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
-    let baseline: Baseline =
-        serde_json::from_str(&text).map_err(|e| format!("{} is no baseline: {e}", path.display()))?;
-    let fingerprint = vocabulary.fingerprint().to_string();
-    if baseline.vocabulary != fingerprint {
-        return Err(format!(
-            "{} is of vocabulary {}, not {fingerprint}",
-            path.display(),
-            baseline.vocabulary
-        )
-        .into());
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let text = serde_json::to_string_pretty(self)? + "\n";
+        Ok(std::fs::write(path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))?)
     }
-    let mut worse = Vec::new();
-    for (name, summary) in summaries {
-        let then = baseline.files.get(name);
-        let then = then.ok_or_else(|| format!("{} has no file {name}: give --update", path.display()))?;
-        let now = Counts::from(summary);
-        if now.rows != then.rows {
-            return Err(format!("{name}: {} rows, {} in {}", now.rows, then.rows, path.display()).into());
+
+    /// Reads the counts, which have to be of `vocabulary`.
+    pub fn read(path: &Path, vocabulary: &Vocabulary) -> Result<Self> {
+        let path = path.display();
+        let text =
+            std::fs::read_to_string(path.to_string()).map_err(|e| format!("cannot read {path}: {e}"))?;
+        let baseline: Self =
+            serde_json::from_str(&text).map_err(|e| format!("{path} is no baseline: {e}"))?;
+        let fingerprint = vocabulary.fingerprint().to_string();
+        if baseline.vocabulary != fingerprint {
+            return Err(format!("{path} is of vocabulary {}, not {fingerprint}", baseline.vocabulary).into());
         }
-        let rises = [
-            ("invalid_accepted", then.invalid_accepted, now.invalid_accepted),
-            ("not_json", then.not_json, now.not_json),
-            ("split", then.split, now.split),
-            ("failing", then.rows - then.passing.min(then.rows), now.rows - now.passing),
-            ("valid_rejected", then.valid_rejected, now.valid_rejected),
-            ("refused", then.refused, now.refused),
-            ("over_limit", then.over_limit, now.over_limit),
-        ];
-        let rises = rises.iter().enumerate().filter(|(_, (_, then, now))| now > then);
-        worse.extend(
-            rises.map(|(order, (what, then, now))| (order, format!("{name}: {what} {then} → {now}"))),
-        );
+        Ok(baseline)
     }
-    worse.sort_by_key(|&(order, _)| order);
-    Ok(worse.into_iter().map(|(_, line)| line).collect())
+
+    /// Every count that has become worse, false accepts first.
+    pub fn worse(&self, summaries: &[(String, Summary)]) -> Result<Vec<String>> {
+        let mut worse = Vec::new();
+        for (name, summary) in summaries {
+            let then = self.files.get(name);
+            let then = then.ok_or_else(|| format!("the baseline has no {name}: give --update"))?;
+            let now = Counts::from(summary);
+            if now.rows != then.rows {
+                return Err(format!("{name}: {} rows, {} in the baseline", now.rows, then.rows).into());
+            }
+            let counts = [
+                ("invalid_accepted", then.invalid_accepted, now.invalid_accepted),
+                ("not_json", then.not_json, now.not_json),
+                ("split", then.split, now.split),
+                ("failing", then.rows.saturating_sub(then.passing), now.rows.saturating_sub(now.passing)),
+                ("valid_rejected", then.valid_rejected, now.valid_rejected),
+                ("refused", then.refused, now.refused),
+                ("over_limit", then.over_limit, now.over_limit),
+            ];
+            let risen = counts.iter().enumerate().filter(|(_, (_, then, now))| now > then);
+            worse.extend(
+                risen.map(|(rank, (what, then, now))| (rank, format!("{name}: {what} {then} → {now}"))),
+            );
+        }
+        worse.sort_by_key(|&(rank, _)| rank);
+        Ok(worse.into_iter().map(|(_, line)| line).collect())
+    }
 }

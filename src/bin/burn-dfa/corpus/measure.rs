@@ -171,8 +171,9 @@ impl<'a> Bench<'a> {
         let mut random = Random::new(row.id.len() as u64);
         let budget = table.tokens_to_end(table.start()).saturating_add(SLACK);
         for _ in 0..self.samples {
-            let Some(text) = member(table, self.vocabulary, budget, &mut random) else { continue };
+            let Some(tokens) = member(table, self.vocabulary, budget, &mut random) else { continue };
             outcome.samples += 1;
+            let text = self.vocabulary.decode(&tokens);
             let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(&text).is_ok();
             outcome.not_json += usize::from(matches!(row.source, Source::Schema(_)) && !is_json);
         }

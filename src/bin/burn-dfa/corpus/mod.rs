@@ -14,10 +14,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
 
-use crate::args::vocabulary;
+use crate::args::TokenizerArgs;
 use crate::cutter::Cutter;
-use crate::{NO_MATCH, Result};
+use crate::{NO_MATCH, Output, Result};
+use baseline::Baseline;
 use measure::{Bench, Outcome};
 use rows::{Row, read};
 use summary::Summary;
@@ -27,16 +29,14 @@ use summary::Summary;
 /// A file holds JSON lines `{id, schema, tests: [{valid, data, needs_format?}]}` or `{regex, accepts, rejects}`,
 /// a JSON array of such objects, or of groups of the official test suite of JSON Schema. The last line printed
 /// sums up all files.
-///
-/// burn-dfa corpus --tokenizer tokenizer.json --out rows.jsonl maskbench/*.jsonl
 #[derive(Args)]
+#[command(mut_arg("tokenizer", |arg| arg.required(true)))]
+#[command(after_help = "Examples:
+  burn-dfa corpus --tokenizer tokenizer.json --out rows.jsonl maskbench/*.jsonl
+  burn-dfa corpus --tokenizer tokenizer.json --baseline benches/results/corpus.json maskbench/*.jsonl")]
 pub struct Corpus {
-    /// A tokenizer.json, or a folder that holds one.
-    #[arg(long, value_name = "PATH")]
-    tokenizer: PathBuf,
-    /// Ids that end a sequence, instead of those that the tokenizer's folder or its special tokens name.
-    #[arg(long, value_name = "ID", num_args = 1..)]
-    eos: Vec<u32>,
+    #[command(flatten)]
+    tokenizer: TokenizerArgs,
     /// Take only the rows whose id holds this.
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
@@ -61,14 +61,15 @@ pub struct Corpus {
 }
 
 impl Corpus {
-    pub fn run(&self) -> Result<ExitCode> {
-        let vocabulary = vocabulary(&self.tokenizer, &self.eos)?;
-        let mut out = match &self.out {
-            Some(path) => Some(BufWriter::new(
-                std::fs::File::create(path).map_err(|e| format!("cannot write {}: {e}", path.display()))?,
-            )),
-            None => None,
+    pub fn run(&self, out: &mut Output) -> Result<ExitCode> {
+        let vocabulary = self.tokenizer.read()?;
+        let create = |path: &PathBuf| {
+            let file = std::fs::File::create(path);
+            file.map(BufWriter::new).map_err(|error| format!("cannot write {}: {error}", path.display()))
         };
+        let mut lines = self.out.as_ref().map(create).transpose()?;
+        let baseline = self.baseline.as_deref().filter(|_| !self.update);
+        let baseline = baseline.map(|path| Baseline::read(path, &vocabulary)).transpose()?;
         let bench = Bench::new(&vocabulary, Cutter::new(&vocabulary), self.samples)?;
         let mut summaries: Vec<(String, Summary)> = Vec::new();
         for path in &self.files {
@@ -78,33 +79,37 @@ impl Corpus {
             let outcomes = self.measure(&bench, &rows, path);
             let mut summary = Summary::new(corpus.skipped);
             for (row, outcome) in rows.iter().zip(outcomes) {
-                if let Some(out) = &mut out {
-                    writeln!(out, "{}", outcome.json(row, path))?;
+                if let Some(lines) = &mut lines {
+                    writeln!(lines, "{}", outcome.json(row, path))?;
                 }
                 summary.add(row, outcome);
             }
             let name = name(path);
-            println!("{name}\n{summary}");
+            if out.json {
+                writeln!(out.to, "{}", json!({"file": name, "summary": summary.json()}))?;
+            } else {
+                writeln!(out.to, "{name}\n{summary}")?;
+            }
+            out.to.flush()?;
             summaries.push((name, summary));
         }
-        if let Some(mut out) = out {
-            out.flush()?;
+        if let Some(mut lines) = lines {
+            lines.flush()?;
         }
-        let mut code = ExitCode::SUCCESS;
-        if let Some(path) = &self.baseline {
-            if self.update {
-                baseline::write(path, &vocabulary, &summaries)?;
-            } else {
-                let worse = baseline::worse(path, &vocabulary, &summaries)?;
-                for line in &worse {
-                    println!("worse: {line}");
-                }
-                code = ExitCode::from(if worse.is_empty() { 0 } else { NO_MATCH });
-            }
+        if let (true, Some(path)) = (self.update, &self.baseline) {
+            Baseline::new(&vocabulary, &summaries).write(path)?;
         }
+        let worse = baseline.map(|baseline| baseline.worse(&summaries)).transpose()?.unwrap_or_default();
         let total = summaries.into_iter().map(|(_, summary)| summary).fold(Summary::default(), Summary::plus);
-        println!("{}", total.line());
-        Ok(code)
+        if out.json {
+            writeln!(out.to, "{}", json!({"worse": worse, "summary": total.json()}))?;
+        } else {
+            for line in &worse {
+                writeln!(out.to, "worse: {line}")?;
+            }
+            writeln!(out.to, "{}", total.line())?;
+        }
+        Ok(ExitCode::from(if worse.is_empty() { 0 } else { NO_MATCH }))
     }
 
     /// The outcomes of `rows`, in their order.

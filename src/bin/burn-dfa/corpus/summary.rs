@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde_json::{Value, json};
+
 use super::measure::{Class, Compiled, Outcome};
 use super::rows::Row;
 
@@ -97,6 +99,33 @@ impl Summary {
             self.invalid_accepted,
             self.invalid
         )
+    }
+
+    /// Everything, for a program.
+    pub fn json(&self) -> Value {
+        let quantiles =
+            |[p50, p90, p99, max]: [f64; 4]| json!({"p50": p50, "p90": p90, "p99": p99, "max": max});
+        json!({
+            "rows": self.rows,
+            "passing": self.passing,
+            "without_tests": self.without_tests,
+            "skipped": self.skipped,
+            "refused": self.refused,
+            "over_limit": self.over_limit,
+            "unsatisfiable": self.unsatisfiable,
+            "valid": self.valid,
+            "valid_rejected": self.valid_rejected,
+            "invalid": self.invalid,
+            "invalid_accepted": self.invalid_accepted,
+            "format_only": self.format_only,
+            "split": self.split,
+            "samples": self.samples,
+            "not_json": self.not_json,
+            "ttfm_us": quantiles(self.quantiles(|compiled| compiled.ttfm_us)),
+            "states": quantiles(self.quantiles(|compiled| compiled.states as f64)),
+            "bytes": quantiles(self.quantiles(|compiled| compiled.bytes as f64)),
+            "reasons": self.reasons,
+        })
     }
 
     /// The median, the 90th and 99th of 100 and the greatest; 0 where there are none.

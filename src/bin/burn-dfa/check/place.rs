@@ -1,0 +1,45 @@
+//! Where a text leaves a language, and what could come there.
+
+use burn_dfa::{ByteDfa, StateId};
+
+use crate::classes::{of_bytes, of_chars};
+
+/// The first character that does not fit.
+pub struct Place {
+    /// Where it begins, in bytes and in characters.
+    pub byte: usize,
+    pub character: usize,
+    /// The character; `None` at the end of the text.
+    pub found: Option<char>,
+    /// What could come instead, the end left out; `None` where nothing could.
+    pub expected: Option<String>,
+    /// Whether the text could end there.
+    pub may_end: bool,
+}
+
+/// Where `text` stops being the beginning of a member; `None` where it is a member.
+pub fn mismatch(dfa: &ByteDfa, text: &str) -> Option<Place> {
+    let after = |state: StateId, char: char| {
+        let mut buffer = [0; 4];
+        char.encode_utf8(&mut buffer).bytes().fold(state, |state, byte| dfa.next(state, byte))
+    };
+    let mut state = dfa.start();
+    let mut found = None;
+    for (character, (byte, char)) in text.char_indices().enumerate() {
+        let next = after(state, char);
+        if next == StateId::DEAD {
+            found = Some((byte, character, char));
+            break;
+        }
+        state = next;
+    }
+    if found.is_none() && dfa.is_accepting(state) {
+        return None;
+    }
+    let (byte, character) =
+        found.map_or_else(|| (text.len(), text.chars().count()), |(byte, character, _)| (byte, character));
+    let expected = of_chars(|char| after(state, char) != StateId::DEAD)
+        .or_else(|| of_bytes(|byte| dfa.next(state, byte) != StateId::DEAD));
+    let may_end = dfa.is_accepting(state);
+    Some(Place { byte, character, found: found.map(|(_, _, char)| char), expected, may_end })
+}

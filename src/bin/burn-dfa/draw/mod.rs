@@ -1,0 +1,88 @@
+//! `burn-dfa draw`: the automaton of a constraint as a picture.
+
+mod dot;
+mod graph;
+mod layout;
+mod svg;
+mod table;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use burn_dfa::{Limits, TokenTable};
+use clap::Args;
+use serde_json::json;
+
+use crate::args::{ConstraintArgs, TokenizerArgs};
+use crate::{Output, Result};
+use graph::Graph;
+
+/// Draw the automaton of a constraint over bytes, or its table over the tokens of a tokenizer.
+///
+/// The dead state is left out. Accepting states are drawn twice round.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  burn-dfa draw --regex '(cat|dog)s?' -o automaton.svg
+  burn-dfa draw --regex '(cat|dog)s?' | dot -Tpdf > automaton.pdf
+  burn-dfa draw --regex '[0-9]{4}' --table --tokenizer tokenizer.json -o table.svg")]
+pub struct Draw {
+    #[command(flatten)]
+    constraint: ConstraintArgs,
+    /// The picture: `.svg`, or `.dot` for Graphviz. Without it, the text of the latter is printed.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Draw the table of states and token classes instead, as SVG.
+    #[arg(long, requires = "tokenizer", requires = "output")]
+    table: bool,
+    #[command(flatten)]
+    tokenizer: TokenizerArgs,
+    /// Most states to draw.
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    most: usize,
+}
+
+impl Draw {
+    pub fn run(&self, out: &mut Output) -> Result<ExitCode> {
+        let constraint = self.constraint.read()?;
+        let extension =
+            self.output.as_ref().map(|path| path.extension().unwrap_or_default().to_string_lossy());
+        let text = if self.table {
+            if extension.as_deref() != Some("svg") {
+                return Err("a table is drawn as SVG: name a file that ends in .svg with -o".into());
+            }
+            let vocabulary = self.tokenizer.read()?;
+            let table = TokenTable::tabulate(&constraint, &vocabulary, &Limits::default())?;
+            self.check(table.state_count())?;
+            table::svg(&table, &vocabulary)
+        } else {
+            let dfa = constraint.to_byte_dfa(&Limits::default())?;
+            let dfa = dfa.ok_or("the constraint is on tokens, not on text")?;
+            self.check(dfa.state_count() - 1)?;
+            let graph = Graph::new(&dfa);
+            if out.json {
+                writeln!(out.to, "{}", json!({"accepting": graph.accepting, "edges": graph.edges()}))?;
+            }
+            match extension.as_deref() {
+                Some("svg") => svg::svg(&graph),
+                Some("dot" | "gv") | None => dot::dot(&graph),
+                Some(_) => return Err("the picture's name ends in .svg or .dot".into()),
+            }
+        };
+        match &self.output {
+            Some(path) => {
+                std::fs::write(path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+            }
+            None if out.json => {}
+            None => out.to.write_all(text.as_bytes())?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn check(&self, states: usize) -> Result<()> {
+        if states > self.most {
+            let most = self.most;
+            return Err(format!("{states} states are more than one sees: --most is {most}, raise it").into());
+        }
+        Ok(())
+    }
+}

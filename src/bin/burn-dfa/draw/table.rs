@@ -1,0 +1,119 @@
+//! The table of a constraint, states × token classes, as an SVG picture.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use burn_dfa::{StateId, TokenId, TokenTable, Vocabulary};
+
+use super::svg::{escape, page};
+
+const CELL: f64 = 24.0;
+/// Room for what the columns stand for.
+const HEAD: f64 = 150.0;
+const SIDE: f64 = 90.0;
+/// Most classes.
+const MOST: usize = 200;
+/// Tokens that act alike in every state.
+struct Class {
+    next: Vec<StateId>,
+    count: usize,
+    first: TokenId,
+}
+
+/// The picture of `table`: a row for each state but the reserved, a column for each class that fits somewhere.
+pub fn svg(table: &TokenTable, vocabulary: &Vocabulary) -> String {
+    let states: Vec<StateId> = (StateId::RESERVED..table.state_count() as u32).map(StateId).collect();
+    let classes = classes(table, &states);
+    let mut body = String::new();
+    for (row, &state) in states.iter().enumerate() {
+        let y = CELL * (row as f64 + 0.5);
+        let start = if state == table.start() { "→ " } else { "" };
+        let end = if table.is_accepting(state) { "◎" } else { "○" };
+        let _never = writeln!(
+            body,
+            r#"<text text-anchor="end" x="-8" y="{:.1}">{start}{state} {end}</text>"#,
+            y + 4.0
+        );
+    }
+    for (column, class) in classes.iter().take(MOST).enumerate() {
+        let x = CELL * (column as f64 + 0.5);
+        let name = escape(&name(class, vocabulary));
+        let _never = writeln!(body, r#"<text transform="translate({x:.1},-8) rotate(-60)">{name}</text>"#);
+        for (row, &next) in class.next.iter().enumerate() {
+            let (left, top) = (CELL * column as f64, CELL * row as f64);
+            let _never = writeln!(
+                body,
+                r##"<rect x="{left:.0}" y="{top:.0}" width="{CELL}" height="{CELL}" fill="{}" stroke="#d0d7de" stroke-width="0.6"><title>{} on {name}: {}</title></rect>"##,
+                colour(next, table),
+                states[row],
+                said(next)
+            );
+            if next != StateId::DEAD {
+                let (x, y) = (left + CELL / 2.0, top + CELL / 2.0 + 4.0);
+                let _never = writeln!(
+                    body,
+                    r#"<text text-anchor="middle" x="{x:.0}" y="{y:.0}">{}</text>"#,
+                    short(next)
+                );
+            }
+        }
+    }
+    let shown = classes.len().min(MOST);
+    let (right, bottom) = (CELL * shown as f64 + HEAD, CELL * states.len() as f64 + 30.0);
+    if classes.len() > MOST {
+        let y = bottom - 12.0;
+        let _never = writeln!(body, r#"<text x="0" y="{y:.0}">{} more classes</text>"#, classes.len() - MOST);
+    }
+    let font = r##"font-family="ui-monospace, monospace" font-size="11" fill="#1b1f24""##;
+    page(&format!("<g {font}>\n{body}</g>\n"), (-SIDE, -HEAD, right, bottom))
+}
+
+/// The classes that some state allows, those of most tokens first.
+fn classes(table: &TokenTable, states: &[StateId]) -> Vec<Class> {
+    let mut classes: HashMap<Vec<StateId>, Class> = HashMap::new();
+    for id in (0..table.vocabulary_len() as u32).map(TokenId) {
+        let next: Vec<StateId> = states.iter().map(|&state| table.next(state, id)).collect();
+        if next.iter().any(|&next| next != StateId::DEAD) {
+            let class = classes.entry(next.clone()).or_insert(Class { next, count: 0, first: id });
+            class.count += 1;
+        }
+    }
+    let mut classes: Vec<Class> = classes.into_values().collect();
+    classes.sort_by_key(|class| (std::cmp::Reverse(class.count), class.first));
+    classes
+}
+
+/// One of the tokens of a class, and how many more there are.
+fn name(class: &Class, vocabulary: &Vocabulary) -> String {
+    let first = match vocabulary.bytes(class.first) {
+        Some(bytes) => bytes.escape_ascii().to_string(),
+        None => "end".to_owned(),
+    };
+    let first: String = first.chars().take(14).collect();
+    if class.count > 1 { format!("{first} +{}", class.count - 1) } else { first }
+}
+
+fn said(next: StateId) -> String {
+    match next {
+        StateId::DEAD => "not allowed".to_owned(),
+        StateId::DONE => "done".to_owned(),
+        _ => format!("to {next}"),
+    }
+}
+
+fn short(next: StateId) -> String {
+    if next == StateId::DONE { "end".to_owned() } else { next.to_string() }
+}
+
+/// A colour for each next state, round the wheel.
+fn colour(next: StateId, table: &TokenTable) -> String {
+    match next {
+        StateId::DEAD => "#fff".to_owned(),
+        StateId::DONE => "#ddf4e4".to_owned(),
+        _ => {
+            let states = table.state_count().saturating_sub(StateId::RESERVED as usize).max(1);
+            let hue = 360.0 * f64::from(next.0.saturating_sub(StateId::RESERVED)) / states as f64;
+            format!("hsl({hue:.0} 70% 88%)")
+        }
+    }
+}
