@@ -1,12 +1,12 @@
 //! The constraint as a processor: advance the state by the last token, mask the logits.
 
-use burn::tensor::{Bool, DType, Int, Tensor};
+use burn::tensor::{Bool, DType, Device, Int, Tensor};
 
-use super::{InitContext, LogitsProcessor, Persistent, StepContext, process_and_sample};
+use super::{DraftTree, InitContext, LogitsProcessor, Persistent, StepContext, process_and_sample};
 use crate::automaton::StateId;
 use crate::error::{Error, Result};
 use crate::kernel;
-use crate::kernel::step::{self, Cursor, Moved};
+use crate::kernel::step::{self, Branches, Cursor, Moved};
 use crate::sampling::Sampler;
 use crate::table::TokenTable;
 use crate::tensor::{TensorTable, ints};
@@ -62,6 +62,33 @@ impl DfaState {
     /// Whether each row has ended, `[batch]`.
     pub fn is_done(&self) -> Tensor<1, Bool> {
         self.states.clone().equal_elem(StateId::DONE.0 as i32)
+    }
+}
+
+/// The states of all nodes of a [`DraftTree`], on the device.
+#[derive(Clone, Debug)]
+pub struct TreeStates {
+    /// `[batch, nodes]`, `i32`
+    states: Tensor<2, Int>,
+    /// `[batch, nodes]`, `i32`
+    remaining: Tensor<2, Int>,
+}
+
+impl TreeStates {
+    /// The state after each node, `[batch, nodes]`, as numbered by the [`TensorTable`].
+    pub fn states(&self) -> Tensor<2, Int> {
+        self.states.clone()
+    }
+
+    /// The state of each row after one of its nodes: all that acceptance takes.
+    ///
+    /// # Shapes
+    /// - `nodes`: `[batch]`, indices of nodes
+    pub fn at(&self, nodes: Tensor<1, Int>) -> DfaState {
+        let batch = nodes.dims()[0];
+        let nodes = nodes.reshape([batch, 1]);
+        let pick = |values: &Tensor<2, Int>| values.clone().gather(1, nodes.clone()).reshape([batch]);
+        DfaState { states: pick(&self.states), remaining: pick(&self.remaining) }
     }
 }
 
@@ -148,6 +175,67 @@ impl DfaProcessor {
         step::mask(&self.table, logits, state.clone().after(none)).0
     }
 
+    /// Follows a tree of drafts and puts −∞ where a token may not follow a node, all rows and nodes at once.
+    ///
+    /// `tokens` holds, for the root, the last token of each row, which `state` is before, or
+    /// [`TensorTable::no_token`]; for every other node, a draft. A draft that breaks the constraint or the budget
+    /// is −∞ in the row of its parent, so that no rule accepts it; its own node stays in the parent's state, so
+    /// that no row is ever all −∞. After acceptance, [`TreeStates::at`] the last accepted node is the new state.
+    ///
+    /// # Shapes
+    /// - `tokens`: `[batch, nodes]`
+    /// - `logits`: `[batch, nodes, width]`, kept, as is the dtype
+    ///
+    /// # Panics
+    /// Where the shapes differ from these, or [`check`](Self::check) refuses a slice of the logits.
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Int, Tensor};
+    /// use burn_dfa::processor::{DfaProcessor, DraftTree};
+    /// use burn_dfa::{Constraint, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
+    ///
+    /// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
+    ///     .with_eos([TokenId(2)])?;
+    /// let table = TokenTable::compile(&Constraint::regex("ab")?, &vocabulary, &Limits::default())?;
+    /// let device = Device::flex();
+    /// let table = TensorTable::new(&[&table], 3, &TensorOptions::default(), &device)?;
+    /// let processor = DfaProcessor::new(table, &[0])?;
+    ///
+    /// // No token yet, and the drafts `a`, `b`.
+    /// let tokens = Tensor::<2, Int>::from_data([[3, 0, 1]], &device);
+    /// let logits = Tensor::<3>::zeros([1, 3, 3], &device);
+    /// let (masked, states) =
+    ///     processor.mask_tree(&processor.start(), &DraftTree::chain(2), tokens, logits);
+    /// let never = f32::NEG_INFINITY;
+    /// let expected = [0.0, never, never, never, 0.0, never, never, never, 0.0];
+    /// assert_eq!(masked.into_data().try_to_vec::<f32>().unwrap(), expected);
+    ///
+    /// // Both were accepted, and the end of sequence follows.
+    /// let state = states.at(Tensor::from_data([2], &device));
+    /// let state = processor.advance(state, Tensor::from_data([2], &device));
+    /// assert!(state.is_done().into_data().try_to_vec::<bool>().unwrap()[0]);
+    /// # Ok::<(), burn_dfa::Error>(())
+    /// ```
+    pub fn mask_tree(
+        &self,
+        state: &DfaState,
+        tree: &DraftTree,
+        tokens: Tensor<2, Int>,
+        logits: Tensor<3>,
+    ) -> (Tensor<3>, TreeStates) {
+        let expected = [self.rows.len(), tree.len(), self.table.width()];
+        assert_eq!(logits.dims(), expected, "logits of every row and node");
+        assert_eq!(tokens.dims(), [expected[0], expected[1]], "one token for every row and node");
+        if let Err(error) = self.check_kind(logits.dtype(), &logits.device()) {
+            panic!("{error}");
+        }
+        let DfaState { states, remaining } = state.clone();
+        let tokens = tokens.cast(DType::I32);
+        let (logits, nodes) =
+            step::mask_tree(&self.table, tree.parents(), logits, tokens, [states, remaining]);
+        (logits, nodes.into())
+    }
+
     /// Checks that `logits` are what [`mask`](Self::mask) and the processor take: `[rows, width]`, `f32`, `f16` or
     /// `bf16`, on the device of the table.
     ///
@@ -160,14 +248,15 @@ impl DfaProcessor {
                 "logits of shape {shape:?} for rows and tables of shape {expected:?}"
             )));
         }
-        if !kernel::reads(logits.dtype()) {
-            return Err(Error::input(format!(
-                "logits of type {:?}: cast them to f32, f16 or bf16",
-                logits.dtype()
-            )));
+        self.check_kind(logits.dtype(), &logits.device())
+    }
+
+    fn check_kind(&self, dtype: DType, device: &Device) -> Result<()> {
+        if !kernel::reads(dtype) {
+            return Err(Error::input(format!("logits of type {dtype:?}: cast them to f32, f16 or bf16")));
         }
-        let (device, table) = (logits.device(), self.table.device());
-        if device != *table {
+        let table = self.table.device();
+        if device != table {
             return Err(Error::input(format!("logits on {device:?}, the table on {table:?}")));
         }
         Ok(())
@@ -215,6 +304,12 @@ impl DfaState {
 impl From<Moved> for DfaState {
     fn from(moved: Moved) -> Self {
         Self { states: moved.states, remaining: moved.remaining }
+    }
+}
+
+impl From<Branches> for TreeStates {
+    fn from(branches: Branches) -> Self {
+        Self { states: branches.states, remaining: branches.remaining }
     }
 }
 

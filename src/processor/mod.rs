@@ -24,13 +24,14 @@ mod suppress;
 mod temperature;
 mod top_k;
 mod top_p;
+mod tree;
 
 use burn::tensor::{Bool, Device, Int, Tensor};
 
 use crate::sampling::Sampler;
 
 pub use chain::Chain;
-pub use dfa::{DfaProcessor, DfaState};
+pub use dfa::{DfaProcessor, DfaState, TreeStates};
 pub use min_new_tokens::MinNewTokens;
 pub use min_p::MinP;
 pub use persistent::{Constant, Persistent};
@@ -39,6 +40,7 @@ pub use suppress::Suppress;
 pub use temperature::Temperature;
 pub use top_k::TopK;
 pub use top_p::TopP;
+pub use tree::DraftTree;
 
 /// What is known before the first step.
 #[derive(Clone, Debug)]

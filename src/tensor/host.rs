@@ -55,6 +55,12 @@ impl HostTable {
         Located { table, members, state }
     }
 
+    /// The least number of tokens from `state` to the end; `u32::MAX` where there is no way.
+    pub(crate) fn tokens_to_end(&self, state: i32) -> u32 {
+        let (index, state) = self.own(state);
+        self.tables[index].tokens_to_end(state)
+    }
+
     /// The joined state after `token`; `no_token` leaves it as it is.
     pub(crate) fn advance(&self, state: i32, token: i32, no_token: usize) -> i32 {
         let (index, own) = self.own(state);

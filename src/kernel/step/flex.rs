@@ -8,7 +8,7 @@ use burn::backend::{Backend, Dispatch, Flex, backend_extension};
 use burn::tensor::{DType, Int, Tensor, bf16, f16};
 
 use super::row::{self, Logit, Scratch};
-use super::{Cursor, Moved};
+use super::{Branches, Cursor, Moved};
 use crate::sampling::{Keys, Rule};
 use crate::tensor::HostTable;
 
@@ -40,6 +40,17 @@ pub(crate) trait FlexStep: Backend {
         states: IntTensor<Self>,
         remaining: IntTensor<Self>,
         table: Arc<HostTable>,
+    ) -> (FloatTensor<Self>, IntTensor<Self>, IntTensor<Self>);
+
+    /// `logits` `[batch, nodes, width]`, masked, and the states of all nodes `[batch, nodes]`, whose `tokens` are of
+    /// that shape.
+    fn advance_and_mask_tree(
+        logits: FloatTensor<Self>,
+        tokens: IntTensor<Self>,
+        states: IntTensor<Self>,
+        remaining: IntTensor<Self>,
+        table: Arc<HostTable>,
+        parents: Arc<[usize]>,
     ) -> (FloatTensor<Self>, IntTensor<Self>, IntTensor<Self>);
 
     /// The tokens chosen from `logits` `[batch, width]` after `advance`; `step` is `[1]`.
@@ -92,6 +103,36 @@ impl FlexStep for Flex {
         (logits, states, remaining)
     }
 
+    fn advance_and_mask_tree(
+        logits: FlexTensor,
+        tokens: FlexTensor,
+        states: FlexTensor,
+        remaining: FlexTensor,
+        table: Arc<HostTable>,
+        parents: Arc<[usize]>,
+    ) -> (FlexTensor, FlexTensor, FlexTensor) {
+        let mut logits = packed(logits);
+        let width = logits.layout().shape()[2];
+        let (states, remaining) = (packed(states), packed(remaining));
+        // The drafts make room for the states, node by node.
+        let mut node_states = packed(tokens);
+        let mut node_remaining = node_states.clone();
+        let starts = ints(&states).iter().zip(ints(&remaining));
+        let rows = node_states.storage_mut::<i32>().chunks_exact_mut(parents.len());
+        let rows = rows.zip(node_remaining.storage_mut::<i32>().chunks_exact_mut(parents.len()));
+        for ((nodes, left), (&state, &remaining)) in rows.zip(starts) {
+            follow(&table, &parents, nodes, left, (state, remaining), width);
+        }
+        let rows = (ints(&node_states), ints(&node_remaining));
+        match logits.dtype() {
+            DType::F32 => mask_rows(logits.storage_mut::<f32>(), rows, width, &table),
+            DType::F16 => mask_rows(logits.storage_mut::<f16>(), rows, width, &table),
+            DType::BF16 => mask_rows(logits.storage_mut::<bf16>(), rows, width, &table),
+            other => unreachable!("logits of {other:?} take the built-in operations"),
+        }
+        (logits, node_states, node_remaining)
+    }
+
     fn advance_and_choose(
         logits: FlexTensor,
         tokens: FlexTensor,
@@ -132,6 +173,28 @@ fn ints(tensor: &FlexTensor) -> &[i32] {
 /// Tokens that may follow the next one.
 fn spare(remaining: i32) -> u32 {
     (remaining - 1).max(0) as u32
+}
+
+/// Puts the state of every node in the place of its token, and what remains after it into `left`.
+fn follow(
+    table: &HostTable,
+    parents: &[usize],
+    nodes: &mut [i32],
+    left: &mut [i32],
+    (state, remaining): (i32, i32),
+    width: usize,
+) {
+    let spent = |remaining: i32, token: i32| (remaining - i32::from(token as usize != width)).max(0);
+    left[0] = spent(remaining, nodes[0]);
+    nodes[0] = table.advance(state, nodes[0], width);
+    for node in 1..parents.len() {
+        let (state, remaining) = (nodes[parents[node]], left[parents[node]]);
+        let next = table.advance(state, nodes[node], width);
+        let after = spent(remaining, nodes[node]);
+        // Too far from the end is as illegal as dead.
+        let is_legal = table.tokens_to_end(next) <= after as u32;
+        (nodes[node], left[node]) = if is_legal { (next, after) } else { (state, remaining) };
+    }
 }
 
 fn mask_rows<F: Logit>(logits: &mut [F], rows: (&[i32], &[i32]), width: usize, table: &HostTable) {
@@ -187,6 +250,27 @@ pub(super) fn mask(table: &Arc<HostTable>, logits: Tensor<2>, at: Cursor) -> (Te
     );
     let moved = Moved { states: Tensor::from_dispatch(states), remaining: Tensor::from_dispatch(remaining) };
     (Tensor::from_dispatch(logits), moved)
+}
+
+/// [`super::mask_tree`] on Flex.
+pub(super) fn mask_tree(
+    table: &Arc<HostTable>,
+    parents: &Arc<[usize]>,
+    logits: Tensor<3>,
+    tokens: Tensor<2, Int>,
+    [states, remaining]: [Tensor<1, Int>; 2],
+) -> (Tensor<3>, Branches) {
+    let (logits, states, remaining) = <Dispatch as FlexStep>::advance_and_mask_tree(
+        logits.into_dispatch(),
+        tokens.into_dispatch(),
+        states.into_dispatch(),
+        remaining.into_dispatch(),
+        table.clone(),
+        parents.clone(),
+    );
+    let branches =
+        Branches { states: Tensor::from_dispatch(states), remaining: Tensor::from_dispatch(remaining) };
+    (Tensor::from_dispatch(logits), branches)
 }
 
 /// [`super::choose`] on Flex.

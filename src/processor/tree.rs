@@ -1,0 +1,160 @@
+//! The shape of a draft: which token is guessed to follow which.
+
+use std::sync::Arc;
+
+use burn::tensor::{Device, Int, Tensor};
+
+use crate::error::{Error, Result};
+use crate::tensor::ints;
+
+/// A tree of nodes in topological order, the same for all rows of a batch.
+///
+/// Node 0, the root, stands for the last token that a row has; every other node is a draft, a guess at the token
+/// after its parent. A chain is the tree in which every node has one child at most.
+///
+/// ```
+/// use burn_dfa::processor::DraftTree;
+///
+/// let chain = DraftTree::chain(2);
+/// assert_eq!(chain, DraftTree::new(&[0, 1])?);
+///
+/// // Two guesses at the next token, and one at the token after the second of them.
+/// let tree = DraftTree::new(&[0, 0, 2])?;
+/// assert_eq!((tree.len(), tree.depth()), (4, 2));
+/// assert_eq!(tree.path(3), [0, 2, 3]);
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct DraftTree {
+    /// Of every node; the root is its own.
+    parents: Arc<[usize]>,
+    /// The number of drafts from the root to every node.
+    depths: Arc<[usize]>,
+}
+
+impl DraftTree {
+    /// The most nodes of a tree.
+    pub const MOST: usize = 1024;
+
+    /// `drafts` guesses, one after the other; none is a tree as well.
+    ///
+    /// # Panics
+    /// For [`MOST`](Self::MOST) drafts or more.
+    pub fn chain(drafts: usize) -> Self {
+        assert!(drafts < Self::MOST, "a chain of {drafts} drafts");
+        Self::of((0..=drafts).map(|node| node.saturating_sub(1)).collect())
+    }
+
+    /// `parents[i]` is the parent of node `i + 1`; it is a node before that one.
+    ///
+    /// # Errors
+    /// [`Error::is_input`] for a parent that does not come before its child, or a tree of more than
+    /// [`MOST`](Self::MOST) nodes.
+    pub fn new(parents: &[usize]) -> Result<Self> {
+        if parents.len() >= Self::MOST {
+            return Err(Error::input(format!(
+                "a tree of {} drafts: {} are the most",
+                parents.len(),
+                Self::MOST - 1
+            )));
+        }
+        if let Some(at) = parents.iter().enumerate().position(|(at, &parent)| parent > at) {
+            return Err(Error::input(format!(
+                "node {} of a draft tree follows node {}: parents come before their children",
+                at + 1,
+                parents[at]
+            )));
+        }
+        Ok(Self::of(std::iter::once(0).chain(parents.iter().copied()).collect()))
+    }
+
+    fn of(parents: Arc<[usize]>) -> Self {
+        let mut depths = vec![0; parents.len()];
+        for node in 1..parents.len() {
+            depths[node] = depths[parents[node]] + 1;
+        }
+        Self { parents, depths: depths.into() }
+    }
+
+    /// This tree with `other` beside it, both from one root; the nodes of `other` come last.
+    ///
+    /// # Errors
+    /// [`Error::is_input`] for more than [`MOST`](Self::MOST) nodes together.
+    pub fn beside(&self, other: &Self) -> Result<Self> {
+        let shift = self.len() - 1;
+        let others = other.parents[1..].iter().map(|&parent| if parent == 0 { 0 } else { parent + shift });
+        Self::new(&self.parents[1..].iter().copied().chain(others).collect::<Vec<_>>())
+    }
+
+    /// Number of nodes, the root included.
+    #[allow(clippy::len_without_is_empty, reason = "there is always a root")]
+    pub fn len(&self) -> usize {
+        self.parents.len()
+    }
+
+    /// The most drafts one after the other.
+    pub fn depth(&self) -> usize {
+        self.depths.iter().copied().max().unwrap_or(0)
+    }
+
+    /// Whether every node follows the one before it.
+    pub fn is_chain(&self) -> bool {
+        self.depth() + 1 == self.len()
+    }
+
+    /// The parent of every node; the root is its own.
+    pub fn parents(&self) -> &Arc<[usize]> {
+        &self.parents
+    }
+
+    /// The number of drafts from the root to every node, itself included.
+    pub fn depths(&self) -> &[usize] {
+        &self.depths
+    }
+
+    /// The nodes from the root to `node`.
+    ///
+    /// # Panics
+    /// Where there is no such node.
+    pub fn path(&self, node: usize) -> Vec<usize> {
+        let mut path = vec![node];
+        while let Some(&last) = path.last().filter(|&&last| last != 0) {
+            path.push(self.parents[last]);
+        }
+        path.reverse();
+        path
+    }
+
+    /// The path to every node, `[nodes, depth + 1]`; a node that ends early stands for the rest of its row.
+    pub fn paths(&self, device: &Device) -> Tensor<2, Int> {
+        let columns = self.depth() + 1;
+        let rows = (0..self.len()).flat_map(|node| {
+            let path = self.path(node);
+            (0..columns).map(move |depth| path.get(depth).copied().unwrap_or(node) as i32)
+        });
+        ints(rows.collect(), device).reshape([self.len(), columns])
+    }
+
+    /// [`depths`](Self::depths) on a device, `[nodes]`.
+    pub fn depths_on(&self, device: &Device) -> Tensor<1, Int> {
+        ints(self.depths.iter().map(|&depth| depth as i32).collect(), device)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trees_are_checked_and_joined() {
+        assert!(DraftTree::new(&[1]).unwrap_err().is_input());
+        assert!(DraftTree::new(&vec![0; DraftTree::MOST]).unwrap_err().is_input());
+        let none = DraftTree::chain(0);
+        assert_eq!((none.len(), none.depth(), none.is_chain()), (1, 0, true));
+        let both = DraftTree::chain(2).beside(&DraftTree::new(&[0, 0, 1]).unwrap()).unwrap();
+        assert_eq!(both, DraftTree::new(&[0, 1, 0, 0, 3]).unwrap());
+        assert!(!both.is_chain());
+        let paths = both.paths(&Device::flex()).into_data().try_to_vec::<i32>().unwrap();
+        assert_eq!(paths, [0, 0, 0, 0, 1, 1, 0, 1, 2, 0, 3, 3, 0, 4, 4, 0, 3, 5]);
+    }
+}
