@@ -31,6 +31,8 @@
 mod build;
 mod columns;
 mod compile;
+mod forced;
+mod prune;
 mod walk;
 
 use std::fmt;

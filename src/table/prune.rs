@@ -1,0 +1,68 @@
+//! A table for a part of its vocabulary, such as that of a draft model.
+
+use std::sync::Arc;
+
+use super::{Parts, Reading, TokenTable};
+use crate::error::{Error, Result};
+use crate::vocabulary::{TokenId, Vocabulary};
+
+impl TokenTable {
+    /// The same automaton, read in other ids: id *d* of the new table is the token `ids[d]` of this one.
+    ///
+    /// States keep their numbers and their distance to the end, so that a mask for a draft model with a
+    /// vocabulary of its own (the map *draft id → target id* of EAGLE-3, Li et al., arXiv:2503.01840) is looked up
+    /// in the state that the target model is in. A state may allow none of the new ids, which is no dead end: it
+    /// has nothing to draft.
+    ///
+    /// ```
+    /// use burn_dfa::{Constraint, Limits, StateId, TokenId, TokenTable, Vocabulary};
+    ///
+    /// let vocabulary = Vocabulary::from_bytes([Some("a"), Some("b"), Some("ab"), None])?
+    ///     .with_eos([TokenId(3)])?;
+    /// let table = TokenTable::compile(&Constraint::regex("ab")?, &vocabulary, &Limits::default())?;
+    /// let pruned = table.prune(&vocabulary, &[TokenId(3), TokenId(2)])?;
+    /// let start = table.start();
+    /// assert_eq!(pruned.next(start, TokenId(1)), table.next(start, TokenId(2)));
+    /// assert_eq!(pruned.next(start, TokenId(0)), StateId::DEAD);
+    /// # Ok::<(), burn_dfa::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// - [`Error::is_incompatible_vocabulary`]: the table was compiled for another vocabulary;
+    /// - [`Error::is_input`]: an id that the vocabulary does not have;
+    /// - [`Error::is_vocabulary`]: more ids than a vocabulary may have.
+    pub fn prune(&self, vocabulary: &Vocabulary, ids: &[TokenId]) -> Result<Self> {
+        self.check_vocabulary(vocabulary)?;
+        if let Some(at) = ids.iter().position(|id| id.index() >= vocabulary.len()) {
+            return Err(Error::input(format!(
+                "draft id {at} stands for token {}, the vocabulary has {} tokens",
+                ids[at],
+                vocabulary.len()
+            )));
+        }
+        let content = |&id: &TokenId| (vocabulary.kind(id), vocabulary.content(id).unwrap_or_default());
+        let ends = ids.iter().enumerate().filter(|(_, id)| vocabulary.eos().contains(id));
+        let ends = ends.map(|(draft, _)| TokenId(draft as u32)).collect::<Vec<_>>();
+        let own = Vocabulary::from_tokens(ids.iter().map(content))?.with_eos(ends)?;
+        let parts = self.parts();
+        let reading = match &parts.reading {
+            Reading::Classes(class) => Reading::Classes(ids.iter().map(|id| class[id.index()]).collect()),
+            Reading::Bytes { column_of, takes_plain, farthest, .. } => Reading::Bytes {
+                column_of: column_of.clone(),
+                vocabulary: own.clone(),
+                takes_plain: takes_plain.clone(),
+                farthest: *farthest,
+            },
+        };
+        let parts = Parts {
+            next: parts.next.clone(),
+            columns: parts.columns,
+            reading,
+            tokens_to_end: parts.tokens_to_end.clone(),
+            start: parts.start,
+            vocabulary_len: own.len(),
+            fingerprint: own.fingerprint(),
+        };
+        Ok(Self { parts: Arc::new(parts) })
+    }
+}
