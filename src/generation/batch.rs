@@ -16,9 +16,9 @@ pub(super) struct Batch<'a> {
     requests: &'a [Request<'a>],
     free: &'a TokenTable,
     /// Every distinct table once.
-    tables: Vec<&'a TokenTable>,
+    pub(super) tables: Vec<&'a TokenTable>,
     /// The table of each row.
-    rows: Vec<usize>,
+    pub(super) rows: Vec<usize>,
     /// Tokens of the longest prompt.
     pub(super) length: usize,
     /// Tokens to generate, at most.

@@ -12,6 +12,7 @@ mod model;
 mod request;
 mod row;
 mod session;
+pub mod speculative;
 mod stream;
 
 pub use decode::generate;

@@ -16,7 +16,7 @@ use crate::sampling::{Greedy, GumbelMax, Sampler};
 use crate::vocabulary::Vocabulary;
 
 /// What [`Options`] ask for besides the constraint, in the order in which it is applied.
-type Filters = Chain<
+pub(super) type Filters = Chain<
     Chain<
         Chain<
             Chain<
@@ -132,11 +132,11 @@ impl<M: CausalLm<Cache: Persistent>> Session<'_, M> {
 
 /// Whether anything comes between the temperature and the sampler; where nothing does, the sampler applies
 /// the temperature in its own pass.
-fn filtered(options: &Options) -> bool {
+pub(super) fn filtered(options: &Options) -> bool {
     options.top_k.is_some() || options.top_p.is_some() || options.min_p.is_some()
 }
 
-fn filters(options: &Options, vocabulary: &Vocabulary) -> Result<Filters> {
+pub(super) fn filters(options: &Options, vocabulary: &Vocabulary) -> Result<Filters> {
     let least = options.min_new_tokens;
     let temperature = options.temperature.filter(|_| filtered(options));
     Ok(options

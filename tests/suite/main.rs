@@ -9,6 +9,7 @@ mod generation;
 mod json_schema;
 mod laws;
 mod programs;
+mod speculation;
 mod steps;
 mod table;
 mod vocabulary;

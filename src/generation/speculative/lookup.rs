@@ -1,0 +1,67 @@
+//! Guesses out of the text itself.
+
+use burn::tensor::{DType, Int, Tensor};
+
+use super::drafter::{Drafter, Guess, Start};
+use super::text::Text;
+use crate::error::Result;
+use crate::processor::{DfaState, DraftTree};
+
+/// Guesses that what followed the last tokens earlier follows them again (Saxena, "Prompt Lookup Decoding", 2023).
+///
+/// The place whose tokens before it agree with the end of the text the longest is taken, the latest of those that
+/// agree alike. It costs no model; it pays where outputs repeat parts of the prompt.
+///
+/// ```
+/// use burn_dfa::generation::speculative::{Drafter, PromptLookup};
+///
+/// assert_eq!(PromptLookup::new(4, 3).tree().depth(), 4);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PromptLookup {
+    drafts: usize,
+    longest: usize,
+}
+
+impl PromptLookup {
+    /// A chain of `drafts` guesses; up to `longest` tokens are compared, at least 1.
+    pub fn new(drafts: usize, longest: usize) -> Self {
+        Self { drafts, longest: longest.max(1) }
+    }
+}
+
+impl Drafter for PromptLookup {
+    fn tree(&self) -> DraftTree {
+        DraftTree::chain(self.drafts)
+    }
+
+    fn start(&mut self, _start: &Start) -> Result<()> {
+        Ok(())
+    }
+
+    fn draft(&mut self, text: &Text, _state: &DfaState) -> Vec<Guess> {
+        let (tokens, lengths) = (text.tokens(), text.lengths());
+        let ([batch, slots], device) = (tokens.dims(), tokens.device());
+        let all = [batch, slots];
+        let zeros = |columns| Tensor::<2, Int>::zeros([batch, columns], (&device, DType::I32));
+        // How many tokens up to each slot agree with the end of the text.
+        let (mut agree, mut still) = (zeros(slots), zeros(slots) + 1);
+        for back in 0..self.longest.min(slots) {
+            let shifted = match back {
+                0 => tokens.clone(),
+                _ => Tensor::cat(vec![zeros(back) - 1, tokens.clone().slice([0..batch, 0..slots - back])], 1),
+            };
+            let wanted = text.window(lengths.clone() - 1 - back as i32, 1).expand(all);
+            still = still * shifted.equal(wanted).int().cast(DType::I32);
+            agree = agree + still.clone();
+        }
+        let slot = Tensor::<1, Int>::arange(0..slots as i64, (&device, DType::I32));
+        let slot = slot.reshape([1, slots]).expand(all);
+        let late = slot.clone().greater_equal((lengths - 1).reshape([batch, 1]).expand(all));
+        let rank = (agree * slots as i32 + slot).mask_fill(late, -1);
+        let place = rank.argmax(1).reshape([batch]).cast(DType::I32);
+        let found = text.window(place + 1, self.drafts.max(1));
+        let token = |at| found.clone().slice([0..batch, at..at + 1]).reshape([batch]);
+        (0..self.drafts).map(|at| Guess { tokens: token(at), drawn_from: None }).collect()
+    }
+}

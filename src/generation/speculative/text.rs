@@ -1,0 +1,114 @@
+//! The text of a batch on the device.
+
+use burn::tensor::{DType, IndexingUpdateOp, Int, Tensor};
+
+/// The tokens of every row so far, prompt and output, in rows of their own lengths.
+///
+/// Prompts are left padded, so that all rows begin with the same length; slots past the length of a row hold some
+/// token or other.
+#[derive(Clone, Debug)]
+pub struct Text {
+    /// `[batch, slots]`, `i32`
+    tokens: Tensor<2, Int>,
+    /// `[batch]`, `i32`
+    lengths: Tensor<1, Int>,
+}
+
+impl Text {
+    /// The prompts, in rows of `slots`.
+    ///
+    /// # Panics
+    /// Where the prompts do not fit.
+    pub fn new(prompt: Tensor<2, Int>, slots: usize) -> Self {
+        let ([batch, length], device) = (prompt.dims(), prompt.device());
+        assert!(length <= slots, "prompts of {length} tokens in {slots} slots");
+        let tokens = Tensor::zeros([batch, slots], (&device, DType::I32));
+        let tokens = tokens.slice_assign([0..batch, 0..length], prompt.cast(DType::I32));
+        Self { tokens, lengths: Tensor::full([batch], length as i32, (&device, DType::I32)) }
+    }
+
+    /// All slots, `[batch, slots]`.
+    pub fn tokens(&self) -> Tensor<2, Int> {
+        self.tokens.clone()
+    }
+
+    /// The length of each row, `[batch]`.
+    pub fn lengths(&self) -> Tensor<1, Int> {
+        self.lengths.clone()
+    }
+
+    /// The last token of each row, `[batch]`.
+    pub fn last(&self) -> Tensor<1, Int> {
+        self.window(self.lengths.clone() - 1, 1).reshape([-1])
+    }
+
+    /// `count` tokens of each row from slot `from` on, `[batch, count]`.
+    ///
+    /// # Shapes
+    /// - `from`: `[batch]`
+    pub fn window(&self, from: Tensor<1, Int>, count: usize) -> Tensor<2, Int> {
+        let [_, slots] = self.tokens.dims();
+        self.tokens.clone().gather(1, run(from, count).clamp(0, slots as i32 - 1))
+    }
+
+    /// Appends `counts[b]` of the tokens to row `b`; a row that is full stays as long as it is.
+    ///
+    /// # Shapes
+    /// - `tokens`: `[batch, most]`
+    /// - `counts`: `[batch]`, `i32`
+    pub fn append(&mut self, tokens: Tensor<2, Int>, counts: Tensor<1, Int>) {
+        let ([batch, most], [_, slots]) = (tokens.dims(), self.tokens.dims());
+        let longest = slots.saturating_sub(most) as i32;
+        let rows = Tensor::<1, Int>::arange(0..batch as i64, (&tokens.device(), DType::I32)) * slots as i32;
+        let first = self.lengths.clone().clamp_max(longest) + rows;
+        let places = run(first, most).reshape([-1]);
+        let tokens = tokens.cast(DType::I32).reshape([-1]);
+        self.tokens.inplace(|buffer| {
+            let flat = buffer.reshape([-1]).select_assign(0, places, tokens, IndexingUpdateOp::Assign);
+            flat.reshape([batch, slots])
+        });
+        self.lengths.inplace(|lengths| (lengths + counts).clamp_max(longest));
+    }
+
+    /// How many tokens the rows of two texts begin with in common, `[batch]`; at most all of this and all but the
+    /// last of the other.
+    pub(super) fn common(&self, other: &Self) -> Tensor<1, Int> {
+        let [batch, slots] = self.tokens.dims();
+        let slot = Tensor::<1, Int>::arange(0..slots as i64, (&self.tokens.device(), DType::I32));
+        let slot = slot.reshape([1, slots]).expand([batch, slots]);
+        let same = self.tokens.clone().equal(other.tokens.clone());
+        let differs = slot.mask_fill(same, slots as i32).min_dim(1).reshape([batch]);
+        differs.min_pair(self.lengths.clone()).min_pair(other.lengths.clone() - 1)
+    }
+}
+
+/// `from[b]`, `from[b] + 1`, …, `[batch, count]`.
+fn run(from: Tensor<1, Int>, count: usize) -> Tensor<2, Int> {
+    let [batch] = from.dims();
+    let steps = Tensor::<1, Int>::arange(0..count as i64, (&from.device(), DType::I32));
+    from.reshape([batch, 1]).expand([batch, count]) + steps.reshape([1, count]).expand([batch, count])
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::Device;
+
+    use super::*;
+
+    #[test]
+    fn rows_grow_by_their_own_counts() {
+        let device = Device::default();
+        let ints = |values: &[i32]| Tensor::<1, Int>::from_data(values, (&device, DType::I32));
+        let read = |tensor: Tensor<2, Int>| tensor.into_data().try_to_vec::<i32>().unwrap();
+        let mut text = Text::new(ints(&[1, 2, 3, 4]).reshape([2, 2]), 6);
+        let before = text.clone();
+        text.append(ints(&[5, 6, 7, 8]).reshape([2, 2]), ints(&[1, 2]));
+        assert_eq!(read(text.window(text.lengths() - 2, 2)), [2, 5, 7, 8]);
+        assert_eq!(read(text.last().reshape([2, 1])), [5, 8]);
+        text.append(ints(&[9, 9, 9, 9]).reshape([2, 2]), ints(&[2, 2]));
+        assert_eq!(read(text.lengths().reshape([1, 2])), [4, 4]);
+        assert_eq!(read(text.tokens()), [1, 2, 5, 9, 9, 0, 3, 4, 7, 8, 9, 9]);
+        assert_eq!(read(before.common(&text).reshape([1, 2])), [2, 2]);
+        assert_eq!(read(text.common(&before).reshape([1, 2])), [1, 1]);
+    }
+}

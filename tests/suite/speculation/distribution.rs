@@ -1,0 +1,135 @@
+//! Sampled outputs with guesses have the distribution of outputs without, by Pearson's test.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use burn::tensor::Device;
+use burn_dfa::generation::speculative::{
+    DraftModel, Drafter, Forced, ForcedBytes, Fork, PromptLookup, speculate,
+};
+use burn_dfa::generation::{Options, Request, generate};
+use burn_dfa::{Constraint, Limits, StateId, TokenId, TokenTable, Vocabulary};
+
+use super::model::HistoryLm;
+
+const DRAWS: u64 = 6000;
+const ROWS: u64 = 500;
+const PROMPT: [i32; 2] = [0, 1];
+const BUDGET: usize = 5;
+const TEMPERATURE: f32 = 1.3;
+
+fn vocabulary() -> Vocabulary {
+    let tokens = ["a", "b", "ab", "c"].map(Some).into_iter().chain([None, None]);
+    Vocabulary::from_bytes(tokens).unwrap().with_eos([TokenId(4), TokenId(5)]).unwrap()
+}
+
+/// The probability of every output.
+fn exact(model: &HistoryLm, table: &TokenTable) -> HashMap<Vec<TokenId>, f64> {
+    let mut outputs = HashMap::new();
+    let mut open = vec![(Vec::new(), table.start(), 1.0)];
+    while let Some((tokens, state, chance)) = open.pop() {
+        if state == StateId::DONE {
+            outputs.insert(tokens, chance);
+            continue;
+        }
+        let text: Vec<_> = PROMPT.into_iter().chain(tokens.iter().map(|id: &TokenId| id.0 as i32)).collect();
+        let left = (BUDGET - tokens.len()) as u32;
+        let logits = model.logits_after(&text);
+        let weight = |id: TokenId| f64::from(logits[id.index()] / TEMPERATURE).exp();
+        let near = |id: &TokenId| table.tokens_to_end(table.next(state, *id)) < left;
+        let legal: Vec<_> = table.allowed(state).filter(near).collect();
+        let sum: f64 = legal.iter().map(|&id| weight(id)).sum();
+        for id in legal {
+            let longer = tokens.iter().copied().chain([id]).collect();
+            open.push((longer, table.next(state, id), chance * weight(id) / sum));
+        }
+    }
+    outputs
+}
+
+/// The standard normal deviate of Pearson's statistic (Wilson and Hilferty, 1931); outputs of fewer than 5 expected
+/// draws are counted together.
+fn deviate(drawn: &[Vec<TokenId>], expected: &HashMap<Vec<TokenId>, f64>) -> f64 {
+    let mut counts: HashMap<&[TokenId], f64> = HashMap::new();
+    for output in drawn {
+        assert!(expected.contains_key(output), "{output:?} is no output");
+        *counts.entry(output).or_default() += 1.0;
+    }
+    let mut cells = Vec::new();
+    let mut rare = (0.0, 0.0);
+    for (output, chance) in expected {
+        let cell = (counts.get(&output[..]).copied().unwrap_or(0.0), chance * drawn.len() as f64);
+        if cell.1 < 5.0 {
+            rare = (rare.0 + cell.0, rare.1 + cell.1);
+        } else {
+            cells.push(cell);
+        }
+    }
+    if rare.1 >= 5.0 {
+        cells.push(rare);
+    }
+    let statistic: f64 = cells.iter().map(|(seen, expected)| (seen - expected).powi(2) / expected).sum();
+    let degrees = cells.len() as f64 - 1.0;
+    let spread = 2.0 / (9.0 * degrees);
+    ((statistic / degrees).cbrt() - (1.0 - spread)) / spread.sqrt()
+}
+
+#[test]
+fn guesses_do_not_change_the_distribution() {
+    let (vocabulary, device) = (vocabulary(), Device::flex());
+    let constraint = Constraint::regex("[ab]{1,4}c?|ccc").unwrap();
+    let table = TokenTable::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
+    let model = HistoryLm::new(7, 5, &device);
+    let (near, far) = (model.like(0..7, 1.5, 1), HistoryLm::new(7, 6, &device));
+    let narrow = model.like([5, 2, 0, 3, 0, 0].into_iter(), 1.0, 2);
+    let ids = [5, 2, 0, 3].map(TokenId);
+    let options = Options { temperature: Some(TEMPERATURE), ..Options::default() };
+    let requests = |first: u64| -> Vec<_> {
+        let prompt = PROMPT.map(|id| TokenId(id as u32)).to_vec();
+        let request = |seed| Request::new(prompt.clone(), BUDGET).with_table(&table).with_seed(seed);
+        (first..first + ROWS).map(request).collect()
+    };
+    let expected = exact(&model, &table);
+    let sum: f64 = expected.values().sum();
+    assert!(expected.len() > 20 && (sum - 1.0).abs() < 1e-6, "{} outputs of {sum}", expected.len());
+
+    let blocks = || (0..DRAWS / ROWS).map(|block| block * ROWS);
+    let plain = blocks().flat_map(|first| {
+        let rows = generate(&model, &vocabulary, &requests(first), &options, |_| ControlFlow::Continue(()));
+        rows.unwrap().into_iter().map(|row| row.tokens)
+    });
+    // One in 30,000 exceeds 4.
+    let plain: Vec<_> = plain.collect();
+    assert!(deviate(&plain, &expected) < 4.0);
+    assert!(deviate(&plain, &exact(&near, &table)) > 8.0, "the test tells distributions apart");
+
+    let forced = || Forced::new(2, ForcedBytes::LongestToken);
+    let draft = || DraftModel::new(&near, 3);
+    let drafters: Vec<(&str, Box<dyn Drafter>)> = vec![
+        ("none", Box::new(())),
+        ("near", Box::new(draft())),
+        ("far", Box::new(DraftModel::new(&far, 2))),
+        ("unmasked", Box::new(draft().unmasked())),
+        ("narrow", Box::new(DraftModel::new(&narrow, 2).with_ids(ids))),
+        ("lookup", Box::new(PromptLookup::new(2, 2))),
+        ("forced", Box::new(forced().before(draft()).unwrap())),
+        ("fork", Box::new(Fork::new(draft(), Fork::new(draft(), PromptLookup::new(1, 1)).unwrap()).unwrap())),
+    ];
+    for (name, mut drafter) in drafters {
+        let mut calls = 0;
+        let mut drawn = Vec::new();
+        for first in blocks() {
+            let rows = speculate(&model, &vocabulary, &requests(first), &options, &mut drafter, |_| {
+                ControlFlow::Continue(())
+            });
+            for row in rows.unwrap() {
+                calls += row.calls;
+                drawn.push(row.output.tokens);
+            }
+        }
+        let deviate = deviate(&drawn, &expected);
+        let tokens: usize = drawn.iter().map(Vec::len).sum();
+        eprintln!("{name}: deviate {deviate:.2}, {calls} calls for {tokens} tokens");
+        assert!(deviate < 4.0, "{name}: {deviate}");
+    }
+}

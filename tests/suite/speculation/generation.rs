@@ -1,0 +1,273 @@
+//! Outputs with guesses are those without, and always complete within their budget.
+
+use std::ops::ControlFlow;
+
+use burn::tensor::Device;
+use burn_dfa::generation::speculative::{
+    DraftModel, Drafter, Forced, ForcedBytes, Fork, Guess, PromptLookup, Speculated, Start, Text, speculate,
+};
+use burn_dfa::generation::{Finish, Options, Output, Request, generate};
+use burn_dfa::processor::{DfaState, DraftTree};
+use burn_dfa::{Constraint, Error, Limits, TensorOptions, TokenId, TokenTable, Vocabulary};
+use rand::{Rng, SeedableRng, rngs::StdRng};
+use serde_json::json;
+
+use super::model::HistoryLm;
+use crate::common::{devices, ints};
+
+/// The bytes, some words, two ends of sequence.
+pub fn vocabulary() -> Vocabulary {
+    let bytes = (0..=255u8).map(|byte| vec![byte]);
+    let words = ["true", "false", "\":", ",\"", "{\"", "\"}", "name", "age", "{\"name", "12", "ab", "é"];
+    let words = words.iter().map(|word| word.as_bytes().to_vec());
+    let vocabulary = Vocabulary::from_bytes(bytes.chain(words).map(Some).chain([None, None])).unwrap();
+    vocabulary.with_eos([TokenId(268), TokenId(269)]).unwrap()
+}
+
+fn tables(vocabulary: &Vocabulary) -> Vec<TokenTable> {
+    let schema = json!({"type": "object", "properties": {"name": {"type": "string", "maxLength": 6},
+        "age": {"type": "integer"}}, "required": ["name", "age"], "additionalProperties": false});
+    let mut constraints: Vec<_> =
+        ["(ab|a)*", r"-?[0-9]+(\.[0-9]+)?", "a{12}b?", r#"\{"name":"[a-z]{0,6}","age":[0-9]+\}"#, "x?"]
+            .map(|pattern| Constraint::regex(pattern).unwrap())
+            .into();
+    constraints.push(Constraint::json_schema(schema).unwrap());
+    constraints.push(Constraint::choice(["yes", "no", "not at all"]).unwrap());
+    let mut tables = Vec::new();
+    for (index, constraint) in constraints.iter().enumerate() {
+        let compile = if index % 3 == 2 { TokenTable::walk } else { TokenTable::tabulate };
+        tables.push(compile(constraint, vocabulary, &Limits::default()).unwrap());
+    }
+    tables
+}
+
+/// Guesses any tokens, in a tree.
+struct Wild {
+    tree: DraftTree,
+    rng: StdRng,
+}
+
+impl Drafter for Wild {
+    fn tree(&self) -> DraftTree {
+        self.tree.clone()
+    }
+
+    fn start(&mut self, _: &Start) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn draft(&mut self, text: &Text, _: &DfaState) -> Vec<Guess> {
+        let [batch] = text.lengths().dims();
+        let device = text.lengths().device();
+        (1..self.tree.len())
+            .map(|_| {
+                let tokens =
+                    (0..batch).map(|_| *[97, 98, 48, 34, 256, 268].get(self.rng.random_range(0..6)).unwrap());
+                Guess { tokens: ints(tokens.collect(), &device), drawn_from: None }
+            })
+            .collect()
+    }
+}
+
+/// Every kind of drafter, with chains of `drafts`.
+fn drafters<'m>(
+    models: &'m [HistoryLm; 2],
+    ids: &[TokenId],
+    drafts: usize,
+    seed: u64,
+) -> Vec<(&'static str, Box<dyn Drafter + 'm>)> {
+    let [draft, narrow] = models;
+    let model = || DraftModel::new(draft, drafts);
+    let forced = |bytes| Forced::new(drafts, bytes);
+    let mut rng = StdRng::seed_from_u64(seed);
+    let parents: Vec<_> = (0..2 * drafts).map(|at| rng.random_range(0..=at)).collect();
+    let tree = DraftTree::new(&parents).unwrap();
+    let two = Fork::new(model(), model().unmasked()).unwrap();
+    vec![
+        ("none", Box::new(())),
+        ("model", Box::new(model())),
+        ("model, unmasked", Box::new(model().unmasked())),
+        ("narrow model", Box::new(DraftModel::new(narrow, drafts).with_ids(ids.iter().copied()))),
+        ("lookup", Box::new(PromptLookup::new(drafts, 3))),
+        ("forced, longest", Box::new(forced(ForcedBytes::LongestToken))),
+        ("forced, only", Box::new(forced(ForcedBytes::ModelsChoice))),
+        ("forced, model", Box::new(forced(ForcedBytes::LongestToken).before(model()).unwrap())),
+        (
+            "forced, lookup",
+            Box::new(forced(ForcedBytes::ModelsChoice).before(PromptLookup::new(2, 2)).unwrap()),
+        ),
+        ("fork of models", Box::new(two)),
+        (
+            "fork of all",
+            Box::new(
+                Fork::new(
+                    Fork::new(PromptLookup::new(drafts, 2), forced(ForcedBytes::LongestToken)).unwrap(),
+                    forced(ForcedBytes::LongestToken).before(model()).unwrap(),
+                )
+                .unwrap(),
+            ),
+        ),
+        ("wild tree", Box::new(Wild { tree, rng })),
+    ]
+}
+
+struct Batch {
+    model: HistoryLm,
+    drafts: [HistoryLm; 2],
+    ids: Vec<TokenId>,
+}
+
+impl Batch {
+    fn new(vocabulary: &Vocabulary, seed: u64, device: &Device) -> Self {
+        let model = HistoryLm::new(vocabulary.len() + 3, seed, device);
+        let ids: Vec<_> = (0..vocabulary.len()).filter(|id| (id + seed as usize) % 3 != 0).collect();
+        let draft = model.like(0..vocabulary.len() + 3, 0.6, seed + 1);
+        // Two logits more than ids.
+        let narrow = model.like(ids.iter().copied().chain([0, 0]), 0.6, seed + 2);
+        let ids = ids.into_iter().map(|id| TokenId(id as u32)).collect();
+        Self { model, drafts: [draft, narrow], ids }
+    }
+}
+
+fn requests<'a>(tables: &'a [TokenTable], rows: usize, rng: &mut StdRng) -> Vec<Request<'a>> {
+    (0..rows)
+        .map(|_| {
+            let prompt = (0..rng.random_range(1..6)).map(|_| TokenId(rng.random_range(95..105))).collect();
+            let table = &tables[rng.random_range(0..tables.len())];
+            let least = table.tokens_to_end(table.start()) as usize;
+            let request = Request::new(prompt, least + rng.random_range(0..14)).with_seed(rng.random());
+            if rng.random_range(0..8) == 0 { request } else { request.with_table(table) }
+        })
+        .collect()
+}
+
+fn run(
+    model: &HistoryLm,
+    vocabulary: &Vocabulary,
+    requests: &[Request],
+    options: &Options,
+    drafter: impl Drafter,
+) -> Vec<Speculated> {
+    speculate(model, vocabulary, requests, options, drafter, |_| ControlFlow::Continue(())).unwrap()
+}
+
+/// Output, budget and constraint of a row.
+fn check(name: &str, request: &Request, output: &Output) {
+    let place = format!("{name}: {:?}", output.text());
+    assert!(output.tokens.len() <= request.max_tokens, "{place}");
+    if let Some(table) = request.table {
+        assert_eq!(output.finish, Finish::EndOfSequence, "{place}");
+        assert!(table.accepts(&output.tokens), "{place}");
+    }
+}
+
+#[test]
+fn greedy_outputs_do_not_depend_on_guesses() {
+    const ROWS: usize = 6;
+    let vocabulary = vocabulary();
+    let tables = tables(&vocabulary);
+    for (name, device) in devices::all() {
+        let (mut prompts, mut tokens, mut calls) = (0, 0, 0);
+        let rounds = if name == "flex" { 20 } else { 2 };
+        for (round, drafts) in (0..rounds).flat_map(|round| [0, 1, 2, 4, 8].map(|drafts| (round, drafts))) {
+            let seed = 10 * round as u64 + drafts as u64;
+            let mut rng = StdRng::seed_from_u64(seed);
+            let batch = Batch::new(&vocabulary, seed, &device);
+            let requests = requests(&tables, ROWS, &mut rng);
+            let options = Options { read_every: 1 + round % 5, ..Options::default() };
+            let plain =
+                generate(&batch.model, &vocabulary, &requests, &options, |_| ControlFlow::Continue(()));
+            let plain = plain.unwrap();
+            for (drafter, make) in drafters(&batch.drafts, &batch.ids, drafts, seed) {
+                let name = format!("{name}, {drafter}, {drafts} drafts, seed {seed}");
+                let rows = run(&batch.model, &vocabulary, &requests, &options, make);
+                for ((row, plain), request) in rows.iter().zip(&plain).zip(&requests) {
+                    assert_eq!(row.output, *plain, "{name}");
+                    check(&name, request, &row.output);
+                    assert!(row.calls <= plain.tokens.len(), "{name}: a call appends a token at least");
+                    if drafter == "none" || drafts == 0 && !drafter.starts_with("forced, lookup") {
+                        assert_eq!(row.calls, plain.tokens.len(), "{name}");
+                    }
+                    tokens += row.output.tokens.len();
+                    calls += row.calls;
+                }
+            }
+            prompts += ROWS;
+        }
+        assert!(calls < tokens, "guesses spare calls");
+        eprintln!("{name}: {prompts} prompts, {calls} calls for {tokens} tokens");
+    }
+}
+
+#[test]
+fn sampled_outputs_are_complete_within_their_budgets() {
+    const ROWS: usize = 12;
+    let vocabulary = vocabulary();
+    let tables = tables(&vocabulary);
+    let device = Device::flex();
+    let mut generations = 0;
+    for round in 0..15 {
+        let mut rng = StdRng::seed_from_u64(round);
+        let batch = Batch::new(&vocabulary, round, &device);
+        let requests = requests(&tables, ROWS, &mut rng);
+        let options = Options {
+            temperature: Some([0.3, 1.0, 2.0][round as usize % 3]),
+            top_k: (round % 5 == 1).then_some(20),
+            top_p: (round % 5 == 2).then_some(0.9),
+            min_p: (round % 5 == 3).then_some(0.02),
+            suppress: if round % 5 == 4 { vec![TokenId(97)] } else { Vec::new() },
+            ..Options::default()
+        };
+        for (name, drafter) in drafters(&batch.drafts, &batch.ids, round as usize % 5, round) {
+            let rows = run(&batch.model, &vocabulary, &requests, &options, drafter);
+            for (row, request) in rows.iter().zip(&requests) {
+                check(name, request, &row.output);
+                generations += 1;
+            }
+        }
+    }
+    assert!(generations >= 2_000, "{generations}");
+}
+
+#[test]
+fn a_row_does_not_depend_on_the_others() {
+    let vocabulary = vocabulary();
+    let tables = tables(&vocabulary);
+    let device = Device::flex();
+    let batch = Batch::new(&vocabulary, 3, &device);
+    let mut rng = StdRng::seed_from_u64(8);
+    let requests = requests(&tables, 5, &mut rng);
+    let options = Options { temperature: Some(1.0), ..Options::default() };
+    let drafter = || DraftModel::new(&batch.drafts[0], 3);
+    let together = run(&batch.model, &vocabulary, &requests, &options, drafter());
+    for (request, row) in requests.iter().zip(&together) {
+        let alone = run(&batch.model, &vocabulary, std::slice::from_ref(request), &options, drafter());
+        assert_eq!(alone[0], *row);
+    }
+}
+
+#[test]
+fn what_cannot_be_served_is_refused() {
+    let vocabulary = vocabulary();
+    let device = Device::flex();
+    let batch = Batch::new(&vocabulary, 1, &device);
+    let requests = [Request::new(vec![TokenId(97)], 4)];
+    let refused = |options: &Options, drafter: &mut dyn Drafter| {
+        let result =
+            speculate(&batch.model, &vocabulary, &requests, options, drafter, |_| ControlFlow::Continue(()));
+        result.unwrap_err()
+    };
+    let plain = Options::default();
+    assert!(refused(&Options { repetition_penalty: Some(1.1), ..plain.clone() }, &mut ()).is_input());
+    assert!(refused(&Options { min_new_tokens: 2, ..plain.clone() }, &mut ()).is_input());
+    assert!(refused(&Options { read_every: 0, ..plain.clone() }, &mut ()).is_input());
+    let narrow = &batch.drafts[1];
+    assert!(refused(&plain, &mut DraftModel::new(narrow, 2)).is_input());
+    assert!(refused(&plain, &mut DraftModel::new(narrow, 2).with_ids([])).is_input());
+    assert!(refused(&plain, &mut DraftModel::new(narrow, 2).with_ids([TokenId(9999)])).is_input());
+    let small = TensorOptions { max_bytes: 10, ..TensorOptions::default() };
+    assert!(refused(&Options { tensors: small, ..plain }, &mut ()).is_limit());
+    let tree =
+        Fork::new((), PromptLookup::new(1, 1)).and_then(|fork| Fork::new(fork, PromptLookup::new(1, 1)));
+    assert!(Forced::new(1, ForcedBytes::default()).before(tree.unwrap()).unwrap_err().is_input());
+}

@@ -1,0 +1,175 @@
+//! States and masks of all nodes of a tree at once, against the table of the host followed node by node.
+
+use burn::tensor::{DType, Device, Int, Tensor, TensorData};
+use burn_dfa::processor::{DfaProcessor, DraftTree};
+use burn_dfa::{
+    Constraint, Kernels, Layout, Limits, StateId, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary,
+};
+use rand::{Rng, SeedableRng, rngs::StdRng};
+
+use crate::common::{devices, ints};
+
+const WIDTH: usize = 280;
+
+/// The bytes, some words, two ends of sequence.
+fn vocabulary() -> Vocabulary {
+    let bytes = (0..=255u8).map(|byte| vec![byte]);
+    let words = ["ab", "abc", "bc", "aa", "12", "{\"", "\":", "\"}"].map(|word| word.as_bytes().to_vec());
+    let vocabulary = Vocabulary::from_bytes(bytes.chain(words).map(Some).chain([None, None])).unwrap();
+    vocabulary.with_eos([TokenId(264), TokenId(265)]).unwrap()
+}
+
+const PATTERNS: [&str; 4] = ["(ab|c)*", "[ab]{3,9}12?", r#"\{"[a-c]{0,12}":[0-9]+\}"#, "(a|b|c|1|2){1,9}"];
+
+fn tables(vocabulary: &Vocabulary, layout: Layout) -> Vec<TokenTable> {
+    let compile = if layout == Layout::Walk { TokenTable::walk } else { TokenTable::tabulate };
+    let constraints = PATTERNS.iter().map(|pattern| Constraint::regex(pattern).unwrap());
+    let tables = constraints.map(|constraint| compile(&constraint, vocabulary, &Limits::default()).unwrap());
+    tables.chain([TokenTable::unconstrained(vocabulary)]).collect()
+}
+
+/// A row on the host.
+#[derive(Clone, Copy)]
+struct Node<'a> {
+    table: &'a TokenTable,
+    state: StateId,
+    left: u32,
+}
+
+impl Node<'_> {
+    fn after(self, token: i32) -> Self {
+        let next = self.table.next(self.state, TokenId(token as u32));
+        Self { state: next, left: self.left.saturating_sub(1), ..self }
+    }
+
+    fn allows(self, token: i32) -> bool {
+        let after = self.after(token);
+        after.state != StateId::DEAD && self.table.tokens_to_end(after.state) <= after.left
+    }
+
+    /// Where a node of `token` is: here, if it may not follow.
+    fn follow(self, token: i32) -> Self {
+        if self.allows(token) { self.after(token) } else { self }
+    }
+
+    /// A token that may follow.
+    fn some_token(self, rng: &mut StdRng) -> i32 {
+        let legal: Vec<_> = (0..WIDTH as i32).filter(|&token| self.allows(token)).collect();
+        legal[rng.random_range(0..legal.len())]
+    }
+}
+
+fn random_tree(rng: &mut StdRng) -> DraftTree {
+    if rng.random() {
+        return DraftTree::chain(rng.random_range(0..9));
+    }
+    let parents: Vec<_> = (0..rng.random_range(0..12)).map(|at| rng.random_range(0..=at)).collect();
+    DraftTree::new(&parents).unwrap()
+}
+
+fn ints_of<const D: usize>(tensor: Tensor<D, Int>) -> Vec<i32> {
+    tensor.into_data().convert_dtype(DType::I32).try_to_vec::<i32>().unwrap()
+}
+
+fn run(layout: Layout, kernels: Kernels, device: &Device, dtype: DType, seed: u64) {
+    let name = format!("{layout:?}, {kernels:?}, {device:?}, {dtype:?}");
+    let vocabulary = vocabulary();
+    let tables = tables(&vocabulary, layout);
+    let options = TensorOptions { layout: Some(layout), kernels, ..TensorOptions::default() };
+    let tensors = TensorTable::new(&tables.iter().collect::<Vec<_>>(), WIDTH, &options, device).unwrap();
+    let mut rng = StdRng::seed_from_u64(seed);
+    let rows: Vec<usize> = (0..8).map(|row| row % tables.len()).collect();
+    let budgets: Vec<_> =
+        rows.iter().map(|&row| tensors.tokens_needed(row) + rng.random_range(0..9)).collect();
+    let offsets: Vec<_> =
+        rows.iter().map(|&row| tensors.start(row).0.wrapping_sub(tables[row].start().0)).collect();
+    let processor = DfaProcessor::new(tensors, &rows).unwrap().with_budgets(&budgets).unwrap();
+    let mut hosts: Vec<_> = rows
+        .iter()
+        .zip(&budgets)
+        .map(|(&row, &left)| Node { table: &tables[row], state: tables[row].start(), left: left as u32 })
+        .collect();
+    let mut state = processor.start();
+    let mut last = vec![WIDTH as i32; rows.len()];
+    for round in 0..8 {
+        let tree = random_tree(&mut rng);
+        let (mut tokens, mut nodes, mut picks) = (Vec::new(), Vec::new(), Vec::new());
+        for (&host, &last) in hosts.iter().zip(&last) {
+            let mut own = vec![if last == WIDTH as i32 { host } else { host.after(last) }];
+            tokens.push(last);
+            for &parent in &tree.parents()[1..] {
+                let parent = own[parent];
+                // One draft in four breaks the constraint or is no token at all.
+                let token = match rng.random_range(0..8) {
+                    0 => rng.random_range(0..WIDTH as i32),
+                    1 => WIDTH as i32 - 1,
+                    _ => parent.some_token(&mut rng),
+                };
+                own.push(parent.follow(token));
+                tokens.push(token);
+            }
+            picks.push(rng.random_range(0..tree.len()));
+            nodes.push(own);
+        }
+        let logits: Vec<f32> = (0..rows.len() * tree.len() * WIDTH)
+            .map(|_| match rng.random_range(0..30) {
+                0 => f32::NAN,
+                1 => f32::INFINITY,
+                _ => rng.random_range(-3.0..3.0),
+            })
+            .collect();
+        let shape = [rows.len(), tree.len(), WIDTH];
+        let logits = Tensor::<3>::from_data(TensorData::new(logits, shape), (device, dtype));
+        let before = logits.clone().into_data().convert_dtype(DType::F32).try_to_vec::<f32>().unwrap();
+        let drafts = ints(tokens, device).reshape([rows.len(), tree.len()]);
+        let (masked, states) = processor.mask_tree(&state, &tree, drafts, logits);
+        assert_eq!((masked.dims(), masked.dtype()), (shape, dtype), "{name}");
+        let masked = masked.into_data().convert_dtype(DType::F32).try_to_vec::<f32>().unwrap();
+        let found = ints_of(states.states());
+        for (row, own) in nodes.iter().enumerate() {
+            for (node, host) in own.iter().enumerate() {
+                let at = row * tree.len() + node;
+                let joined = match host.state {
+                    StateId(reserved @ 0..3) => reserved as i32,
+                    StateId(own) => own.wrapping_add(offsets[row]) as i32,
+                };
+                assert_eq!(found[at], joined, "{name}, round {round}, row {row}, node {node}");
+                let mut any = false;
+                for token in 0..WIDTH {
+                    let (old, new) = (before[at * WIDTH + token], masked[at * WIDTH + token]);
+                    let expected = if host.allows(token as i32) { old } else { f32::NEG_INFINITY };
+                    any |= host.allows(token as i32);
+                    assert_eq!(
+                        new.to_bits(),
+                        expected.to_bits(),
+                        "{name}, round {round}, row {row}, node {node}, token {token}"
+                    );
+                }
+                assert!(any, "{name}: no row is all −∞");
+            }
+        }
+        state = states.at(ints(picks.iter().map(|&node| node as i32).collect(), device));
+        hosts = nodes.iter().zip(&picks).map(|(own, &node)| own[node]).collect();
+        last = hosts.iter().map(|host| host.some_token(&mut rng)).collect();
+    }
+}
+
+#[test]
+fn all_nodes_at_once_are_each_node_by_itself() {
+    for (name, device) in devices::all() {
+        let dtypes: Vec<_> =
+            [DType::F32, DType::F16].into_iter().filter(|&dtype| device.supports_dtype(dtype)).collect();
+        let mut seed = 0;
+        for layout in [Layout::Dense, Layout::Classes, Layout::Walk] {
+            for kernels in [Kernels::Fused, Kernels::BuiltIn] {
+                for &dtype in &dtypes {
+                    for _ in 0..4 {
+                        seed += 1;
+                        run(layout, kernels, &device, dtype, seed);
+                    }
+                }
+            }
+        }
+        eprintln!("{name}: {seed} batches");
+    }
+}
