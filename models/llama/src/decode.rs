@@ -16,6 +16,7 @@ use burn_dfa::processor::Persistent;
 use crate::layers::Attention;
 use crate::model::Llama;
 use crate::rope::{RotaryTables, Rotation};
+use crate::tree::LlamaTreeCache;
 
 /// Keys, values and positions of a batch.
 ///
@@ -62,6 +63,11 @@ impl LlamaCache {
             let length = slot.full_like(length as i64);
             slot.slice_assign(s![0..1], length)
         });
+    }
+
+    /// The same keys and values in rows that grow by themselves.
+    pub(crate) fn into_tree(self) -> LlamaTreeCache {
+        LlamaTreeCache::new(self.keys, self.values, self.slot, self.padding, self.slots)
     }
 
     /// Writes the keys and values of one position into layer `index` and attends over what is there.

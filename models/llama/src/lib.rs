@@ -22,6 +22,7 @@ mod profile;
 mod raw_config;
 mod rope;
 mod save;
+mod tree;
 
 pub use chat::{ChatTemplate, Message};
 pub use config::{Llama3Scaling, LlamaConfig};
@@ -29,3 +30,4 @@ pub use decode::LlamaCache;
 pub use error::LlamaError;
 pub use model::Llama;
 pub use pretrained::Pretrained;
+pub use tree::LlamaTreeCache;
