@@ -17,6 +17,9 @@ struct Cli {
     /// Folder of the model files.
     #[arg(long, global = true, default_value = concat!(env!("CARGO_MANIFEST_DIR")))]
     folder: PathBuf,
+    /// Folder of the tokenizer, where it is another one.
+    #[arg(long, global = true)]
+    tokenizer: Option<PathBuf>,
     /// Seed of the text and of the initial weights.
     #[arg(long, global = true, default_value_t = 1)]
     seed: u64,
@@ -154,7 +157,7 @@ fn sample(seed: u64, count: u64, held_out: bool) {
 
 /// What a run works with.
 fn prepare(cli: &Cli, args: &TrainArgs) -> Result<(TrainOptions, Tokenizer), Error> {
-    let tokenizer = load_tokenizer(&cli.folder)?;
+    let tokenizer = load_tokenizer(cli.tokenizer.as_ref().unwrap_or(&cli.folder))?;
     let end = tokenizer.token_to_id(END).ok_or("no end token")?;
     let config = LlamaConfig {
         num_key_value_heads: args.kv_heads,
