@@ -5,8 +5,8 @@
 
 use std::sync::LazyLock;
 
-use burn::tensor::{DType, Device, Distribution, Tensor, TensorData};
-use burn_dfa::processor::{DfaProcessor, DfaState, LogitsProcessor, StepContext};
+use burn::tensor::{DType, Device, Distribution, Int, Tensor, TensorData};
+use burn_dfa::processor::{DfaProcessor, DfaState, DraftTree, LogitsProcessor, StepContext};
 use burn_dfa::sampling::{Greedy, GumbelMax, Sampler};
 use burn_dfa::{
     Constraint, Kernels, Layout, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary,
@@ -108,6 +108,32 @@ fn mask<const BATCH: usize>(bencher: Bencher, case: Case) {
         })
         .bench_values(|logits| {
             let result = processor.process(state.clone(), logits, &context);
+            device.sync().unwrap();
+            black_box(result)
+        });
+}
+
+/// The rows of the last token and of four drafts after it, to set beside [`mask`].
+#[divan::bench(args = CASES, consts = [1, 8])]
+fn mask_chain_of_4<const BATCH: usize>(bencher: Bencher, case: Case) {
+    const NODES: usize = 5;
+    let device = device();
+    let (processor, state) = at(case, BATCH, &device);
+    let data = logits(BATCH * NODES, &device);
+    // No token yet, and drafts that are legal in a string and not in a key.
+    let letter = VOCABULARY.iter().find(|(_, bytes)| bytes == b"a").expect("every byte is a token").0;
+    let tokens = [WIDTH as i32, letter.0 as i32, letter.0 as i32, letter.0 as i32, letter.0 as i32];
+    let tokens = TensorData::new(tokens.repeat(BATCH), [BATCH, NODES]);
+    let tokens = Tensor::<2, Int>::from_data(tokens, (&device, DType::I32));
+    let tree = DraftTree::chain(NODES - 1);
+    bencher
+        .with_inputs(|| {
+            let logits = Tensor::<2>::from_data(data.clone(), &device).reshape([BATCH, NODES, WIDTH]);
+            device.sync().unwrap();
+            logits
+        })
+        .bench_values(|logits| {
+            let result = processor.mask_tree(&state, &tree, tokens.clone(), logits);
             device.sync().unwrap();
             black_box(result)
         });
