@@ -55,7 +55,7 @@ pub struct TokenizerArgs {
     tokenizer: Option<PathBuf>,
     /// Ids that end a sequence; without it those that the folder's files name, or for a file alone its special
     /// tokens that are known to be ends.
-    #[arg(long, value_name = "ID", num_args = 1.., requires = "tokenizer")]
+    #[arg(long, value_name = "ID", value_delimiter = ',', requires = "tokenizer")]
     eos: Vec<u32>,
 }
 

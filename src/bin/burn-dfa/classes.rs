@@ -1,4 +1,4 @@
-//! Sets of bytes and of characters as a person writes them: `[a-z]`, `[^"\\]`, `\n`, `any character`.
+//! Sets of bytes and of characters as a person writes them: `[a-z]`, `[^"\\]`, `'-'`, `\n`, `any character`.
 
 use std::fmt::Write;
 
@@ -69,8 +69,9 @@ fn class(negation: &str, runs: &Runs, write: fn(&mut String, u32)) -> String {
         && first == last
     {
         match u8::try_from(*first) {
-            Ok(b' ') => text.push('␣'),
-            Ok(graphic @ b'!'..=b'~') => text.push(graphic.into()),
+            Ok(plain) if plain.is_ascii_alphanumeric() => text.push(plain.into()),
+            // In quotes, so that a dash or a dot is seen.
+            Ok(graphic @ b' '..=b'~') => text.extend(['\'', graphic.into(), '\'']),
             _ => write(&mut text, *first),
         }
         return text;

@@ -1,6 +1,7 @@
 //! One row: compiled to its first mask against the clock, its instances walked.
 
 use std::hint::black_box;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Instant;
 
@@ -65,6 +66,7 @@ pub enum Class {
     Unsatisfiable,
     ValidRejected,
     InvalidAccepted,
+    Panicked,
 }
 
 impl Class {
@@ -76,6 +78,7 @@ impl Class {
             Self::Unsatisfiable => "unsatisfiable",
             Self::ValidRejected => "valid_rejected",
             Self::InvalidAccepted => "invalid_accepted",
+            Self::Panicked => "panicked",
         }
     }
 }
@@ -105,12 +108,18 @@ impl<'a> Bench<'a> {
         Ok((table, compiled))
     }
 
+    /// What becomes of `row`, a panic included.
     pub fn run(&self, row: &Row) -> Outcome {
-        let mut outcome = Outcome {
-            valid: row.tests.iter().filter(|test| test.valid).count(),
-            invalid: row.tests.iter().filter(|test| !test.valid).count(),
-            ..Outcome::default()
-        };
+        catch_unwind(AssertUnwindSafe(|| self.measure(row))).unwrap_or_else(|panic| {
+            let said = panic.downcast_ref::<String>().map(String::as_str);
+            let said = said.or(panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
+            let reason = Some(format!("panicked: {said}"));
+            Outcome { class: Class::Panicked, reason, ..Outcome::of(row) }
+        })
+    }
+
+    fn measure(&self, row: &Row) -> Outcome {
+        let mut outcome = Outcome::of(row);
         let compiled = match &row.source {
             Source::Schema(schema) => {
                 let schema = schema.clone();
@@ -199,6 +208,12 @@ fn accepts(table: &TokenTable, tokens: &[TokenId], vocabulary: &Vocabulary) -> b
 }
 
 impl Outcome {
+    /// Nothing but the number of its instances.
+    fn of(row: &Row) -> Self {
+        let valid = row.tests.iter().filter(|test| test.valid).count();
+        Self { valid, invalid: row.tests.len() - valid, ..Self::default() }
+    }
+
     /// Whether all that the row says is so.
     pub fn passes(&self) -> bool {
         matches!(self.class, Class::Pass | Class::Unsatisfiable)

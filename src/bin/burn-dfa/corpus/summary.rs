@@ -19,6 +19,7 @@ pub struct Summary {
     pub refused: usize,
     pub over_limit: usize,
     pub unsatisfiable: usize,
+    pub panicked: usize,
     pub valid: usize,
     pub valid_rejected: usize,
     pub invalid: usize,
@@ -46,8 +47,9 @@ impl Summary {
         self.refused += usize::from(outcome.class == Class::Refused);
         self.over_limit += usize::from(outcome.class == Class::Limit);
         self.unsatisfiable += usize::from(outcome.unsatisfiable);
+        self.panicked += usize::from(outcome.class == Class::Panicked);
         // Of a row that was not compiled, no instance was looked at.
-        if !matches!(outcome.class, Class::Refused | Class::Limit) {
+        if !matches!(outcome.class, Class::Refused | Class::Limit | Class::Panicked) {
             self.valid += outcome.valid;
             self.invalid += outcome.invalid;
         }
@@ -58,7 +60,9 @@ impl Summary {
         self.samples += outcome.samples;
         self.not_json += outcome.not_json;
         self.compiled.extend(outcome.compiled);
-        if let (Class::Refused | Class::Limit, Some(reason)) = (outcome.class, outcome.reason) {
+        if let (Class::Refused | Class::Limit | Class::Panicked, Some(reason)) =
+            (outcome.class, outcome.reason)
+        {
             *self.reasons.entry(without_place(&reason)).or_default() += 1;
         }
     }
@@ -71,6 +75,7 @@ impl Summary {
         self.refused += other.refused;
         self.over_limit += other.over_limit;
         self.unsatisfiable += other.unsatisfiable;
+        self.panicked += other.panicked;
         self.valid += other.valid;
         self.valid_rejected += other.valid_rejected;
         self.invalid += other.invalid;
@@ -113,6 +118,7 @@ impl Summary {
             "refused": self.refused,
             "over_limit": self.over_limit,
             "unsatisfiable": self.unsatisfiable,
+            "panicked": self.panicked,
             "valid": self.valid,
             "valid_rejected": self.valid_rejected,
             "invalid": self.invalid,
@@ -151,6 +157,9 @@ impl fmt::Display for Summary {
             "  refused           {}, over a limit {}, unsatisfiable {}",
             self.refused, self.over_limit, self.unsatisfiable
         )?;
+        if self.panicked > 0 {
+            writeln!(f, "  panicked          {}", self.panicked)?;
+        }
         writeln!(f, "  valid rejected    {} of {}", self.valid_rejected, self.valid)?;
         writeln!(
             f,

@@ -11,7 +11,7 @@ pub const RADIUS: f64 = 18.0;
 /// Most characters of a label.
 pub const LONGEST: usize = 22;
 /// Width of a character of a label.
-const LETTER: f64 = 7.3;
+pub const LETTER: f64 = 7.3;
 const SWEEPS: usize = 24;
 
 /// A drawing: states first, the points that long edges pass after them.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::graph::Graph;
-use super::layout::{LONGEST, Layout, RADIUS, label_at};
+use super::layout::{LETTER, LONGEST, Layout, RADIUS, label_at};
 
 /// Half the height of a letter, to centre texts in every renderer.
 const MIDDLE: f64 = 4.0;
@@ -22,6 +22,7 @@ pub fn svg(graph: &Graph) -> String {
             short.pop();
             short.push('…');
         }
+        ground(&mut labels, place, short.chars().count());
         text(&mut labels, place, &escape(&short));
     }
     for (state, &accepting) in graph.accepting.iter().enumerate() {
@@ -36,12 +37,7 @@ pub fn svg(graph: &Graph) -> String {
         text(&mut states, (x, y), &state.to_string());
     }
     let body = format!(
-        concat!(
-            r##"<g fill="none" stroke="#57606a" stroke-width="1.3">{}</g>"##,
-            r##"<g stroke="#ffffff" stroke-width="5" stroke-linejoin="round" {}>{}</g><g {}>{}</g><g {}>{}</g>"##,
-            "\n"
-        ),
-        lines, FONT, labels, FONT, labels, FONT, states
+        "<g fill=\"none\" stroke=\"#57606a\" stroke-width=\"1.3\">{lines}</g>\n<g {FONT}>{labels}{states}</g>\n"
     );
     page(&body, bounds(&layout))
 }
@@ -69,6 +65,16 @@ pub fn page(body: &str, (left, top, right, bottom): (f64, f64, f64, f64)) -> Str
 fn edge(lines: &mut String, line: &str, title: &str) {
     lines.push('\n');
     lines.push_str(&format!(r#"<path d="{line}" marker-end="url(#arrow)"><title>{title}</title></path>"#));
+}
+
+/// What a label of so many letters stands on, so that no line runs through it.
+fn ground(labels: &mut String, (x, y): (f64, f64), letters: usize) {
+    let width = LETTER * letters as f64 + 2.0;
+    let (left, top) = (x - width / 2.0, y - 8.0);
+    labels.push('\n');
+    labels.push_str(&format!(
+        r##"<rect x="{left:.1}" y="{top:.1}" width="{width:.1}" height="16" fill="#ffffff" fill-opacity="0.85"/>"##
+    ));
 }
 
 fn text(texts: &mut String, (x, y): (f64, f64), said: &str) {

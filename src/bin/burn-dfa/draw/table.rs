@@ -8,8 +8,8 @@ use burn_dfa::{StateId, TokenId, TokenTable, Vocabulary};
 use super::svg::{escape, page};
 
 const CELL: f64 = 24.0;
-/// Room for what the columns stand for.
-const HEAD: f64 = 150.0;
+/// Height of a letter of what a column stands for.
+const LETTER: f64 = 6.0;
 const SIDE: f64 = 90.0;
 /// Most classes.
 const MOST: usize = 200;
@@ -58,14 +58,16 @@ pub fn svg(table: &TokenTable, vocabulary: &Vocabulary) -> String {
             }
         }
     }
-    let shown = classes.len().min(MOST);
-    let (right, bottom) = (CELL * shown as f64 + HEAD, CELL * states.len() as f64 + 30.0);
+    let shown = &classes[..classes.len().min(MOST)];
+    let longest = shown.iter().map(|class| name(class, vocabulary).chars().count()).max().unwrap_or(0);
+    let head = LETTER * longest as f64 + 24.0;
+    let (right, bottom) = (CELL * shown.len() as f64 + head / 2.0, CELL * states.len() as f64 + 30.0);
     if classes.len() > MOST {
         let y = bottom - 12.0;
         let _never = writeln!(body, r#"<text x="0" y="{y:.0}">{} more classes</text>"#, classes.len() - MOST);
     }
     let font = r##"font-family="ui-monospace, monospace" font-size="11" fill="#1b1f24""##;
-    page(&format!("<g {font}>\n{body}</g>\n"), (-SIDE, -HEAD, right, bottom))
+    page(&format!("<g {font}>\n{body}</g>\n"), (-SIDE, -head, right, bottom))
 }
 
 /// The classes that some state allows, those of most tokens first.
