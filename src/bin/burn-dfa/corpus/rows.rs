@@ -80,7 +80,7 @@ fn lines(text: &str) -> Result<Vec<Value>> {
 fn row(mut value: Value, stem: &str, at: usize) -> Option<Option<Row>> {
     let row = value.as_object_mut()?;
     let text = |key: &str| row.get(key).and_then(Value::as_str);
-    let id = match (text("id"), text("description")) {
+    let id = match (text("id").or(text("source")), text("description")) {
         (Some(id), _) => id.to_owned(),
         (None, Some(description)) => format!("{stem}: {description}"),
         (None, None) => format!("{stem}: {at}"),
