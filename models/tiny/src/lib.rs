@@ -12,6 +12,15 @@ pub mod training;
 
 pub use schemas::{Schema, schema, schemas};
 
+/// The draft model: a Llama of a fifth of the size with the same tokenizer, for speculative decoding.
+pub mod draft {
+    /// `config.json`.
+    pub const CONFIG: &[u8] = include_bytes!("../../tiny-draft/config.json");
+
+    /// `model.safetensors`, in 16-bit floats.
+    pub const WEIGHTS: &[u8] = include_bytes!("../../tiny-draft/model.safetensors");
+}
+
 /// `config.json`: the architecture, with the names that Hugging Face uses.
 pub const CONFIG: &[u8] = include_bytes!("../config.json");
 

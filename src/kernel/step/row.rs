@@ -46,16 +46,30 @@ pub(super) struct Scratch<F> {
     text: Vec<u32>,
     /// Logits set aside.
     kept: Vec<F>,
+    /// What was looked up last, and how many tokens are legal there.
+    found: Option<(Place, usize)>,
 }
+
+/// A table by its address, a state of it, and the tokens left after the next.
+type Place = (usize, StateId, u32);
 
 impl<F: Logit> Scratch<F> {
     pub(super) fn new() -> Self {
-        Self { legal: Vec::new(), text: Vec::new(), kept: Vec::new() }
+        Self { legal: Vec::new(), text: Vec::new(), kept: Vec::new(), found: None }
     }
 
     /// Finds what `at` allows with `spare` tokens left after the next; gives the number of legal tokens.
     fn look_up(&mut self, at: Located<'_>, spare: u32) -> usize {
         let parts = at.table.parts();
+        let spare = match &parts.reading {
+            Reading::Classes(_) => spare,
+            Reading::Bytes { farthest, .. } => spare.min(*farthest),
+        };
+        // Drafts in a string are in one state; so are many rows of a batch.
+        let place = (std::ptr::from_ref(parts) as usize, at.state, spare);
+        if let Some((_, count)) = self.found.filter(|found| found.0 == place) {
+            return count;
+        }
         let near = |state: u32| state != StateId::DEAD.0 && parts.tokens_to_end[state as usize] <= spare;
         let row = at.table.row(at.state);
         self.legal.clear();
@@ -79,7 +93,9 @@ impl<F: Logit> Scratch<F> {
             }
         }
         let classes = self.legal.iter().enumerate().filter(|&(_, &legal)| legal);
-        classes.map(|(class, _)| at.members.of(class).len()).sum::<usize>() + self.text.len()
+        let count = classes.map(|(class, _)| at.members.of(class).len()).sum::<usize>() + self.text.len();
+        self.found = Some((place, count));
+        count
     }
 
     /// The legal tokens found by [`look_up`](Self::look_up).

@@ -1,6 +1,7 @@
 //! Speculative decoding: trees of drafts, pruned vocabularies, rules of acceptance, drafters.
 
 mod distribution;
+mod embedded;
 mod generation;
 mod model;
 mod prune;

@@ -1,0 +1,61 @@
+//! The embedded pair of models: outputs are those of plain constrained decoding.
+
+use std::ops::ControlFlow;
+
+use burn::tensor::{Device, FloatDType};
+use burn_dfa::generation::speculative::{
+    DraftModel, Drafter, Forced, ForcedBytes, Fork, PromptLookup, speculate,
+};
+use burn_dfa::generation::{Options, Request, generate};
+use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
+use burn_dfa_llama::Llama;
+use burn_dfa_tiny::generator::{Generator, Kind, Split};
+use burn_dfa_tiny::{CONFIG, TOKENIZER, WEIGHTS, draft, schema};
+use tokenizers::Tokenizer;
+
+fn llama(config: &[u8], weights: &[u8]) -> Llama {
+    Llama::from_bytes(str::from_utf8(config).unwrap(), weights, FloatDType::F32, &Device::flex()).unwrap()
+}
+
+#[test]
+fn the_pair_writes_what_the_model_writes_alone() {
+    let (model, small) = (llama(CONFIG, WEIGHTS), llama(draft::CONFIG, draft::WEIGHTS));
+    let tokenizer = Tokenizer::from_bytes(TOKENIZER).unwrap();
+    let end = TokenId(tokenizer.token_to_id("<|endoftext|>").unwrap());
+    let vocabulary = Vocabulary::from_tokenizer_json(TOKENIZER).unwrap().with_eos([end]).unwrap();
+    let tables = Kind::ALL.map(|kind| {
+        let constraint = Constraint::json_schema(schema(kind.name()).unwrap().json.parse().unwrap()).unwrap();
+        TokenTable::compile(&constraint, &vocabulary, &Limits::default()).unwrap()
+    });
+    // Rows of prompts of different lengths, each under every schema in turn, its own and others.
+    let requests: Vec<_> = (0..12u64)
+        .map(|index| {
+            let example = Generator::new(5).example(Split::HeldOut, index);
+            let text = format!("<|user|>{}<|assistant|>", example.prompt);
+            let prompt = tokenizer.encode(text, false).unwrap();
+            let prompt = prompt.get_ids().iter().map(|&id| TokenId(id)).collect();
+            Request::new(prompt, 64 + index as usize).with_table(&tables[index as usize % tables.len()])
+        })
+        .collect();
+    let options = Options::default();
+    let plain = generate(&model, &vocabulary, &requests, &options, |_| ControlFlow::Continue(())).unwrap();
+    let tokens: usize = plain.iter().map(|output| output.tokens.len()).sum();
+    let guess = || DraftModel::new(&small, 4);
+    let forced = || Forced::new(3, ForcedBytes::LongestToken);
+    let drafters: [(&str, Box<dyn Drafter>); 4] = [
+        ("masked", Box::new(guess())),
+        ("unmasked", Box::new(guess().unmasked())),
+        ("in front", Box::new(forced().before(guess()).unwrap())),
+        ("tree", Box::new(Fork::new(guess(), PromptLookup::new(3, 2)).unwrap())),
+    ];
+    for (name, drafter) in drafters {
+        let rows =
+            speculate(&model, &vocabulary, &requests, &options, drafter, |_| ControlFlow::Continue(()));
+        let rows = rows.unwrap();
+        for (row, plain) in rows.iter().zip(&plain) {
+            assert_eq!(row.output, *plain, "{name}: {} or {}", row.output.text(), plain.text());
+        }
+        let calls: usize = rows.iter().map(|row| row.calls).sum();
+        assert!(2 * calls < tokens, "{name}: {calls} calls for {tokens} tokens");
+    }
+}
