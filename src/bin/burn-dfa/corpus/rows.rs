@@ -56,17 +56,35 @@ pub fn read(path: &Path) -> Result<Rows> {
         _ => lines(&text).map_err(|error| format!("{}: {error}", path.display()))?,
     };
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let draft = draft(path);
     let mut rows = Rows { rows: Vec::new(), skipped: 0 };
     for (at, value) in values.into_iter().enumerate() {
         let row = row(value, &stem, at).ok_or_else(|| {
             format!("{}, row {at}: neither a schema with tests nor a regex with texts", path.display())
         })?;
         match row {
-            Some(row) => rows.rows.push(row),
+            Some(mut row) => {
+                if let (Source::Schema(Value::Object(keywords)), Some(draft)) = (&mut row.source, draft) {
+                    keywords.entry("$schema").or_insert_with(|| draft.into());
+                }
+                rows.rows.push(row);
+            }
             None => rows.skipped += 1,
         }
     }
     Ok(rows)
+}
+
+/// The draft of the folder of a file, as the official suite has them; its schemas do not name it themselves.
+fn draft(path: &Path) -> Option<&'static str> {
+    match path.parent()?.file_name()?.to_str()? {
+        "draft4" => Some("http://json-schema.org/draft-04/schema#"),
+        "draft6" => Some("http://json-schema.org/draft-06/schema#"),
+        "draft7" => Some("http://json-schema.org/draft-07/schema#"),
+        "draft2019-09" => Some("https://json-schema.org/draft/2019-09/schema"),
+        "draft2020-12" => Some("https://json-schema.org/draft/2020-12/schema"),
+        _ => None,
+    }
 }
 
 fn lines(text: &str) -> Result<Vec<Value>> {
