@@ -157,3 +157,78 @@ pub(crate) fn attend(
     let slot = slot.clone().into_scalar::<i64>() as usize;
     by_dtype!(q.dtype(), apply([q, k, v], rotation, slot, hidden, cache))
 }
+
+/// Whether [`attend_chain`] serves these activations.
+pub(crate) fn attends_chains(x: &Tensor<3>) -> bool {
+    is_flex(x) && matches!(x.dtype(), DType::F32 | DType::BF16)
+}
+
+/// As [`attend`] for several positions of rows of their own lengths, one after the other.
+///
+/// # Shapes
+/// - `q`: `[batch, positions, heads * head_dim]`, as the result; `k`, `v`: `[batch, positions, kv_heads * head_dim]`
+/// - `lengths`, `padding`: `[batch]`: the slot of the first position, and the first that a row sees
+///
+/// # Panics
+/// Where [`attends_chains`] says no.
+pub(crate) fn attend_chain(
+    [q, k, v]: [&Tensor<3>; 3],
+    rotation: &Rotation,
+    lengths: &Tensor<1, Int>,
+    padding: &Tensor<1, Int>,
+    cache: [&mut Tensor<4>; 2],
+) -> Tensor<3> {
+    fn apply<T: Number>(
+        [q, k, v]: [&Tensor<3>; 3],
+        rotation: &Rotation,
+        lengths: &[usize],
+        padding: &[usize],
+        [keys, values]: [&mut Tensor<4>; 2],
+    ) -> Tensor<3> {
+        let shape @ [_, positions, columns] = q.dims();
+        let [_, kv_heads, capacity, width] = keys.dims();
+        let heads = Heads { kv_heads, group: columns / (kv_heads * width), width, capacity };
+        let [cos, sin] = rotation.tables().map(open);
+        let wide = |tensor: &Tensor<3>| -> Vec<f32> {
+            T::read(&open(tensor.clone())).iter().map(|x| x.widen()).collect()
+        };
+        let [mut q, mut k, v] = [wide(q), wide(k), wide(v)];
+        kernels::rotate(&mut q, T::read(&cos), T::read(&sin), &heads);
+        kernels::rotate(&mut k, T::read(&cos), T::read(&sin), &heads);
+        // The rows of one position, and what they see.
+        let at = |x: &[f32], position: usize| -> Vec<f32> {
+            let row = x.len() / (lengths.len() * positions);
+            x.chunks_exact(row).skip(position).step_by(positions).flatten().copied().collect()
+        };
+        let seen: Vec<Vec<_>> = (0..positions)
+            .map(|position| {
+                let slots = lengths.iter().map(|length| (length + position).min(capacity - 1));
+                slots.zip(padding).map(|(slot, &first)| first.min(slot)..slot + 1).collect()
+            })
+            .collect();
+        for (buffer, rows) in [(&mut *keys, &k), (&mut *values, &v)] {
+            buffer.inplace(|buffer| {
+                let mut buffer = open(buffer);
+                for (position, seen) in seen.iter().enumerate() {
+                    kernels::store(T::write(&mut buffer), &at(rows, position), seen, &heads);
+                }
+                Tensor::from_primitive::<Flex>(buffer)
+            });
+        }
+        let (keys, values) = (open(keys.clone()), open(values.clone()));
+        let mut mixed = vec![T::narrow(0.0); q.len()];
+        for (position, seen) in seen.iter().enumerate() {
+            let rows = kernels::attend(&at(&q, position), T::read(&keys), T::read(&values), seen, &heads);
+            let places = mixed.chunks_exact_mut(columns).skip(position).step_by(positions);
+            places.zip(rows.chunks_exact(columns)).for_each(|(place, row)| place.copy_from_slice(row));
+        }
+        close(mixed, shape)
+    }
+    // To look at them costs nothing, for Flex's memory is the host's.
+    let numbers = |tensor: &Tensor<1, Int>| -> Vec<usize> {
+        tensor.clone().into_data().iter::<i64>().map(|number| number.max(0) as usize).collect()
+    };
+    let (lengths, padding) = (numbers(lengths), numbers(padding));
+    by_dtype!(q.dtype(), apply([q, k, v], rotation, &lengths, &padding, cache))
+        .expect("activations that `attends_chains` has seen")
+}

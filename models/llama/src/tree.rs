@@ -10,6 +10,7 @@ use burn_dfa::processor::DraftTree;
 
 use crate::decode::LlamaCache;
 use crate::model::Llama;
+use crate::rope::Rotation;
 
 /// Keys and values of a batch whose rows have lengths of their own. All integers are `i32`.
 ///
@@ -107,15 +108,21 @@ impl TreeLm for Llama {
         let depths = tree.depths_on(&cache.lengths.device()).reshape([1, nodes]).expand(all);
         let first = (cache.lengths.clone() - cache.padding.clone()).clamp_min(0);
         let rotation = self.rotary.at(first.reshape([batch, 1]).expand(all) + depths, x.dtype());
-        let hidden = cache.hidden(tree);
-        let places = cache.places(from(&cache.lengths, nodes));
+        #[cfg(feature = "flex")]
+        let is_short = tree.is_chain() && crate::flex::attends_chains(&x);
+        #[cfg(not(feature = "flex"))]
+        let is_short = false;
+        let whole = (!is_short).then(|| (cache.hidden(tree), cache.places(from(&cache.lengths, nodes))));
         let rows = [batch * kv_heads * nodes, head_dim];
         for (index, layer) in self.model.layers.iter().enumerate() {
             x = layer.forward(x, |attention, qkv| {
-                let [q, k, v] = attention.split(qkv, &rotation);
                 let (keys, values) = (&mut cache.keys[index], &mut cache.values[index]);
-                write(keys, &places, k.reshape(rows));
-                write(values, &places, v.reshape(rows));
+                let Some((hidden, places)) = &whole else {
+                    return short(qkv, &rotation, [&cache.lengths, &cache.padding], [keys, values]);
+                };
+                let [q, k, v] = attention.split(qkv, &rotation);
+                write(keys, places, k.reshape(rows));
+                write(values, places, v.reshape(rows));
                 attention.mix([q, keys.clone(), values.clone()], hidden.clone())
             });
         }
@@ -138,6 +145,22 @@ impl TreeLm for Llama {
     fn truncate(&self, lengths: Tensor<1, Int>, cache: &mut LlamaTreeCache) {
         cache.lengths = lengths;
     }
+}
+
+/// Attention of a chain in one pass, on Flex.
+#[cfg(feature = "flex")]
+fn short(
+    qkv: [Tensor<3>; 3],
+    rotation: &Rotation,
+    [lengths, padding]: [&Tensor<1, Int>; 2],
+    cache: [&mut Tensor<4>; 2],
+) -> Tensor<3> {
+    crate::flex::attend_chain(qkv.each_ref(), rotation, lengths, padding, cache)
+}
+
+#[cfg(not(feature = "flex"))]
+fn short(_: [Tensor<3>; 3], _: &Rotation, _: [&Tensor<1, Int>; 2], _: [&mut Tensor<4>; 2]) -> Tensor<3> {
+    unreachable!("Flex alone has the short way")
 }
 
 /// `from[b]`, `from[b] + 1`, …, `[batch, count]`.
