@@ -65,7 +65,7 @@ impl DfaState {
     }
 }
 
-/// The states of all nodes of a [`DraftTree`], on the device.
+/// The states of all nodes of a [`DraftTree`], on the device; see [`DfaProcessor::mask_tree`] for an example.
 #[derive(Clone, Debug)]
 pub struct TreeStates {
     /// `[batch, nodes]`, `i32`

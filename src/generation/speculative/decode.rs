@@ -13,6 +13,14 @@ use crate::table::TokenTable;
 use crate::vocabulary::{TokenId, Vocabulary};
 
 /// What a row generated, and what it took.
+///
+/// ```
+/// use burn_dfa::generation::speculative::Speculated;
+///
+/// fn calls_per_token(row: &Speculated) -> f64 {
+///     row.calls as f64 / row.output.tokens.len() as f64
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Speculated {
     /// The output.

@@ -20,6 +20,15 @@ use crate::vocabulary::TokenId;
 /// sampled, guesses are, at the same temperature; where not, they are the likeliest.
 ///
 /// A draft model may speak of a part of the vocabulary only, see [`with_ids`](Self::with_ids).
+///
+/// ```
+/// use burn_dfa::generation::speculative::{DraftModel, Drafter, Forced, ForcedBytes, TreeLm};
+///
+/// /// What the constraint forces, then four guesses of a small model.
+/// fn drafter(small: &impl TreeLm) -> burn_dfa::Result<impl Drafter> {
+///     Forced::new(4, ForcedBytes::LongestToken).before(DraftModel::new(small, 4))
+/// }
+/// ```
 #[derive(Debug)]
 pub struct DraftModel<'m, M: TreeLm> {
     model: &'m M,

@@ -9,6 +9,60 @@ use crate::processor::DraftTree;
 ///
 /// Its rows grow by different numbers of tokens, so that each has a length of its own: the number of slots in
 /// use, left padding included. As in [`CausalLm`], shapes are constant and nothing is read from the device.
+///
+/// ```
+/// use std::ops::ControlFlow;
+///
+/// use burn::tensor::{DType, Device, Int, Tensor};
+/// use burn_dfa::generation::speculative::{Forced, ForcedBytes, TreeLm, speculate};
+/// use burn_dfa::generation::{CausalLm, Options, Request};
+/// use burn_dfa::processor::DraftTree;
+/// use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
+///
+/// /// Always says the token after the last one, up to the end: there is nothing to remember.
+/// struct Counting(Device);
+///
+/// impl CausalLm for Counting {
+///     type Cache = ();
+///     fn device(&self) -> Device {
+///         self.0.clone()
+///     }
+///     fn vocab_size(&self) -> usize {
+///         3
+///     }
+///     fn prefill(&self, tokens: Tensor<2, Int>, _: Tensor<1, Int>, _: usize) -> (Tensor<2>, ()) {
+///         let [batch, length] = tokens.dims();
+///         (self.step(tokens.slice([0..batch, length - 1..length]).reshape([batch]), &mut ()), ())
+///     }
+///     fn step(&self, tokens: Tensor<1, Int>, (): &mut ()) -> Tensor<2> {
+///         (tokens.cast(DType::I32) + 1).clamp_max(2).one_hot::<2>(3).float()
+///     }
+/// }
+///
+/// impl TreeLm for Counting {
+///     type TreeCache = ();
+///     fn branch(&self, (): ()) {}
+///     fn read(&self, tokens: Tensor<2, Int>, _: &DraftTree, (): &mut ()) -> Tensor<3> {
+///         let [batch, nodes] = tokens.dims();
+///         self.step(tokens.reshape([batch * nodes]), &mut ()).reshape([batch, nodes, 3])
+///     }
+///     fn compact(&self, _: Tensor<2, Int>, _: usize, (): &mut ()) {}
+///     fn truncate(&self, _: Tensor<1, Int>, (): &mut ()) {}
+/// }
+///
+/// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
+///     .with_eos([TokenId(2)])?;
+/// let table = TokenTable::compile(&Constraint::regex("bbb")?, &vocabulary, &Limits::default())?;
+/// let requests = [Request::new(vec![TokenId(0)], 8).with_table(&table)];
+/// let drafter = Forced::new(3, ForcedBytes::ModelsChoice);
+/// let model = Counting(Device::flex());
+/// let rows = speculate(&model, &vocabulary, &requests, &Options::default(), drafter, |_| {
+///     ControlFlow::Continue(())
+/// })?;
+/// assert_eq!(rows[0].output.text(), "bbb");
+/// assert_eq!(rows[0].calls, 2); // the prompt and `b`, then `bb` and the end
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
 pub trait TreeLm: CausalLm {
     /// The cache of a batch whose rows have lengths of their own.
     type TreeCache;

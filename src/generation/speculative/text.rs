@@ -6,6 +6,18 @@ use burn::tensor::{DType, IndexingUpdateOp, Int, Tensor};
 ///
 /// Prompts are left padded, so that all rows begin with the same length; slots past the length of a row hold some
 /// token or other.
+///
+/// ```
+/// use burn::tensor::{DType, Device, Int, Tensor};
+/// use burn_dfa::generation::speculative::Text;
+///
+/// let device = Device::flex();
+/// let ints = |values: &[i32]| Tensor::<1, Int>::from_data(values, (&device, DType::I32));
+/// let mut text = Text::new(ints(&[7, 8]).reshape([1, 2]), 6);
+/// text.append(ints(&[9, 5]).reshape([1, 2]), ints(&[1])); // the 5 does not count
+/// assert_eq!(text.last().into_data().try_to_vec::<i32>().unwrap(), [9]);
+/// assert_eq!(text.lengths().into_data().try_to_vec::<i32>().unwrap(), [3]);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Text {
     /// `[batch, slots]`, `i32`
