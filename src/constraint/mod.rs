@@ -16,6 +16,9 @@ mod tokens;
 
 use std::sync::Arc;
 
+pub use json_schema::{
+    Additional, Escapes, Formats, JsonOptions, Note, Numbers, Order, Treatment, Unknown, Whitespace,
+};
 pub use pattern::{CharClass, CharPattern, Piece};
 pub(crate) use regex::Regex;
 pub use request::{NamedSchema, ResponseFormat, StructuredOutputs};
@@ -110,22 +113,81 @@ impl Constraint {
         Ok(Kind::TokenSets(sets).into())
     }
 
-    /// JSON text that is valid under a JSON schema.
+    /// JSON text that is valid under a JSON schema, by the default [`JsonOptions`]: compact, properties in the
+    /// order of `properties`, additional ones last.
     ///
-    /// The text is compact, properties in the order of `properties`. Honoured are `type`, `enum`, `const`,
-    /// `anyOf`, `properties`, `required`, `additionalProperties: false`, `items`, `minItems`, `maxItems`,
-    /// `minLength`, `maxLength`, `pattern` (ECMA-262, found anywhere in the string) and `$ref` within the schema,
-    /// without recursion. Annotations, and names that begin with `x-` or `_`, are ignored; every other keyword,
-    /// and every place that would allow any JSON at all, is refused. One thing is narrower than the
-    /// standard: an object that is silent about `additionalProperties` has none.
+    /// Drafts 4, 6, 7, 2019-09 and 2020-12 are honoured, by what `$schema` says, in all keywords that restrict;
+    /// the module's documentation tells the few ways in which the language is smaller than the schema's, and
+    /// [`explain`](Self::explain) which of them a schema meets.
+    ///
+    /// ```
+    /// use burn_dfa::{Constraint, Limits};
+    /// use serde_json::json;
+    ///
+    /// let schema = json!({
+    ///     "type": "object",
+    ///     "properties": {"name": {"type": "string", "maxLength": 8}, "age": {"type": "integer", "minimum": 0}},
+    ///     "required": ["name"],
+    ///     "additionalProperties": false
+    /// });
+    /// let dfa = Constraint::json_schema(schema)?.to_byte_dfa(&Limits::default())?.unwrap();
+    /// assert!(dfa.matches(br#"{"name":"Ada","age":36}"#));
+    /// assert!(!dfa.matches(br#"{"age":36,"name":"Ada"}"#));
+    ///
+    /// let error = Constraint::json_schema(json!({"type": "integer", "minimum": "1"})).unwrap_err();
+    /// assert_eq!(error.pointer(), Some("/minimum"));
+    /// # Ok::<(), burn_dfa::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Where the schema cannot be read or cannot be honoured exactly; the error has the JSON
     /// [`pointer`](Error::pointer).
     pub fn json_schema(schema: serde_json::Value) -> Result<Self> {
-        let read = json_schema::parse(&schema);
+        Self::json_schema_with(schema, &JsonOptions::default())
+    }
+
+    /// As [`json_schema`](Self::json_schema), with other options.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn json_schema_with(schema: serde_json::Value, options: &JsonOptions) -> Result<Self> {
+        let read = json_schema::parse(&schema, options);
         json_schema::discard(schema);
         read.map(|schema| Kind::JsonSchema(Box::new(schema)).into())
+    }
+
+    /// Remarks on a JSON schema: what is bounded and what is ignored. All else is honoured to the letter, and so
+    /// is every other constraint.
+    pub fn explain(&self) -> &[Note] {
+        match &self.kind {
+            Kind::JsonSchema(schema) => schema.notes(),
+            _ => &[],
+        }
+    }
+
+    /// The text that a JSON schema gives to `value`, and whether `value` is a member; `None` for other
+    /// constraints.
+    ///
+    /// The text has the schema's order of properties, white space and spellings. Of a value that is no member it
+    /// goes by the schema as far as that goes.
+    ///
+    /// ```
+    /// use burn_dfa::{Constraint, Limits};
+    /// use serde_json::json;
+    ///
+    /// let schema = json!({"properties": {"a": {"type": "integer"}, "b": {}}});
+    /// let constraint = Constraint::json_schema(schema)?;
+    /// let text = constraint.json_text(&json!({"c": null, "b": [], "a": 1.0}), &Limits::default())?;
+    /// assert_eq!(text, Some((r#"{"a":1,"b":[],"c":null}"#.into(), true)));
+    /// # Ok::<(), burn_dfa::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Where a limit is breached.
+    pub fn json_text(&self, value: &serde_json::Value, limits: &Limits) -> Result<Option<(String, bool)>> {
+        let Kind::JsonSchema(schema) = &self.kind else { return Ok(None) };
+        let (text, member) = schema.arrange(value, &Meter::start(limits))?;
+        Ok(Some((String::from_utf8_lossy(&text).into_owned(), member)))
     }
 
     /// The members of an automaton's language, such as an

@@ -1,134 +1,82 @@
-//! What each keyword is: honoured, an annotation, or refused with a reason and a way out.
-//!
-//! A keyword restricts values of certain types only: `minLength` says nothing about an integer. Beside a
-//! `type` that leaves those types out it is idle and ignored, as the standard has it, even where it would be
-//! refused otherwise. A keyword that is not known is refused: it may be a typo of one that restricts.
+//! The keywords of JSON Schema, by draft.
 
-use serde_json::Value;
+use super::document::Draft;
 
-use super::node::Types;
-
-/// What to do about a keyword.
+/// What a name in a schema is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keyword {
-    /// Honoured; restricts these types.
-    Honoured(Types),
+    /// Honoured, or a part of what is (`then`, `$defs`).
+    Honoured,
     /// Restricts nothing.
     Annotation,
-    /// Would restrict these types; the reason with a way out.
-    Refused(Types, &'static str),
+    /// A keyword of another draft than the schema names.
+    Foreign,
     /// In no vocabulary.
     Unknown,
 }
 
-use Keyword::{Annotation, Honoured, Refused};
+/// Keywords with the drafts that have them, first and last.
+const KEYWORDS: &[(&str, Draft, Draft)] = {
+    use Draft::{D4, D6, D7, D2019, D2020};
+    &[
+        ("type", D4, D2020),
+        ("enum", D4, D2020),
+        ("const", D6, D2020),
+        ("allOf", D4, D2020),
+        ("anyOf", D4, D2020),
+        ("oneOf", D4, D2020),
+        ("not", D4, D2020),
+        ("if", D7, D2020),
+        ("then", D7, D2020),
+        ("else", D7, D2020),
+        ("$ref", D4, D2020),
+        ("$dynamicRef", D2020, D2020),
+        ("$recursiveRef", D2019, D2019),
+        ("$id", D6, D2020),
+        ("id", D4, D4),
+        ("$anchor", D2019, D2020),
+        ("$dynamicAnchor", D2020, D2020),
+        ("$recursiveAnchor", D2019, D2019),
+        ("$schema", D4, D2020),
+        ("$vocabulary", D2019, D2020),
+        ("$defs", D2019, D2020),
+        ("definitions", D4, D2020),
+        ("properties", D4, D2020),
+        ("required", D4, D2020),
+        ("additionalProperties", D4, D2020),
+        ("patternProperties", D4, D2020),
+        ("propertyNames", D6, D2020),
+        ("minProperties", D4, D2020),
+        ("maxProperties", D4, D2020),
+        ("dependentRequired", D2019, D2020),
+        ("dependentSchemas", D2019, D2020),
+        // Later drafts split it in two and keep it for compatibility.
+        ("dependencies", D4, D2020),
+        ("unevaluatedProperties", D2019, D2020),
+        ("items", D4, D2020),
+        ("prefixItems", D2020, D2020),
+        ("additionalItems", D4, D2020),
+        ("contains", D6, D2020),
+        ("minContains", D2019, D2020),
+        ("maxContains", D2019, D2020),
+        ("minItems", D4, D2020),
+        ("maxItems", D4, D2020),
+        ("uniqueItems", D4, D2020),
+        ("unevaluatedItems", D2019, D2020),
+        ("minLength", D4, D2020),
+        ("maxLength", D4, D2020),
+        ("pattern", D4, D2020),
+        ("format", D4, D2020),
+        ("minimum", D4, D2020),
+        ("maximum", D4, D2020),
+        ("exclusiveMinimum", D4, D2020),
+        ("exclusiveMaximum", D4, D2020),
+        ("multipleOf", D4, D2020),
+    ]
+};
 
-const FORMAT: &str = "it is an annotation in the standard, but who writes it expects it to bind, and it would \
-     not; say it with `pattern`, or remove it";
-const RANGE: &str = "ranges of numbers are not offered; list the values with `enum`, or remove it and check \
-     the value afterwards";
-const NAMES: &str = "names outside `properties` are not offered; list the names under `properties`, with \
-     `additionalProperties: false`";
-const TUPLE: &str = "items that differ by place are not offered; use an object with named properties, or one \
-     schema for all `items`";
-const CONTENT: &str = "the content of a string is not looked into; remove it and check the value afterwards";
-const EVALUATED: &str = "it is not offered; use `additionalProperties: false` in the schema that lists the \
-     properties, or one schema for all `items`";
-const DRAFT_3: &str = "it is a keyword of draft 3, which is not offered; use draft 2020-12";
-const DYNAMIC: &str = "dynamic references are not offered; use `$ref` to a definition of this schema";
-const CONDITION: &str = "conditions are not offered; list the cases as branches of `anyOf`";
-const DEPENDENT: &str =
-    "properties that depend on others are not offered; list the cases as branches of `anyOf`";
-const CONTAINS: &str =
-    "it is not offered; put the schema on all `items`, or use an object with named properties";
-
-/// Keywords with a meaning, sorted by what becomes of them.
-const KEYWORDS: &[(&str, Keyword)] = &[
-    ("type", Honoured(Types::ALL)),
-    ("enum", Honoured(Types::ALL)),
-    ("const", Honoured(Types::ALL)),
-    ("anyOf", Honoured(Types::ALL)),
-    ("$ref", Honoured(Types::ALL)),
-    ("properties", Honoured(Types::OBJECT)),
-    ("required", Honoured(Types::OBJECT)),
-    ("additionalProperties", Honoured(Types::OBJECT)),
-    ("items", Honoured(Types::ARRAY)),
-    ("minItems", Honoured(Types::ARRAY)),
-    ("maxItems", Honoured(Types::ARRAY)),
-    ("minLength", Honoured(Types::STRING)),
-    ("maxLength", Honoured(Types::STRING)),
-    ("pattern", Honoured(Types::STRING)),
-    ("allOf", Refused(Types::ALL, "intersections are not offered; write one schema that says all of it")),
-    (
-        "oneOf",
-        Refused(
-            Types::ALL,
-            "branches that exclude each other are not offered; use `anyOf`, which is the same where no value \
-             satisfies two branches",
-        ),
-    ),
-    ("not", Refused(Types::ALL, "complements are not offered; say what is allowed instead")),
-    ("if", Refused(Types::ALL, CONDITION)),
-    ("$dynamicRef", Refused(Types::ALL, DYNAMIC)),
-    ("$recursiveRef", Refused(Types::ALL, DYNAMIC)),
-    ("extends", Refused(Types::ALL, DRAFT_3)),
-    ("disallow", Refused(Types::ALL, DRAFT_3)),
-    ("divisibleBy", Refused(Types::NUMBER, DRAFT_3)),
-    (
-        "nullable",
-        Refused(
-            Types::ALL,
-            "it belongs to OpenAPI 3.0; use a list of types such as `[\"string\", \"null\"]`",
-        ),
-    ),
-    ("minimum", Refused(Types::NUMBER, RANGE)),
-    ("maximum", Refused(Types::NUMBER, RANGE)),
-    ("exclusiveMinimum", Refused(Types::NUMBER, RANGE)),
-    ("exclusiveMaximum", Refused(Types::NUMBER, RANGE)),
-    (
-        "multipleOf",
-        Refused(
-            Types::NUMBER,
-            "multiples are not offered; use `type: integer`, list the values with `enum`, or remove it",
-        ),
-    ),
-    // The standard's formats are of strings, OpenAPI's (`int32`) of numbers too.
-    ("format", Refused(Types::STRING.or(Types::NUMBER), FORMAT)),
-    ("contentEncoding", Refused(Types::STRING, CONTENT)),
-    ("contentMediaType", Refused(Types::STRING, CONTENT)),
-    ("contentSchema", Refused(Types::STRING, CONTENT)),
-    ("patternProperties", Refused(Types::OBJECT, NAMES)),
-    ("propertyNames", Refused(Types::OBJECT, NAMES)),
-    (
-        "minProperties",
-        Refused(
-            Types::OBJECT,
-            "counting properties is not offered; name those that must be there in `required`",
-        ),
-    ),
-    (
-        "maxProperties",
-        Refused(Types::OBJECT, "counting properties is not offered; list the cases as branches of `anyOf`"),
-    ),
-    ("dependentRequired", Refused(Types::OBJECT, DEPENDENT)),
-    ("dependentSchemas", Refused(Types::OBJECT, DEPENDENT)),
-    ("dependencies", Refused(Types::OBJECT, DEPENDENT)),
-    ("unevaluatedProperties", Refused(Types::OBJECT, EVALUATED)),
-    ("unevaluatedItems", Refused(Types::ARRAY, EVALUATED)),
-    ("prefixItems", Refused(Types::ARRAY, TUPLE)),
-    ("contains", Refused(Types::ARRAY, CONTAINS)),
-    (
-        "uniqueItems",
-        Refused(
-            Types::ARRAY,
-            "no finite automaton remembers all items; remove it and check the value afterwards",
-        ),
-    ),
-];
-
-/// Keywords that only say something about a schema: of the standard in its drafts (`then`, `else` and
-/// `additionalItems` say nothing without `if` and a list of `items`, which are refused), of OpenAPI, and of
-/// widespread editors and generators.
+/// Names that only say something about a schema: of the standard in its drafts, of OpenAPI, and of widespread
+/// editors and generators.
 const ANNOTATIONS: &[&str] = &[
     "title",
     "description",
@@ -137,23 +85,13 @@ const ANNOTATIONS: &[&str] = &[
     "deprecated",
     "readOnly",
     "writeOnly",
-    "$schema",
-    "$id",
     "$comment",
-    "$anchor",
-    "$dynamicAnchor",
-    "$recursiveAnchor",
-    "$vocabulary",
-    "$defs",
-    "definitions",
-    "id",
-    "then",
-    "else",
-    "minContains",
-    "maxContains",
-    "additionalItems",
+    "contentEncoding",
+    "contentMediaType",
+    "contentSchema",
     "example",
     "externalDocs",
+    "discriminator",
     "xml",
     "comment",
     "links",
@@ -174,29 +112,15 @@ const ANNOTATIONS: &[&str] = &[
     "tsType",
 ];
 
-/// What to do about `name: value`.
-pub(super) fn of(name: &str, value: &Value) -> Keyword {
-    if ANNOTATIONS.contains(&name) || is_extension(name) || is_idle(name, value) {
-        return Annotation;
-    }
-    KEYWORDS.iter().find(|(known, _)| *known == name).map_or(Keyword::Unknown, |(_, what)| *what)
-}
-
-/// Names that no vocabulary of the standard will claim: `x-` is for extensions, a leading `_` takes a
-/// keyword out of force.
-fn is_extension(name: &str) -> bool {
-    name.starts_with("x-") || name.starts_with('_')
-}
-
-/// Values that make a refused keyword say nothing.
-fn is_idle(name: &str, value: &Value) -> bool {
-    match name {
-        "uniqueItems" | "exclusiveMinimum" | "exclusiveMaximum" => *value == Value::Bool(false),
-        "minProperties" => super::value::count(value) == Some(0),
-        "patternProperties" | "dependentRequired" | "dependentSchemas" | "dependencies" => {
-            value.as_object().is_some_and(|members| members.is_empty())
+/// What `name` is in `draft`.
+pub(super) fn of(name: &str, draft: Draft) -> Keyword {
+    match KEYWORDS.iter().find(|(known, ..)| *known == name) {
+        Some((_, first, last)) if *first <= draft && draft <= *last => Keyword::Honoured,
+        Some(_) => Keyword::Foreign,
+        None if ANNOTATIONS.contains(&name) || name.starts_with("x-") || name.starts_with('_') => {
+            Keyword::Annotation
         }
-        _ => false,
+        None => Keyword::Unknown,
     }
 }
 
@@ -205,7 +129,7 @@ pub(super) fn nearest(name: &str) -> Option<&'static str> {
     if name.len() > 32 {
         return None;
     }
-    let known = KEYWORDS.iter().map(|(known, _)| *known).chain(ANNOTATIONS.iter().copied());
+    let known = KEYWORDS.iter().map(|(known, ..)| *known).chain(ANNOTATIONS.iter().copied());
     known
         .map(|known| (distance(&name.to_lowercase(), &known.to_lowercase()), known))
         .filter(|(distance, known)| distance * 3 < known.len())

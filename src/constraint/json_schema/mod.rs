@@ -1,86 +1,99 @@
-//! JSON schemas as automata.
+//! JSON schemas as automata, exactly.
 //!
-//! A schema is read once into typed nodes, where all that cannot be honoured is refused with its JSON
-//! pointer, and lowered later, under limits, to the automaton of its members' texts. Nothing is widened and,
-//! with one exception, nothing narrowed: an object whose `additionalProperties` is silent is closed.
-//!
-//! # Texts
-//! One text per member, nearly: no white space; properties in the order of `properties`, optional ones left
-//! out or not; strings with the escapes that JSON demands and no other (see `string`); integers without
-//! fraction, exponent or `-0`; other numbers in any spelling, with at most two digits of exponent; the values of `enum` and `const` in their compact form, members in
-//! the order given.
-//!
-//! # Keywords
-//! - honoured: `type`, `enum`, `const`, `anyOf`, `properties`, `required`, `additionalProperties: false`,
-//!   `items`, `minItems`, `maxItems`, `minLength`, `maxLength`, `pattern` (ECMA-262, searched for), and `$ref` to
-//!   a place in the same schema that does not lead back to itself;
-//! - ignored: annotations such as `description`, names that begin with `x-` or `_`, and keywords for types
-//!   that the schema leaves out (`minLength` beside `type: integer`);
-//! - refused: every other keyword, known or not; any JSON (`true`, `{}`, no `type`, an array without `items`, an
-//!   object without `properties`); lists of `items`; siblings of `$ref`; `anyOf` beside keywords for objects and
-//!   arrays.
-//!
-//! Beside `enum` and `const` the honoured keywords pick the values, with the standard's own reading of what
-//! they leave open. Beside `anyOf`, `type` narrows every branch, and keywords for strings are intersected.
-//!
+//! ```text
+//! Value ──read──▶ Formula ──plan──▶ Plan ──lay──▶ ByteDfa
+//!        keywords   Boolean   values by    bytes
+//!                   algebra   their parts
 //! ```
-//! use burn_dfa::{Constraint, Limits};
-//! use serde_json::json;
 //!
-//! let schema = json!({
-//!     "type": "object",
-//!     "properties": {"name": {"type": "string", "maxLength": 8}, "age": {"type": "integer"}},
-//!     "required": ["name"],
-//!     "additionalProperties": false
-//! });
-//! let dfa = Constraint::json_schema(schema)?.to_byte_dfa(&Limits::default())?.unwrap();
-//! assert!(dfa.matches(br#"{"name":"Ada","age":36}"#));
-//! assert!(!dfa.matches(br#"{"age":36,"name":"Ada"}"#));
+//! A schema is read once: keywords become the leaves of a Boolean formula ([`formula`]), and what cannot be honoured is
+//! refused with its JSON pointer. A [`plan`] is a deterministic automaton over properties, items and scalars; its
+//! states are residues of formulas, so `allOf`, `oneOf`, `not`, `if` and `unevaluatedProperties` need no case of
+//! their own. Plans are shared by all places of one demand, and [`lay`] copies them, in front of what
+//! follows, into one automaton over bytes. Nothing as large as the whole is ever determinised.
 //!
-//! let error = Constraint::json_schema(json!({"type": "integer", "minimum": 1})).unwrap_err();
-//! assert_eq!(error.pointer(), Some("/minimum"));
-//! # Ok::<(), burn_dfa::Error>(())
-//! ```
+//! # The language
+//! Exactly the values that satisfy the schema, each in the texts that [`JsonOptions`] leave it: one order of
+//! properties (of all schemas that meet at an object, as they are met; then required ones that no one
+//! declares; then others), white space by policy, strings with the escapes that JSON demands and no other,
+//! integers by their digits. Smaller than the schema are
+//! - recursion and any JSON, which are followed to a depth;
+//! - counts of properties that depend on the names of undeclared ones being distinct;
+//! - the formats that [`Treatment::Bounded`](super::Treatment::Bounded) names;
+//! - numbers with an exponent, wherever a schema tells numbers apart.
+//!
+//! Refused are `uniqueItems` over values that are not listed, references that leave the document or are dynamic,
+//! and patterns beyond regular languages.
 
-mod admit;
+mod arrange;
+mod document;
 mod ecma;
-#[allow(dead_code)]
 mod format;
+mod formula;
 mod keywords;
-mod lower;
-mod node;
-#[allow(dead_code)]
+mod lay;
+mod note;
 mod number;
+mod options;
+mod plan;
 mod read;
-mod reference;
-mod shapes;
 mod string;
+mod text;
+mod types;
 mod value;
+
+use std::collections::HashMap;
 
 use serde_json::Value;
 
-use self::node::{NodeId, Nodes};
+pub use self::note::{Note, Treatment};
+pub use self::options::{Additional, Escapes, Formats, JsonOptions, Numbers, Order, Unknown, Whitespace};
+use self::formula::{Formula, Formulas};
+use self::plan::{PlanId, Planner};
 use crate::automaton::ByteDfa;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::limits::Meter;
 
 /// Deepest nesting of schemas, references followed, and of the values in `enum` and `const`.
 const MAX_DEPTH: usize = 128;
 
+/// How often recursion is followed at most, where the options leave it open.
+const MOST_RECURSION: usize = 8;
+
+/// States up to which recursion is followed once more.
+const CHEAP_RECURSION: u64 = 30_000;
+
+/// Levels of any JSON at least and at most, where the options leave it open.
+const LEAST_ANY: usize = 3;
+const MOST_ANY: usize = 8;
+
+/// States up to which any JSON goes a level deeper.
+const CHEAP_ANY: u64 = 10_000;
+
+/// States, nearly, of any JSON of so many levels: each level stands in an array and in an object.
+fn any_states(levels: usize) -> u64 {
+    45 << levels.min(32)
+}
+
 /// A schema that was read and whose keywords are all honoured.
 #[derive(Clone, Debug)]
 pub(crate) struct Schema {
-    nodes: Nodes,
-    root: NodeId,
+    formulas: Formulas,
+    root: Formula,
+    /// The schemas that were put off, by number.
+    later: Vec<Formula>,
+    /// Where claims that may be refused in the end were met.
+    origins: HashMap<Formula, String>,
+    notes: Vec<Note>,
+    options: JsonOptions,
 }
 
 /// Reads a schema.
 ///
 /// # Errors
 /// A schema error with the JSON pointer of what is malformed or cannot be honoured.
-pub(crate) fn parse(schema: &Value) -> Result<Schema> {
-    let (nodes, root) = read::read(schema)?;
-    Ok(Schema { nodes, root })
+pub(crate) fn parse(schema: &Value, options: &JsonOptions) -> Result<Schema> {
+    read::read(schema, options)
 }
 
 /// Drops a value without recursion, however deep it is nested.
@@ -101,6 +114,65 @@ impl Schema {
     /// # Errors
     /// Where nothing satisfies the schema, naming the conflict; where a limit is breached.
     pub(crate) fn lower(&self, meter: &Meter) -> Result<ByteDfa> {
-        lower::lower(&self.nodes, self.root, meter).map(std::sync::Arc::unwrap_or_clone)
+        let clock = std::time::Instant::now();
+        let mut planner = Planner::new(self, meter);
+        let root = self.plan(&mut planner)?;
+        if std::env::var("T").is_ok() { eprintln!("TIME plan {:?} size {:?}", clock.elapsed(), planner.size(root)); }
+        let dfa = if planner.get(root).is_empty() { None } else { Some(lay::lay(&planner, root)?) };
+        match dfa {
+            Some(dfa) if !dfa.is_empty() => Ok(dfa),
+            _ => Err(self.unsatisfiable(&planner)),
+        }
+    }
+
+    /// The text of `value` under the schema, and whether it is a member.
+    ///
+    /// # Errors
+    /// Where a limit is breached.
+    pub(crate) fn arrange(&self, value: &Value, meter: &Meter) -> Result<(Vec<u8>, bool)> {
+        let mut planner = Planner::new(self, meter);
+        let root = self.plan(&mut planner)?;
+        Ok(arrange::arrange(&planner, root, value))
+    }
+
+    /// Plans the schema, as deep as the options say or as is cheap.
+    fn plan(&self, planner: &mut Planner) -> Result<PlanId> {
+        let least_any = self.options.any_depth.unwrap_or(LEAST_ANY);
+        let mut root = planner.root(self.options.recursion.unwrap_or(1) + 1)?;
+        if self.options.recursion.is_none() && !self.later.is_empty() {
+            // Deeper plans are made of shallower ones.
+            for recursion in 2..=MOST_RECURSION {
+                let deeper = planner.root(recursion + 1)?;
+                let size = planner.size(deeper).with_any(any_states(least_any));
+                if size > CHEAP_RECURSION && !planner.get(root).is_empty() {
+                    break;
+                }
+                root = deeper;
+            }
+        }
+        let any = self.options.any_depth.unwrap_or_else(|| {
+            let size = planner.size(root);
+            let cheap = |levels: &usize| size.with_any(any_states(*levels)) <= CHEAP_ANY;
+            (LEAST_ANY + 1..=MOST_ANY).rev().find(cheap).unwrap_or(LEAST_ANY)
+        });
+        planner.set_any(any)?;
+        Ok(root)
+    }
+
+    /// Remarks on keywords that are not honoured to the letter.
+    pub(crate) fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+
+    fn unsatisfiable(&self, planner: &Planner) -> Error {
+        if planner.counted {
+            let origin = self.origins.values().find(|pointer| pointer.ends_with("Properties"));
+            return Error::schema(
+                origin.cloned().unwrap_or_default(),
+                "the count depends on names outside `properties` being distinct, which no finite automaton remembers; list the names under `properties`",
+            );
+        }
+        let cut = if planner.cut { ", within the depth that the options set" } else { "" };
+        Error::unsatisfiable(format!("no JSON value satisfies the schema{cut}"))
     }
 }

@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 
 use serde_json::{Number, Value};
 
-use super::node::Types;
+use super::number::Decimal;
 
 /// 2^53: at and beyond it a 64-bit float no longer tells integers apart.
 const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -34,14 +34,24 @@ impl Json {
         Ok(Self { text: text(&value), value })
     }
 
+    /// A scalar that is canonical as it is.
+    pub(super) fn scalar(value: Value) -> Self {
+        Self::part(&value)
+    }
+
+    /// A part of a canonical value.
+    pub(super) fn part(value: &Value) -> Self {
+        Self { text: text(value), value: value.clone() }
+    }
+
+    /// The length of the compact text.
+    pub(super) fn len(&self) -> usize {
+        self.text.len()
+    }
+
     /// The value. Its equality takes no account of the order of members.
     pub(super) fn value(&self) -> &Value {
         &self.value
-    }
-
-    /// The compact text.
-    pub(super) fn text(&self) -> &[u8] {
-        &self.text
     }
 }
 
@@ -101,30 +111,19 @@ pub(super) fn count(value: &Value) -> Option<u64> {
     }
 }
 
-/// The type of a canonical value.
-pub(super) fn type_of(value: &Value) -> Types {
-    match value {
-        Value::Null => Types::NULL,
-        Value::Bool(_) => Types::BOOLEAN,
-        Value::Number(n) if n.is_f64() => Types::FRACTION,
-        Value::Number(_) => Types::INTEGER,
-        Value::String(_) => Types::STRING,
-        Value::Array(_) => Types::ARRAY,
-        Value::Object(_) => Types::OBJECT,
-    }
-}
-
 /// The compact text of a canonical value.
-pub(super) fn text(value: &Value) -> Vec<u8> {
+fn text(value: &Value) -> Vec<u8> {
     serde_json::to_vec(value).expect("a value has a text")
 }
 
-/// The text of a string, quotes included.
-pub(super) fn string_text(string: &str) -> Vec<u8> {
-    serde_json::to_vec(string).expect("a string has a text")
-}
-
-/// The number of items.
-pub(super) fn count_of(items: &[Value]) -> u64 {
-    items.len() as u64
+/// Whether two values are equal as JSON: `1` is `1.0`, and the order of members makes no difference.
+pub(super) fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => a == b || Decimal::new(a) == Decimal::new(b),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(name, a)| b.get(name).is_some_and(|b| same(a, b)))
+        }
+        _ => a == b,
+    }
 }

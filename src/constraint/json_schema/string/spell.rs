@@ -30,12 +30,10 @@ impl Spelling {
 }
 
 /// For each character of `text` its spellings in bytes: the ones that [`quote`](super::quote) takes.
-#[allow(dead_code)]
 pub(in super::super) fn spellings(text: &str, spelling: Spelling) -> Vec<Vec<Vec<u8>>> {
     text.chars().map(|character| of_char(character, spelling)).collect()
 }
 
-#[allow(dead_code)]
 fn of_char(character: char, spelling: Spelling) -> Vec<Vec<u8>> {
     let code = u32::from(character);
     let mut all = Vec::new();

@@ -1,0 +1,410 @@
+//! A schema as a document: its draft, its identifiers, and where references lead.
+//!
+//! References stay within the document: JSON pointers (RFC 6901), anchors, and the identifiers of embedded
+//! schemas, resolved against the identifiers around them (RFC 3986, section 5.2).
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+/// A version of the standard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Draft {
+    D4,
+    D6,
+    D7,
+    D2019,
+    D2020,
+}
+
+impl Draft {
+    fn of(uri: &str) -> Option<Self> {
+        let uri = uri.trim_end_matches('#').trim_end_matches('/');
+        let of_json_schema = uri.split_once("json-schema.org/")?.1;
+        Some(match of_json_schema {
+            "draft-03/schema" | "draft-04/schema" => Self::D4,
+            "draft-06/schema" => Self::D6,
+            "draft-07/schema" => Self::D7,
+            "draft/2019-09/schema" => Self::D2019,
+            "draft/2020-12/schema" => Self::D2020,
+            _ => return None,
+        })
+    }
+}
+
+/// Where a reference leads.
+pub(super) struct Target<'a> {
+    /// JSON pointer of the schema, as written in plain form.
+    pub(super) pointer: String,
+    pub(super) schema: &'a Value,
+}
+
+/// A schema with its identifiers.
+pub(super) struct Document<'a> {
+    root: &'a Value,
+    /// The version that `$schema` names, or else the latest.
+    pub(super) draft: Draft,
+    /// Whether `$schema` names it.
+    pub(super) named: bool,
+    /// The identifier that references at hand count from.
+    base: String,
+    identifiers: Option<Identifiers<'a>>,
+}
+
+/// What the schemas of a document are called.
+#[derive(Default)]
+struct Identifiers<'a> {
+    /// By absolute identifier.
+    resources: HashMap<String, (String, &'a Value)>,
+    /// By pointer, the absolute identifier.
+    bases: HashMap<String, String>,
+    /// By identifier and name.
+    anchors: HashMap<(String, String), (String, &'a Value)>,
+    /// The resources that have a dynamic anchor of the name.
+    dynamic: HashMap<String, Vec<String>>,
+    /// The resources with `$recursiveAnchor`.
+    recursive: usize,
+}
+
+impl<'a> Document<'a> {
+    pub(super) fn new(root: &'a Value) -> Self {
+        let named = root.get("$schema").and_then(Value::as_str).and_then(Draft::of);
+        let draft = named.unwrap_or(Draft::D2020);
+        let base = identifier(root, draft).map_or_else(String::new, |id| resolve("", id));
+        Self { root, draft, named: named.is_some(), base, identifiers: None }
+    }
+
+    /// Goes into the schema at `pointer`; returns what [`leave`](Self::leave) goes back to.
+    pub(super) fn enter(&mut self, pointer: &str, schema: &Value) -> String {
+        let outside = self.base.clone();
+        if !pointer.is_empty()
+            && let Some(id) = identifier(schema, self.draft)
+        {
+            self.base = resolve(&outside, id);
+        }
+        outside
+    }
+
+    /// Goes to the place `pointer`, wherever that is.
+    pub(super) fn jump(&mut self, pointer: &str) -> String {
+        if !pointer.is_empty() && self.identifiers().bases.is_empty() {
+            return self.base.clone();
+        }
+        let base = {
+            let identifiers = self.identifiers();
+            let mut prefix = pointer;
+            loop {
+                if let Some(base) = identifiers.bases.get(prefix) {
+                    break base.clone();
+                }
+                match prefix.rfind('/') {
+                    Some(end) => prefix = &prefix[..end],
+                    None => break String::new(),
+                }
+            }
+        };
+        std::mem::replace(&mut self.base, base)
+    }
+
+    pub(super) fn leave(&mut self, outside: String) {
+        self.base = outside;
+    }
+
+    /// Follows a reference; the error is the reason.
+    pub(super) fn resolve(&mut self, reference: &str) -> Result<Target<'a>, String> {
+        let absolute = resolve(&self.base, reference);
+        let (uri, fragment) = absolute.split_once('#').unwrap_or((&absolute, ""));
+        let fragment = percent_decode(fragment)
+            .ok_or_else(|| format!("the reference {reference:?} is not percent-encoded UTF-8"))?;
+        let root = self.root;
+        let (mut pointer, mut schema) = match self.identifiers().resources.get(uri) {
+            Some((pointer, schema)) => (pointer.clone(), *schema),
+            None if reference.starts_with('#') => (String::new(), root),
+            None => {
+                return Err(format!(
+                    "the reference {reference:?} leaves the schema; copy its target into `$defs` and refer to `#/$defs/…`"
+                ));
+            }
+        };
+        if !fragment.is_empty() && !fragment.starts_with('/') {
+            let anchor = self.identifiers().anchors.get(&(uri.to_owned(), fragment.clone()));
+            let Some((pointer, schema)) = anchor else {
+                return Err(format!("the reference {reference:?} leads nowhere: there is no anchor {fragment:?}"));
+            };
+            return Ok(Target { pointer: pointer.clone(), schema });
+        }
+        for token in fragment.split('/').skip(1) {
+            let name = token.replace("~1", "/").replace("~0", "~");
+            schema = step(schema, &name).ok_or_else(|| {
+                format!("the reference {reference:?} leads nowhere: {pointer:?} has no {name:?}")
+            })?;
+            push(&mut pointer, &name);
+        }
+        Ok(Target { pointer, schema })
+    }
+
+    /// Follows a `$dynamicRef` or `$recursiveRef` that can lead to one place only.
+    pub(super) fn resolve_dynamic(&mut self, reference: &str) -> Result<Target<'a>, String> {
+        let name = reference.split_once('#').map_or("", |(_, name)| name);
+        let identifiers = self.identifiers();
+        let places = if name.is_empty() {
+            identifiers.recursive
+        } else {
+            identifiers.dynamic.get(name).map_or(0, Vec::len)
+        };
+        if places > 1 {
+            return Err(
+                "the dynamic reference has several targets, and depends on the way to it; use `$ref` to a definition".to_owned(),
+            );
+        }
+        self.resolve(reference)
+    }
+
+    fn identifiers(&mut self) -> &Identifiers<'a> {
+        let (root, draft, named) = (self.root, self.draft, &mut self.identifiers);
+        named.get_or_insert_with(|| {
+            let mut identifiers = Identifiers::default();
+            identifiers.collect(root, draft);
+            identifiers
+        })
+    }
+}
+
+/// A keyword that holds schemas, and how.
+enum Holds {
+    One,
+    List,
+    Members,
+}
+
+const HOLDERS: &[(&str, Holds)] = &[
+    ("additionalItems", Holds::One),
+    ("additionalProperties", Holds::One),
+    ("allOf", Holds::List),
+    ("anyOf", Holds::List),
+    ("oneOf", Holds::List),
+    ("prefixItems", Holds::List),
+    ("items", Holds::One),
+    ("items", Holds::List),
+    ("contains", Holds::One),
+    ("not", Holds::One),
+    ("if", Holds::One),
+    ("then", Holds::One),
+    ("else", Holds::One),
+    ("propertyNames", Holds::One),
+    ("unevaluatedItems", Holds::One),
+    ("unevaluatedProperties", Holds::One),
+    ("contentSchema", Holds::One),
+    ("properties", Holds::Members),
+    ("patternProperties", Holds::Members),
+    ("$defs", Holds::Members),
+    ("definitions", Holds::Members),
+    ("dependentSchemas", Holds::Members),
+    ("dependencies", Holds::Members),
+];
+
+impl<'a> Identifiers<'a> {
+    fn collect(&mut self, root: &'a Value, draft: Draft) {
+        let mut rest = vec![(String::new(), String::new(), root)];
+        while let Some((pointer, mut base, schema)) = rest.pop() {
+            if !schema.is_object() {
+                continue;
+            }
+            if let Some(id) = identifier(schema, draft) {
+                base = resolve(&base, id);
+            }
+            if pointer.is_empty() || identifier(schema, draft).is_some() {
+                self.bases.insert(pointer.clone(), base.clone());
+                self.resources.entry(base.clone()).or_insert((pointer.clone(), schema));
+                if schema.get("$recursiveAnchor") == Some(&Value::Bool(true)) {
+                    self.recursive += 1;
+                }
+            }
+            self.anchors_of(&pointer, &base, schema, draft);
+            for (name, holds) in HOLDERS {
+                let Some(held) = schema.get(name) else { continue };
+                let mut below = |token: &str, schema: &'a Value| {
+                    let mut pointer = pointer.clone();
+                    push(&mut pointer, name);
+                    if !matches!(holds, Holds::One) {
+                        push(&mut pointer, token);
+                    }
+                    rest.push((pointer, base.clone(), schema));
+                };
+                match (holds, held) {
+                    (Holds::One, Value::Object(_)) => below("", held),
+                    (Holds::List, Value::Array(list)) => {
+                        list.iter().enumerate().for_each(|(i, schema)| below(&i.to_string(), schema));
+                    }
+                    (Holds::Members, Value::Object(members)) => {
+                        members.iter().for_each(|(name, schema)| below(name, schema));
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn anchors_of(&mut self, pointer: &str, base: &str, schema: &'a Value, draft: Draft) {
+        let text = |name: &str| schema.get(name).and_then(Value::as_str).map(str::to_owned);
+        let mut names: Vec<String> = Vec::new();
+        if draft >= Draft::D2019 {
+            names.extend(text("$anchor"));
+            if let Some(name) = text("$dynamicAnchor") {
+                let places = self.dynamic.entry(name.clone()).or_default();
+                places.push(base.to_owned());
+                names.push(name);
+            }
+        } else if !(schema.get("$ref").is_some()) {
+            let id = text(if draft == Draft::D4 { "id" } else { "$id" });
+            names.extend(id.as_deref().and_then(|id| id.strip_prefix('#')).map(str::to_owned));
+        }
+        for name in names {
+            self.anchors.entry((base.to_owned(), name)).or_insert((pointer.to_owned(), schema));
+        }
+    }
+}
+
+/// The identifier of a schema; one that is a mere fragment is an anchor of older drafts.
+fn identifier(schema: &Value, draft: Draft) -> Option<&str> {
+    if draft <= Draft::D7 && schema.get("$ref").is_some() {
+        return None;
+    }
+    let name = if draft == Draft::D4 { "id" } else { "$id" };
+    schema.get(name).and_then(Value::as_str).filter(|id| !id.starts_with('#') && !id.is_empty())
+}
+
+/// Appends a reference token to a JSON pointer.
+pub(super) fn push(pointer: &mut String, token: &str) {
+    pointer.push('/');
+    for character in token.chars() {
+        match character {
+            '~' => pointer.push_str("~0"),
+            '/' => pointer.push_str("~1"),
+            other => pointer.push(other),
+        }
+    }
+}
+
+fn step<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
+    match value {
+        Value::Object(members) => members.get(name),
+        Value::Array(items) => {
+            let plain = name == "0" || !name.starts_with(['0', '+']);
+            items.get(name.parse::<usize>().ok().filter(|_| plain)?)
+        }
+        _ => None,
+    }
+}
+
+fn percent_decode(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => {
+                let mut digit = || char::from(rest.next()?).to_digit(16);
+                (digit()? * 16 + digit()?) as u8
+            }
+            other => other,
+        });
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// The parts of a URI reference: scheme with `:`, authority with `//`, path, query with `?`, fragment with `#`.
+fn parts(uri: &str) -> [&str; 5] {
+    let (rest, fragment) = uri.split_at(uri.find('#').unwrap_or(uri.len()));
+    let (rest, query) = rest.split_at(rest.find('?').unwrap_or(rest.len()));
+    let scheme = rest.find([':', '/']).filter(|&at| at > 0 && rest.as_bytes()[at] == b':').map_or(0, |at| at + 1);
+    let (scheme, rest) = rest.split_at(scheme);
+    let authority = match rest.strip_prefix("//") {
+        Some(after) => 2 + after.find('/').unwrap_or(after.len()),
+        None => 0,
+    };
+    let (authority, path) = rest.split_at(authority);
+    [scheme, authority, path, query, fragment]
+}
+
+/// `reference`, counted from `base`; an empty fragment is left out.
+fn resolve(base: &str, reference: &str) -> String {
+    let of_base = parts(base);
+    let [scheme, authority, path, query, fragment] = parts(reference);
+    let fragment = if fragment == "#" { "" } else { fragment };
+    if !scheme.is_empty() {
+        return [scheme, authority, &without_dots(path), query, fragment].concat();
+    }
+    if !authority.is_empty() {
+        return [of_base[0], authority, &without_dots(path), query, fragment].concat();
+    }
+    if path.is_empty() {
+        let query = if query.is_empty() { of_base[3] } else { query };
+        return [of_base[0], of_base[1], of_base[2], query, fragment].concat();
+    }
+    let merged = if path.starts_with('/') {
+        path.to_owned()
+    } else {
+        let folder = of_base[2].rfind('/').map_or("", |end| &of_base[2][..=end]);
+        let folder = if folder.is_empty() && !of_base[1].is_empty() { "/" } else { folder };
+        format!("{folder}{path}")
+    };
+    [of_base[0], of_base[1], &without_dots(&merged), query, fragment].concat()
+}
+
+/// A path without its segments `.` and `..`.
+fn without_dots(path: &str) -> String {
+    if !path.contains("./") && !path.ends_with("/.") && !path.ends_with("/..") {
+        return path.to_owned();
+    }
+    let mut kept: Vec<&str> = Vec::new();
+    let segments: Vec<&str> = path.split('/').collect();
+    for (i, &segment) in segments.iter().enumerate() {
+        let last = i + 1 == segments.len();
+        match segment {
+            "." if last => kept.push(""),
+            "." => {}
+            ".." => {
+                if kept.len() > 1 || kept.first().is_some_and(|first| !first.is_empty()) {
+                    kept.pop();
+                }
+                if last {
+                    kept.push("");
+                }
+            }
+            other => kept.push(other),
+        }
+    }
+    kept.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::resolve;
+
+    /// Examples of RFC 3986, section 5.4.
+    #[test]
+    fn references_resolve_as_the_standard_has_it() {
+        let base = "http://a/b/c/d;p?q";
+        for (reference, resolved) in [
+            ("g:h", "g:h"),
+            ("g", "http://a/b/c/g"),
+            ("./g", "http://a/b/c/g"),
+            ("g/", "http://a/b/c/g/"),
+            ("/g", "http://a/g"),
+            ("//g", "http://g"),
+            ("?y", "http://a/b/c/d;p?y"),
+            ("g?y#s", "http://a/b/c/g?y#s"),
+            ("#s", "http://a/b/c/d;p?q#s"),
+            ("", "http://a/b/c/d;p?q"),
+            ("..", "http://a/b/"),
+            ("../g", "http://a/b/g"),
+            ("../../g", "http://a/g"),
+            ("../../../g", "http://a/g"),
+            ("./g/.", "http://a/b/c/g/"),
+            ("g/./h", "http://a/b/c/g/h"),
+        ] {
+            assert_eq!(resolve(base, reference), resolved, "{reference}");
+        }
+        assert_eq!(resolve("urn:uuid:1", "#x"), "urn:uuid:1#x");
+    }
+}

@@ -1,0 +1,349 @@
+//! What a schema claims of a value: Boolean formulas over keywords.
+//!
+//! A schema becomes a formula whose leaves are keywords of one type each: a leaf says nothing about values of
+//! other types. `allOf` is a conjunction, `not` a negation, `oneOf` "exactly one". Equal formulas are one
+//! [`Formula`], and constants are folded, so that what is left of a formula after some leaves were decided,
+//! its *residue*, can serve as a state: the derivatives of Brzozowski, over properties and items in place of
+//! letters.
+//!
+//! Reference: J. A. Brzozowski, *Derivatives of Regular Expressions*, Journal of the ACM 11(4), 1964.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::ecma::Pattern;
+use super::format::Format;
+use super::number::Decimal;
+use super::types::Types;
+use super::value::Json;
+use crate::automaton::FastMap;
+
+/// A formula of a [`Formulas`] list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Formula(u32);
+
+impl Formula {
+    /// Nothing satisfies it.
+    pub(super) const FALSE: Self = Self(0);
+    /// Everything does.
+    pub(super) const TRUE: Self = Self(1);
+
+    pub(super) fn constant(value: bool) -> Self {
+        if value { Self::TRUE } else { Self::FALSE }
+    }
+
+    /// The truth of a constant.
+    pub(super) fn decided(self) -> Option<bool> {
+        match self {
+            Self::FALSE => Some(false),
+            Self::TRUE => Some(true),
+            _ => None,
+        }
+    }
+}
+
+/// What a formula is made of.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Term {
+    Constant(bool),
+    Not(Formula),
+    And(Arc<[Formula]>),
+    Or(Arc<[Formula]>),
+    /// Exactly one of these.
+    One(Arc<[Formula]>),
+    Leaf(Leaf),
+}
+
+/// A keyword. It holds of every value of another type than its own.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Leaf {
+    /// The value's type is one of these.
+    Types(Types),
+    /// The value is one of these.
+    Values(Arc<[Json]>),
+
+    /// The pattern matches somewhere in the string.
+    Pattern(Arc<Pattern>),
+    /// The string has so many characters.
+    Length { min: u64, max: Option<u64> },
+    /// The string has the format.
+    Format(Format),
+
+    /// The number is an integer.
+    Integer,
+    /// The number is at least, or greater than, the bound.
+    AtLeast { bound: Decimal, exclusive: bool },
+    /// The number is at most, or less than, the bound.
+    AtMost { bound: Decimal, exclusive: bool },
+    MultipleOf(Decimal),
+
+    /// The object has the property.
+    Present(Arc<str>),
+    /// The object lacks the property, or its value satisfies the formula. True formulas are kept: they
+    /// give the property its place in the order.
+    Property(Arc<str>, Formula),
+    /// All properties with a name in which the pattern matches satisfy the formula.
+    Matching(Arc<Pattern>, Formula),
+    /// All other properties satisfy the formula.
+    Others(Arc<Except>, Formula),
+    /// All names satisfy the formula.
+    Names(Formula),
+    /// The object has at least `certain` more properties, if those whose names may have been met before count
+    /// for nothing; `possible` if they count as others.
+    Properties { certain: u64, possible: u64 },
+
+    /// The item at the index, if it is there, satisfies the formula.
+    Item(u64, Formula),
+    /// All items from the index on satisfy the formula.
+    Rest(u64, Formula),
+    /// At least so many items satisfy the formula.
+    Contains(Formula, u64),
+    /// There are at least so many items.
+    Items(u64),
+    /// No two items are equal. Of the `domain` that all items come from, where it is known, the members in the
+    /// mask have been met.
+    Unique { domain: Arc<[Json]>, met: u64 },
+
+    /// The schema of this number, which was being read where this was met: recursion.
+    Later(u32),
+}
+
+/// The names that `additionalProperties` leaves out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Except {
+    pub(super) names: Vec<Arc<str>>,
+    pub(super) patterns: Vec<Arc<Pattern>>,
+}
+
+/// All formulas of a schema, each once.
+#[derive(Clone, Debug)]
+pub(super) struct Formulas {
+    terms: Vec<Term>,
+    known: HashMap<Term, Formula, std::hash::BuildHasherDefault<std::collections::hash_map::DefaultHasher>>,
+    leaves: FastMap<u32, Arc<[Formula]>>,
+}
+
+impl Formulas {
+    pub(super) fn new() -> Self {
+        let terms = vec![Term::Constant(false), Term::Constant(true)];
+        let known = [(terms[0].clone(), Formula::FALSE), (terms[1].clone(), Formula::TRUE)];
+        Self { terms, known: known.into_iter().collect(), leaves: FastMap::default() }
+    }
+
+    pub(super) fn term(&self, formula: Formula) -> &Term {
+        &self.terms[formula.0 as usize]
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.terms.len()
+    }
+
+    /// The leaf that a formula is.
+    pub(super) fn as_leaf(&self, formula: Formula) -> Option<&Leaf> {
+        match self.term(formula) {
+            Term::Leaf(leaf) => Some(leaf),
+            _ => None,
+        }
+    }
+
+    fn add(&mut self, term: Term) -> Formula {
+        if let Some(&formula) = self.known.get(&term) {
+            return formula;
+        }
+        let formula = Formula(self.terms.len() as u32);
+        self.terms.push(term.clone());
+        self.known.insert(term, formula);
+        formula
+    }
+
+    /// The formula that is `leaf`; those that say nothing are true.
+    pub(super) fn leaf(&mut self, leaf: Leaf) -> Formula {
+        let says_nothing = match &leaf {
+            Leaf::Types(types) if *types == Types::NONE => return Formula::FALSE,
+            Leaf::Values(values) if values.is_empty() => return Formula::FALSE,
+            Leaf::Types(types) => *types == Types::ALL,
+            Leaf::Length { min, max } => *min == 0 && max.is_none(),
+            Leaf::Matching(_, formula) | Leaf::Names(formula) => *formula == Formula::TRUE,
+            Leaf::Item(_, formula) | Leaf::Rest(_, formula) => *formula == Formula::TRUE,
+            Leaf::Properties { certain, .. } => *certain == 0,
+            Leaf::Contains(_, count) | Leaf::Items(count) => *count == 0,
+            _ => false,
+        };
+        if says_nothing { Formula::TRUE } else { self.add(Term::Leaf(leaf)) }
+    }
+
+    pub(super) fn not(&mut self, formula: Formula) -> Formula {
+        match self.term(formula) {
+            Term::Constant(value) => Formula::constant(!value),
+            Term::Not(inner) => *inner,
+            _ => self.add(Term::Not(formula)),
+        }
+    }
+
+    pub(super) fn and(&mut self, parts: impl IntoIterator<Item = Formula>) -> Formula {
+        match self.gathered(parts, true) {
+            None => Formula::FALSE,
+            Some(parts) => match parts[..] {
+                [] => Formula::TRUE,
+                [only] => only,
+                _ => self.add(Term::And(parts.into())),
+            },
+        }
+    }
+
+    pub(super) fn or(&mut self, parts: impl IntoIterator<Item = Formula>) -> Formula {
+        match self.gathered(parts, false) {
+            None => Formula::TRUE,
+            Some(parts) => match parts[..] {
+                [] => Formula::FALSE,
+                [only] => only,
+                _ => self.add(Term::Or(parts.into())),
+            },
+        }
+    }
+
+    /// The distinct parts of a conjunction (or a disjunction), nested ones laid open, neutral ones left out;
+    /// `None` where one of them decides it.
+    fn gathered(&self, parts: impl IntoIterator<Item = Formula>, and: bool) -> Option<Vec<Formula>> {
+        let mut flat: Vec<Formula> = Vec::new();
+        for part in parts {
+            match (self.term(part), and) {
+                (Term::Constant(value), _) if *value == and => {}
+                (Term::Constant(_), _) => return None,
+                (Term::And(inner), true) | (Term::Or(inner), false) => flat.extend_from_slice(inner),
+                _ => flat.push(part),
+            }
+        }
+        if flat.len() > 1 {
+            let mut seen: FastMap<u32, ()> = FastMap::default();
+            flat.retain(|part| seen.insert(part.0, ()).is_none());
+            let opposite = |part: &Formula| match self.term(*part) {
+                Term::Not(inner) => seen.contains_key(&inner.0),
+                _ => false,
+            };
+            if flat.iter().any(opposite) {
+                return None;
+            }
+        }
+        Some(flat)
+    }
+
+    /// Exactly one of `parts`.
+    pub(super) fn one(&mut self, parts: impl IntoIterator<Item = Formula>) -> Formula {
+        let mut open: Vec<Formula> = Vec::new();
+        let mut twice: Vec<Formula> = Vec::new();
+        let mut found = 0;
+        for part in parts {
+            match part.decided() {
+                Some(false) => {}
+                Some(true) => found += 1,
+                None if open.contains(&part) => twice.push(part),
+                None => open.push(part),
+            }
+        }
+        if found > 1 {
+            return Formula::FALSE;
+        }
+        open.retain(|part| !twice.contains(part));
+        let rest = match (found, &open[..]) {
+            (1, _) => {
+                let any = self.or(open);
+                self.not(any)
+            }
+            (_, []) => Formula::FALSE,
+            (_, [only]) => *only,
+            _ => self.add(Term::One(open.into())),
+        };
+        let none: Vec<Formula> = twice.into_iter().map(|part| self.not(part)).collect();
+        self.and(std::iter::once(rest).chain(none))
+    }
+
+    /// `if`, `then` and `else`.
+    pub(super) fn choose(&mut self, condition: Formula, yes: Formula, no: Formula) -> Formula {
+        let otherwise = self.not(condition);
+        let first = self.or([otherwise, yes]);
+        let second = self.or([condition, no]);
+        self.and([first, second])
+    }
+
+    /// The distinct leaves of a formula, in order; those within leaves are not among them.
+    pub(super) fn leaves(&mut self, formula: Formula) -> Arc<[Formula]> {
+        if let Some(known) = self.leaves.get(&formula.0) {
+            return Arc::clone(known);
+        }
+        let leaves: Arc<[Formula]> = match self.term(formula).clone() {
+            Term::Constant(_) => Arc::new([]),
+            Term::Leaf(_) => Arc::new([formula]),
+            Term::Not(inner) => self.leaves(inner),
+            Term::And(parts) | Term::Or(parts) | Term::One(parts) => {
+                let mut seen: FastMap<u32, ()> = FastMap::default();
+                let mut all = Vec::new();
+                for &part in parts.iter() {
+                    let leaves = self.leaves(part);
+                    all.extend(leaves.iter().copied().filter(|leaf| seen.insert(leaf.0, ()).is_none()));
+                }
+                all.into()
+            }
+        };
+        self.leaves.insert(formula.0, Arc::clone(&leaves));
+        leaves
+    }
+
+    /// The parts of a conjunction; any other formula is its only part.
+    pub(super) fn conjuncts(&self, formula: Formula) -> Arc<[Formula]> {
+        match self.term(formula) {
+            Term::And(parts) => Arc::clone(parts),
+            _ => Arc::new([formula]),
+        }
+    }
+
+    /// The formula with leaves replaced; `None` keeps a leaf.
+    pub(super) fn replace(
+        &mut self,
+        formula: Formula,
+        with: &mut impl FnMut(&mut Self, Formula) -> Option<Formula>,
+    ) -> Formula {
+        self.replaced(formula, with, &mut FastMap::default())
+    }
+
+    fn replaced(
+        &mut self,
+        formula: Formula,
+        with: &mut impl FnMut(&mut Self, Formula) -> Option<Formula>,
+        done: &mut FastMap<u32, Formula>,
+    ) -> Formula {
+        if formula.decided().is_some() {
+            return formula;
+        }
+        if let Some(&known) = done.get(&formula.0) {
+            return known;
+        }
+        let replaced = match self.term(formula).clone() {
+            Term::Constant(_) => formula,
+            Term::Leaf(_) => with(self, formula).unwrap_or(formula),
+            Term::Not(inner) => {
+                let inner = self.replaced(inner, with, done);
+                self.not(inner)
+            }
+            ref term @ (Term::And(ref parts) | Term::Or(ref parts) | Term::One(ref parts)) => {
+                let new: Vec<Formula> = parts.iter().map(|&part| self.replaced(part, with, done)).collect();
+                if new[..] == parts[..] {
+                    formula
+                } else {
+                    match term {
+                        Term::And(_) => self.and(new),
+                        Term::Or(_) => self.or(new),
+                        _ => self.one(new),
+                    }
+                }
+            }
+        };
+        done.insert(formula.0, replaced);
+        replaced
+    }
+
+    /// The formula with some leaves decided.
+    pub(super) fn assign(&mut self, formula: Formula, values: &FastMap<Formula, Formula>) -> Formula {
+        self.replace(formula, &mut |_, leaf| values.get(&leaf).copied())
+    }
+}

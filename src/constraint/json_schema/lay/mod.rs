@@ -1,0 +1,183 @@
+//! From plans to one automaton over bytes.
+//!
+//! A plan is laid down in front of the states that its outcomes lead to, so the whole is deterministic as it
+//! grows, and nothing is determinised. What is laid down in front of the same states is laid down once.
+
+mod array;
+mod gaps;
+mod object;
+mod rows;
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use self::rows::Rows;
+use super::plan::{Labelled, PlanId, Planner};
+use super::{string, text};
+use crate::automaton::ByteDfa;
+use crate::error::Result;
+
+/// The automaton of the plan `root`.
+pub(super) fn lay(planner: &Planner, root: PlanId) -> Result<ByteDfa> {
+    let mut layer = Layer {
+        planner,
+        rows: Rows::new(),
+        done: HashMap::new(),
+        spelled: HashMap::new(),
+    };
+    let clock = std::time::Instant::now();
+    let end = layer.rows.state(true, &[]);
+    let exits = vec![end; planner.get(root).outcomes.len()];
+    let start = layer.plan(root, &exits, 0)?;
+    layer.rows.check(planner.meter())?;
+    if std::env::var("T").is_ok() { eprintln!("TIME lay {:?} {}", clock.elapsed(), layer.rows.count()); }
+    let raw = layer.rows.into_raw(start);
+    if std::env::var("T").is_ok() { eprintln!("TIME raw {:?}", clock.elapsed()); }
+    let r = raw.number(planner.meter());
+    if std::env::var("T").is_ok() { eprintln!("TIME min {:?} {:?}", clock.elapsed(), r.as_ref().map(|r| r.state_count())); }
+    r
+}
+
+/// Lays plans down.
+struct Layer<'p, 'a> {
+    planner: &'p Planner<'a>,
+    rows: Rows,
+    /// By plan, exits and level.
+    done: HashMap<(PlanId, Vec<u32>, usize), u32>,
+    /// The spellings of names, quotes included.
+    spelled: HashMap<Arc<str>, Rc<Vec<Vec<Vec<u8>>>>>,
+}
+
+impl Layer<'_, '_> {
+    /// Where a value by the plan begins; `exits` are the states after it, by outcome, `level` is how deep it
+    /// is nested.
+    fn plan(&mut self, id: PlanId, exits: &[u32], level: usize) -> Result<u32> {
+        if exits.iter().all(|&exit| exit == 0) {
+            return Ok(0);
+        }
+        // Only indented text depends on the level.
+        let level = if self.is_pretty() { level } else { 0 };
+        let key = (id, exits.to_vec(), level);
+        if let Some(&state) = self.done.get(&key) {
+            return Ok(state);
+        }
+        self.rows.check(self.planner.meter())?;
+        let plan = self.planner.get(id);
+        let mut starts = Vec::new();
+        if !plan.values.is_empty() {
+            let options = self.planner.options();
+            let mut words: Vec<(Vec<u8>, u32)> = plan
+                .values
+                .iter()
+                .map(|(value, outcome)| (text::write(value.value(), options, level), exits[*outcome as usize]))
+                .filter(|(_, exit)| *exit != 0)
+                .collect();
+            words.sort_unstable();
+            words.dedup_by(|a, b| a.0 == b.0);
+            starts.push(self.rows.words(&words));
+        }
+        for scalar in plan.number.iter().chain(&plan.string) {
+            starts.push(self.scalar(scalar, exits));
+        }
+        if let Some(array) = &plan.array {
+            starts.push(self.array(array, exits, level)?);
+        }
+        if let Some(object) = &plan.object {
+            starts.push(self.object(object, exits, level)?);
+        }
+        starts.retain(|&start| start != 0);
+        let state = match starts[..] {
+            [] => 0,
+            [only] => only,
+            _ => {
+                let mut row = Vec::new();
+                for start in starts {
+                    row.extend_from_slice(self.rows.row(start));
+                }
+                row.sort_unstable();
+                self.rows.state(false, &row)
+            }
+        };
+        self.done.insert(key, state);
+        Ok(state)
+    }
+
+    fn scalar(&mut self, scalar: &Labelled, exits: &[u32]) -> u32 {
+        // A state that only ends is the exit itself.
+        let exit = |state: usize| scalar.ends[state].map_or(0, |outcome| exits[outcome as usize]);
+        let mut numbers = vec![0; scalar.rows.len()];
+        let first = self.rows.take_many(scalar.rows.iter().skip(1).filter(|row| !row.is_empty()).count());
+        let mut next = first;
+        for (state, row) in scalar.rows.iter().enumerate().skip(1) {
+            if row.is_empty() {
+                numbers[state] = exit(state);
+            } else {
+                numbers[state] = next;
+                next += 1;
+            }
+        }
+        let mut row = Vec::new();
+        for (state, runs) in scalar.rows.iter().enumerate().skip(1) {
+            if runs.is_empty() {
+                continue;
+            }
+            row.clear();
+            for &(first, last, to) in runs {
+                let to = numbers[to as usize];
+                match row.last_mut() {
+                    Some((_, end, same)) if *same == to && *end + 1 == first => *end = last,
+                    _ => row.push((first, last, to)),
+                }
+            }
+            let exit = exit(state);
+            if exit != 0 {
+                row.extend_from_slice(self.rows.row(exit));
+                row.sort_unstable();
+            }
+            let accepting = self.rows.is_accepting(exit);
+            self.rows.fill(numbers[state], accepting, &row);
+        }
+        numbers[scalar.start as usize]
+    }
+
+    /// The spellings of a name, quotes included.
+    fn spelled(&mut self, name: &Arc<str>) -> Rc<Vec<Vec<Vec<u8>>>> {
+        let spelling = self.planner.options().spelling();
+        let entry = self.spelled.entry(Arc::clone(name)).or_insert_with(|| {
+            let quote = || vec![b"\"".to_vec()];
+            let mut all = vec![quote()];
+            all.extend(string::spellings(name, spelling));
+            all.push(quote());
+            // Runs of characters with one spelling are one.
+            let mut merged: Vec<Vec<Vec<u8>>> = Vec::new();
+            for spellings in all {
+                match (merged.last_mut(), &spellings[..]) {
+                    (Some(last), [only]) if last.len() == 1 => last[0].extend_from_slice(only),
+                    _ => merged.push(spellings),
+                }
+            }
+            merged.into()
+        });
+        Rc::clone(entry)
+    }
+
+    /// The names of `state` with `name` leading to `to`.
+    fn named(&mut self, state: u32, name: &Arc<str>, to: u32) -> u32 {
+        let spelled = self.spelled(name);
+        if let [one] = &spelled[..] {
+            return self.rows.redirected(state, &one[0], to);
+        }
+        let mut along = Vec::with_capacity(spelled.len());
+        let mut at = state;
+        for spellings in spelled.iter() {
+            along.push(at);
+            at = spellings[0].iter().fold(at, |at, &byte| self.rows.next(at, byte));
+        }
+        let mut to = to;
+        for (&before, spellings) in along.iter().zip(spelled.iter()).rev() {
+            to = spellings.iter().fold(before, |state, spelling| self.rows.redirected(state, spelling, to));
+        }
+        to
+    }
+}

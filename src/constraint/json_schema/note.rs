@@ -1,0 +1,45 @@
+//! What became of the keywords of a schema.
+
+use std::fmt;
+
+/// A remark on a place of a schema; see [`Constraint::explain`](crate::Constraint::explain).
+///
+/// ```
+/// use burn_dfa::Constraint;
+/// use burn_dfa::constraint::Treatment;
+/// use serde_json::json;
+///
+/// let constraint = Constraint::json_schema(json!({"type": "string", "format": "colour"}))?;
+/// let notes = constraint.explain();
+/// assert_eq!(notes[0].pointer, "/format");
+/// assert!(matches!(notes[0].treatment, Treatment::Ignored(_)));
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// JSON pointer (RFC 6901) to the keyword, or to the schema.
+    pub pointer: String,
+    /// What became of it.
+    pub treatment: Treatment,
+}
+
+/// What becomes of a keyword that is not honoured to the letter. All others are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Treatment {
+    /// Fewer values are written than the schema allows; the reason.
+    Bounded(String),
+    /// It has no effect; the reason.
+    Ignored(String),
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (what, reason) = match &self.treatment {
+            Treatment::Bounded(reason) => ("bounded", reason),
+            Treatment::Ignored(reason) => ("ignored", reason),
+        };
+        let place = if self.pointer.is_empty() { "the root" } else { &self.pointer };
+        write!(f, "{place}: {what}: {reason}")
+    }
+}

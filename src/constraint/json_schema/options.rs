@@ -1,0 +1,150 @@
+//! How a schema is read and its members are written.
+
+use super::string::Spelling;
+
+/// What a JSON schema leaves open about its texts, and how far what is infinite is followed.
+///
+/// The language of a schema is exact under these choices: each member has its texts in one order of
+/// properties, with this white space, these spellings and this depth.
+///
+/// ```
+/// use burn_dfa::constraint::{JsonOptions, Whitespace};
+/// use burn_dfa::{Constraint, Limits};
+/// use serde_json::json;
+///
+/// let options = JsonOptions { whitespace: Whitespace::Spaced, ..JsonOptions::default() };
+/// let schema = json!({"type": "array", "items": {"type": "integer"}});
+/// let dfa = Constraint::json_schema_with(schema, &options)?.to_byte_dfa(&Limits::default())?.unwrap();
+/// assert!(dfa.matches(b"[1, 2]") && !dfa.matches(b"[1,2]"));
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JsonOptions {
+    /// White space between tokens. Default: none.
+    pub whitespace: Whitespace,
+    /// What `additionalProperties` is where an object is silent about it. Default: as the standard says, open.
+    pub additional: Additional,
+    /// The order of properties. Default: as declared, others last.
+    pub order: Order,
+    /// Whether `format` binds. Default: it does where it is known.
+    pub formats: Formats,
+    /// What becomes of formats and keywords that nobody knows. Default: they are annotations, as the standard has it.
+    pub unknown: Unknown,
+    /// How numbers are spelled. Default: plainly.
+    pub numbers: Numbers,
+    /// Whether characters beyond ASCII are written as `\uXXXX`. Default: no.
+    pub ascii: bool,
+    /// Which escapes may be used. Default: those that are needed.
+    pub escapes: Escapes,
+    /// Most characters of a string that the schema does not bound. Default: no bound.
+    pub max_string: Option<u64>,
+    /// Most digits of a number's integer part and of its fraction. Default: no bound.
+    pub max_digits: Option<usize>,
+    /// How often a recursive reference is followed on the way to a value. Default: as often as is cheap, at
+    /// most 8 times.
+    pub recursion: Option<usize>,
+    /// How deep arrays and objects are nested where any JSON is allowed. Default: as deep as is cheap, from 3 to 8
+    /// levels.
+    pub any_depth: Option<usize>,
+}
+
+impl Default for JsonOptions {
+    fn default() -> Self {
+        Self {
+            whitespace: Whitespace::Compact,
+            additional: Additional::Standard,
+            order: Order::Declared,
+            formats: Formats::Assert,
+            unknown: Unknown::Ignore,
+            numbers: Numbers::Plain,
+            ascii: false,
+            escapes: Escapes::Canonical,
+            max_string: None,
+            max_digits: None,
+            recursion: None,
+            any_depth: None,
+        }
+    }
+}
+
+impl JsonOptions {
+    pub(super) fn spelling(&self) -> Spelling {
+        Spelling { ascii: self.ascii, escapes: self.escapes }
+    }
+}
+
+/// White space between the tokens of JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Whitespace {
+    /// None.
+    Compact,
+    /// One space after `,` and `:`, as Python's `json.dumps` writes.
+    Spaced,
+    /// Members and items on lines of their own, indented by so many spaces a level; one space after `:`.
+    Pretty(usize),
+    /// Between any two tokens at most so many spaces, tabs and line ends.
+    Flexible(usize),
+}
+
+/// What an object that is silent about `additionalProperties` allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Additional {
+    /// Any additional property, as the standard says.
+    Standard,
+    /// None, where the object declares properties.
+    Closed,
+}
+
+/// The order of an object's properties.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Order {
+    /// As the schema declares them; additional ones last.
+    Declared,
+    /// Required ones first, then as declared.
+    RequiredFirst,
+}
+
+/// What `format` does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Formats {
+    /// Known formats bind.
+    Assert,
+    /// Formats are annotations.
+    Annotate,
+}
+
+/// What becomes of formats and keywords that are not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Unknown {
+    /// They are annotations, as the standard says.
+    Ignore,
+    /// They are refused: one may be the typo of another that restricts.
+    Refuse,
+}
+
+/// How numbers are spelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Numbers {
+    /// Integers by their digits alone; where a schema tells numbers apart, no exponents.
+    Plain,
+    /// Fractions of zeros as well (`1.0`, `-0`).
+    Any,
+}
+
+/// Which characters of a string may be escaped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Escapes {
+    /// Those that must be: `"`, `\` and control characters have the short escape where there is one (`\"` `\\`
+    /// `\b` `\f` `\n` `\r` `\t`), control characters the long one as well (`\u000a`, hex digits in either case).
+    #[default]
+    Canonical,
+    /// All, in any way that JSON allows: `\/`, `\u0061`, or as they are.
+    Any,
+}

@@ -1,0 +1,259 @@
+//! Arrays: item by item.
+
+use std::sync::Arc;
+
+use super::{Claims, Depth, Plan, Planner, Step};
+use crate::automaton::FastMap;
+use crate::constraint::json_schema::formula::{Formula, Leaf, Term};
+use crate::constraint::json_schema::value::Json;
+use crate::error::{Error, Result};
+
+/// Most values that items may have for `uniqueItems` to be followed.
+const MAX_DOMAIN: usize = 12;
+
+/// The ways through an array, from state 0 on.
+#[derive(Debug)]
+pub(in super::super) struct Array {
+    pub(in super::super) states: Vec<ArrayState>,
+}
+
+/// A place between items.
+#[derive(Debug, Default)]
+pub(in super::super) struct ArrayState {
+    /// One more item.
+    pub(in super::super) item: Option<Step>,
+    /// The outcome of an array that ends here.
+    pub(in super::super) end: Option<u32>,
+}
+
+impl Planner<'_> {
+    pub(super) fn array(
+        &mut self,
+        must: Formula,
+        asks: &[Formula],
+        depth: Depth,
+        any: bool,
+        plan: &mut Plan,
+    ) -> Result<Option<Array>> {
+        let residues: Vec<Formula> = std::iter::once(must).chain(asks.iter().copied()).collect();
+        let residues = self.with_domains(residues)?;
+        let mut numbers: FastMap<Vec<Formula>, u32> = FastMap::default();
+        let mut queue = vec![residues.clone()];
+        numbers.insert(residues, 0);
+        let mut states: Vec<ArrayState> = Vec::new();
+        let mut ends: Vec<Option<Vec<Formula>>> = Vec::new();
+        while let Some(residues) = queue.get(states.len()).cloned() {
+            self.count()?;
+            let item = self.item(&residues, depth, any, &mut |next| {
+                *numbers.entry(next).or_insert_with_key(|next| {
+                    queue.push(next.clone());
+                    queue.len() as u32 - 1
+                })
+            })?;
+            states.push(ArrayState { item, end: None });
+            let ended = self.ended_array(&residues);
+            ends.push((ended[0] == Formula::TRUE).then_some(ended));
+        }
+        // Backwards, what leads to an end.
+        let nexts = |state: &ArrayState| {
+            let step = state.item.as_ref();
+            step.into_iter().flat_map(|step| step.next.iter().flatten().copied()).collect::<Vec<u32>>()
+        };
+        let live = super::object::live(ends.iter().map(Option::is_some), states.iter().map(nexts));
+        if !live[0] {
+            return Ok(None);
+        }
+        let reached = super::object::reached(&live, states.iter().map(nexts));
+        for (at, state) in states.iter_mut().enumerate() {
+            if let Some(step) = &mut state.item {
+                step.next.iter_mut().for_each(|next| *next = next.filter(|&to| live[to as usize]));
+            }
+            if state.item.as_ref().is_some_and(|step| step.next.iter().all(Option::is_none)) {
+                state.item = None;
+            }
+            if reached[at]
+                && let Some(ended) = &ends[at]
+            {
+                state.end = self.outcome(ended, plan);
+            }
+        }
+        Ok(Some(Array { states }))
+    }
+
+    /// The step over one more item.
+    fn item(
+        &mut self,
+        residues: &[Formula],
+        depth: Depth,
+        any: bool,
+        state: &mut impl FnMut(Vec<Formula>) -> u32,
+    ) -> Result<Option<Step>> {
+        let sure = self.formulas.conjuncts(residues[0]);
+        let mut moved: FastMap<Formula, Formula> = FastMap::default();
+        let mut claims = Claims::default();
+        // What a leaf becomes by the answer: `(no, yes)`.
+        let mut becomes: FastMap<Formula, (Formula, Formula)> = FastMap::default();
+        let mut unique = Vec::new();
+        for leaf in self.leaves_of(residues) {
+            let Some(what) = self.formulas.as_leaf(leaf).cloned() else { continue };
+            let (below, no, yes) = match what {
+                Leaf::Item(0, below) => (below, Formula::FALSE, Formula::TRUE),
+                Leaf::Rest(0, below) => (below, Formula::FALSE, leaf),
+                Leaf::Contains(below, count) => {
+                    (below, leaf, self.formulas.leaf(Leaf::Contains(below, count - 1)))
+                }
+                Leaf::Item(at, below) => {
+                    moved.insert(leaf, self.formulas.leaf(Leaf::Item(at - 1, below)));
+                    continue;
+                }
+                Leaf::Rest(from, below) => {
+                    moved.insert(leaf, self.formulas.leaf(Leaf::Rest(from - 1, below)));
+                    continue;
+                }
+                Leaf::Items(count) => {
+                    moved.insert(leaf, self.formulas.leaf(Leaf::Items(count - 1)));
+                    continue;
+                }
+                Leaf::Unique { domain, met } => {
+                    unique.push((leaf, domain, met));
+                    continue;
+                }
+                _ => continue,
+            };
+            match below.decided() {
+                Some(truth) => {
+                    moved.insert(leaf, if truth { yes } else { no });
+                }
+                None if no == Formula::FALSE && sure.contains(&leaf) => {
+                    claims.must.push(below);
+                    moved.insert(leaf, yes);
+                }
+                None => {
+                    claims.open.push((leaf, below));
+                    becomes.insert(leaf, (no, yes));
+                }
+            }
+        }
+        for (_, domain, _) in &unique {
+            for value in domain.iter() {
+                let is = self.formulas.leaf(Leaf::Values([value.clone()].into()));
+                claims.open.push((is, is));
+            }
+        }
+        let ahead = self.assign(residues, &moved);
+        if ahead[0] == Formula::FALSE {
+            return Ok(None);
+        }
+        let asks = claims.asks();
+        let must = self.formulas.and(claims.must.iter().copied());
+        let Some(child) = self.below(must, &asks, depth, any)? else { return Ok(None) };
+        let outcomes = self.get(child).outcomes.clone();
+        let mut next = Vec::with_capacity(outcomes.len());
+        for answers in &outcomes {
+            let truth = |ask: Formula| asks.iter().position(|known| *known == ask).is_some_and(|at| answers[at]);
+            let mut values = moved.clone();
+            for (&leaf, &(no, yes)) in &becomes {
+                let below = claims.open.iter().find(|(open, _)| *open == leaf).map_or(leaf, |(_, below)| *below);
+                values.insert(leaf, if truth(below) { yes } else { no });
+            }
+            for (leaf, domain, met) in &unique {
+                let at = domain.iter().position(|value| {
+                    let is = self.formulas.leaf(Leaf::Values([value.clone()].into()));
+                    truth(is)
+                });
+                let after = match at {
+                    Some(at) if met >> at & 1 == 0 => {
+                        self.formulas.leaf(Leaf::Unique { domain: Arc::clone(domain), met: met | 1 << at })
+                    }
+                    _ => Formula::FALSE,
+                };
+                values.insert(*leaf, after);
+            }
+            let residues = self.assign(residues, &values);
+            next.push((residues[0] != Formula::FALSE).then(|| state(residues)));
+        }
+        Ok(Some(Step { child, next }))
+    }
+
+    /// The residues of an array that ends.
+    fn ended_array(&mut self, residues: &[Formula]) -> Vec<Formula> {
+        let mut values: FastMap<Formula, Formula> = FastMap::default();
+        for leaf in self.leaves_of(residues) {
+            let truth = match self.formulas.as_leaf(leaf) {
+                Some(Leaf::Contains(..) | Leaf::Items(_)) => Formula::FALSE,
+                _ => Formula::TRUE,
+            };
+            values.insert(leaf, truth);
+        }
+        self.assign(residues, &values)
+    }
+
+    /// Gives `uniqueItems` the values that items can have.
+    fn with_domains(&mut self, residues: Vec<Formula>) -> Result<Vec<Formula>> {
+        let mut values: FastMap<Formula, Formula> = FastMap::default();
+        for leaf in self.leaves_of(&residues) {
+            let Some(Leaf::Unique { domain, .. }) = self.formulas.as_leaf(leaf) else { continue };
+            if domain.is_empty() {
+                let unique = self.unique(leaf, residues[0])?;
+                values.insert(leaf, unique);
+            }
+        }
+        Ok(self.assign(&residues, &values))
+    }
+
+    fn unique(&mut self, leaf: Formula, must: Formula) -> Result<Formula> {
+        let parts = self.formulas.conjuncts(must);
+        let mut rest = Vec::new();
+        let mut first: Vec<(u64, Formula)> = Vec::new();
+        for &part in parts.iter() {
+            match self.formulas.term(part) {
+                Term::Not(inner) => {
+                    if let Some(Leaf::Items(0..=2)) = self.formulas.as_leaf(*inner) {
+                        return Ok(Formula::TRUE);
+                    }
+                }
+                Term::Leaf(Leaf::Rest(from, below)) => rest.push((*from, *below)),
+                Term::Leaf(Leaf::Item(at, below)) => first.push((*at, *below)),
+                _ => {}
+            }
+        }
+        let mut demands: Vec<Vec<Formula>> = vec![rest.iter().map(|(_, below)| *below).collect()];
+        let count = rest.iter().map(|(from, _)| *from).max().unwrap_or(0).min(MAX_DOMAIN as u64 + 1);
+        for at in 0..count {
+            let of_place = first.iter().filter(|(place, _)| *place == at).map(|(_, below)| *below);
+            let of_rest = rest.iter().filter(|(from, _)| *from <= at).map(|(_, below)| *below);
+            demands.push(of_place.chain(of_rest).collect());
+        }
+        let mut domain: Vec<Json> = Vec::new();
+        for demand in demands {
+            let demand = self.formulas.and(demand);
+            let demand = self.looked_up(demand)?;
+            let values = self.listed(demand);
+            let Some(values) = values.filter(|values| values.len() <= 4 * MAX_DOMAIN) else {
+                return Err(self.refused_unique(leaf));
+            };
+            for value in values {
+                if self.holds(demand, value.value())? && !domain.contains(&value) {
+                    domain.push(value);
+                }
+            }
+        }
+        if domain.len() > MAX_DOMAIN {
+            return Err(self.refused_unique(leaf));
+        }
+        if domain.is_empty() {
+            return Ok(Formula::TRUE);
+        }
+        Ok(self.formulas.leaf(Leaf::Unique { domain: domain.into(), met: 0 }))
+    }
+
+    fn refused_unique(&self, leaf: Formula) -> Error {
+        let pointer = self.schema.origins.get(&leaf).cloned().unwrap_or_default();
+        Error::schema(
+            pointer,
+            format!(
+                "`uniqueItems`: no finite automaton remembers all items; list at most {MAX_DOMAIN} values for them with `enum`, set `maxItems` to 1, or remove it and check the value afterwards"
+            ),
+        )
+    }
+}

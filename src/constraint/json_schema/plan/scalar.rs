@@ -1,0 +1,368 @@
+//! Numbers and strings: automata over their texts.
+//!
+//! A conjunction becomes one automaton. Any other formula, and any question, is answered by running the automata
+//! of its leaves side by side; one that is dead has decided its leaf, and one on which nothing depends
+//! any more is dropped.
+
+use std::sync::{Arc, OnceLock};
+
+use super::{Plan, Planner};
+use crate::automaton::{ByteDfa, Expr, FastMap, Interner, Op, StateId};
+use crate::constraint::json_schema::formula::{Formula, Leaf, Term};
+use crate::constraint::json_schema::number::{self, Form};
+use crate::constraint::json_schema::options::Numbers;
+use crate::constraint::json_schema::string;
+use crate::error::Result;
+
+/// The texts of scalars: an automaton whose ends have outcomes. State 0 is dead.
+#[derive(Debug, Default)]
+pub(in super::super) struct Labelled {
+    pub(in super::super) start: u32,
+    pub(in super::super) rows: Vec<Vec<(u8, u8, u32)>>,
+    /// By state, the outcome of a text that ends there.
+    pub(in super::super) ends: Vec<Option<u32>>,
+}
+
+impl Planner<'_> {
+    pub(super) fn number(&mut self, must: Formula, asks: &[Formula], plan: &mut Plan) -> Result<Option<Labelled>> {
+        let form = match self.options().numbers {
+            Numbers::Plain => Form::Plain,
+            Numbers::Any => Form::Any,
+        };
+        let digits = self.options().max_digits;
+        let free = must == Formula::TRUE && asks.iter().all(|ask| ask.decided().is_some());
+        let universe = if free {
+            number::exponential(form, digits, self.meter)?
+        } else {
+            number::universe(form, digits, self.meter)?
+        };
+        self.side_by_side(universe.into(), must, asks, plan)
+    }
+
+    pub(super) fn string(&mut self, must: Formula, asks: &[Formula], plan: &mut Plan) -> Result<Option<Labelled>> {
+        if asks.iter().all(|ask| ask.decided().is_some())
+            && let Some(dfa) = self.conjunction(must)?
+        {
+            if dfa.is_empty() {
+                return Ok(None);
+            }
+            let answers: Vec<bool> = asks.iter().map(|ask| *ask == Formula::TRUE).collect();
+            return Ok(Some(Labelled::new(&dfa, plan.outcome(&answers))));
+        }
+        let universe = self.quoted(&any_string(self.meter)?, 0, self.options().max_string)?;
+        self.side_by_side(universe.into(), must, asks, plan)
+    }
+
+    /// The strings of a conjunction of leaves; `None` where it is no such thing.
+    fn conjunction(&mut self, must: Formula) -> Result<Option<Arc<ByteDfa>>> {
+        if let Some(known) = self.texts.get(&must) {
+            return Ok(Some(Arc::clone(known)));
+        }
+        let parts = match must {
+            Formula::TRUE => Arc::new([]),
+            _ => self.formulas.conjuncts(must),
+        };
+        let (mut least, mut most) = (0, None::<u64>);
+        let mut contents = Vec::new();
+        for &part in parts.iter() {
+            match self.formulas.term(part) {
+                Term::Leaf(Leaf::Length { min, max }) => {
+                    least = least.max(*min);
+                    most = most.into_iter().chain(*max).min();
+                }
+                Term::Leaf(_) => contents.push(part),
+                _ => return Ok(None),
+            }
+        }
+        let mut content: Option<Arc<ByteDfa>> = None;
+        for leaf in contents {
+            let next = self.content(leaf)?;
+            content = Some(match content {
+                None => next,
+                Some(content) => content.product(&next, Op::Intersection, self.meter)?.into(),
+            });
+        }
+        let content = match content {
+            Some(content) => content,
+            None => any_string(self.meter)?,
+        };
+        let most = most.or(self.options().max_string);
+        let text: Arc<ByteDfa> = if most.is_some_and(|most| most < least) {
+            Expr::Literals(vec![]).determinize(self.meter)?.into()
+        } else {
+            self.quoted(&content, least, most)?.into()
+        };
+        self.texts.insert(must, Arc::clone(&text));
+        Ok(Some(text))
+    }
+
+    /// The strings, without quotes, of which a leaf holds.
+    pub(super) fn content(&mut self, leaf: Formula) -> Result<Arc<ByteDfa>> {
+        if let Some(known) = self.contents.get(&leaf) {
+            return Ok(Arc::clone(known));
+        }
+        let dfa: Arc<ByteDfa> = match self.formulas.as_leaf(leaf) {
+            Some(Leaf::Pattern(pattern)) => pattern.lower(self.meter)?.into(),
+            Some(Leaf::Format(format)) => format.lower(self.meter)?.into(),
+            Some(Leaf::Values(values)) => {
+                let words = values.iter().filter_map(|value| value.value().as_str());
+                Expr::Literals(words.map(|word| word.as_bytes().to_vec()).collect()).determinize(self.meter)?.into()
+            }
+            _ => any_string(self.meter)?,
+        };
+        self.contents.insert(leaf, Arc::clone(&dfa));
+        Ok(dfa)
+    }
+
+    /// The texts of which a leaf holds.
+    fn text(&mut self, leaf: Formula) -> Result<Arc<ByteDfa>> {
+        if let Some(known) = self.texts.get(&leaf) {
+            return Ok(Arc::clone(known));
+        }
+        let meter = self.meter;
+        let dfa = match self.formulas.as_leaf(leaf).cloned() {
+            Some(Leaf::Integer) => number::integers(meter)?,
+            Some(Leaf::AtLeast { bound, exclusive }) => number::at_least(&bound, exclusive, meter)?,
+            Some(Leaf::AtMost { bound, exclusive }) => number::at_most(&bound, exclusive, meter)?,
+            Some(Leaf::MultipleOf(step)) => number::multiple_of(&step, meter)?,
+            Some(Leaf::Values(values)) if values.iter().all(|value| value.value().is_number()) => {
+                let mut all = Expr::Literals(vec![]).determinize(meter)?;
+                for value in values.iter() {
+                    if let serde_json::Value::Number(number) = value.value() {
+                        let one = number::equal_to(&number::Decimal::new(number), meter)?;
+                        all = all.product(&one, Op::Union, meter)?;
+                    }
+                }
+                all
+            }
+            Some(Leaf::Length { min, max }) => self.quoted(&any_string(meter)?, min, max)?,
+            _ => {
+                let content = self.content(leaf)?;
+                self.quoted(&content, 0, None)?
+            }
+        };
+        let dfa = Arc::new(dfa);
+        self.texts.insert(leaf, Arc::clone(&dfa));
+        Ok(dfa)
+    }
+
+    fn quoted(&self, content: &Arc<ByteDfa>, min: u64, max: Option<u64>) -> Result<ByteDfa> {
+        string::quote(content, min, max, self.options().spelling(), self.meter)
+    }
+
+    /// The texts of `universe` that satisfy `must`, by their answers.
+    fn side_by_side(
+        &mut self,
+        universe: Arc<ByteDfa>,
+        must: Formula,
+        asks: &[Formula],
+        plan: &mut Plan,
+    ) -> Result<Option<Labelled>> {
+        let residues: Vec<Formula> = std::iter::once(must).chain(asks.iter().copied()).collect();
+        let leaves = self.leaves_of(&residues);
+        if leaves.is_empty() {
+            return Ok(match self.outcome(&residues, plan) {
+                Some(outcome) if !universe.is_empty() => Some(Labelled::new(&universe, outcome)),
+                _ => None,
+            });
+        }
+        let mut automata = vec![universe];
+        for &leaf in &leaves {
+            automata.push(self.text(leaf)?);
+        }
+        Product { planner: self, automata: &automata, leaves: &leaves, residues, live: FastMap::default() }.run(plan)
+    }
+}
+
+/// All strings.
+fn any_string(meter: &crate::limits::Meter) -> Result<Arc<ByteDfa>> {
+    static ANY: OnceLock<Arc<ByteDfa>> = OnceLock::new();
+    if let Some(dfa) = ANY.get() {
+        return Ok(Arc::clone(dfa));
+    }
+    let any = Expr::Chars(vec![(char::MIN, char::MAX)]);
+    let dfa = Expr::Repeat { expr: any.into(), min: 0, max: None }.determinize(meter)?;
+    Ok(Arc::clone(ANY.get_or_init(|| dfa.into())))
+}
+
+/// Automata running side by side.
+struct Product<'p, 'a, 'b> {
+    planner: &'p mut Planner<'a>,
+    /// That of all texts, and that of each leaf.
+    automata: &'b [Arc<ByteDfa>],
+    leaves: &'b [Formula],
+    residues: Vec<Formula>,
+    /// By which automata are dead: what of the others counts, or `None` where nothing can be accepted.
+    live: FastMap<Vec<bool>, Option<Vec<bool>>>,
+}
+
+impl Product<'_, '_, '_> {
+    fn run(mut self, plan: &mut Plan) -> Result<Option<Labelled>> {
+        let (symbols, columns) = joint_symbols(self.automata);
+        // Runs of bytes of one symbol.
+        let mut intervals: Vec<(u8, u8, usize)> = Vec::new();
+        for byte in 0..=u8::MAX {
+            match intervals.last_mut() {
+                Some((_, last, symbol)) if *symbol == symbols[byte as usize] => *last = byte,
+                _ => intervals.push((byte, byte, symbols[byte as usize])),
+            }
+        }
+        let mut vectors: Interner<u32> = Interner::new();
+        vectors.intern(&vec![0; self.automata.len()]);
+        let mut start: Vec<u32> = self.automata.iter().map(|dfa| dfa.start().0).collect();
+        self.settle(&mut start);
+        let mut labelled = Labelled { start: vectors.intern(&start).0, ..Labelled::default() };
+        let mut found: Vec<Option<Vec<bool>>> = vec![None];
+        labelled.rows.push(Vec::new());
+        let mut at = 1;
+        while at < vectors.len() {
+            let vector = vectors.get(at as u32).to_vec();
+            let mut targets = vec![0; columns.len()];
+            for (target, classes) in targets.iter_mut().zip(&columns) {
+                let mut next: Vec<u32> = vector
+                    .iter()
+                    .zip(self.automata)
+                    .zip(classes)
+                    .map(|((&state, dfa), &class)| dfa.next_by_class(StateId(state), class).0)
+                    .collect();
+                self.settle(&mut next);
+                *target = vectors.intern(&next).0;
+            }
+            let mut row: Vec<(u8, u8, u32)> = Vec::new();
+            for &(first, last, symbol) in &intervals {
+                match row.last_mut() {
+                    _ if targets[symbol] == 0 => {}
+                    Some(run) if run.2 == targets[symbol] && run.1 + 1 == first => run.1 = last,
+                    _ => row.push((first, last, targets[symbol])),
+                }
+            }
+            labelled.rows.push(row);
+            found.push(self.ends(&vector)?);
+            if at % 256 == 0 {
+                self.planner.meter.states(vectors.len())?;
+                self.planner.meter.bytes(vectors.bytes())?;
+                self.planner.meter.time()?;
+            }
+            at += 1;
+        }
+        labelled.trim(&found);
+        if labelled.start == 0 {
+            return Ok(None);
+        }
+        labelled.ends = found.iter().map(|found| found.as_ref().map(|answers| plan.outcome(answers))).collect();
+        Ok(Some(labelled))
+    }
+
+    /// Makes states that decide nothing any more one: dead.
+    fn settle(&mut self, vector: &mut [u32]) {
+        let dead: Vec<bool> = vector.iter().map(|&state| state == 0).collect();
+        if !self.live.contains_key(&dead) {
+            let live = self.live_beside(&dead);
+            self.live.insert(dead.clone(), live);
+        }
+        match &self.live[&dead] {
+            None => vector.fill(0),
+            Some(live) => {
+                for (state, live) in vector.iter_mut().zip(live) {
+                    if !live {
+                        *state = 0;
+                    }
+                }
+            }
+        }
+    }
+
+    fn live_beside(&mut self, dead: &[bool]) -> Option<Vec<bool>> {
+        if dead[0] {
+            return None;
+        }
+        let decided = self.leaves.iter().zip(&dead[1..]).filter(|(_, dead)| **dead);
+        let values = decided.map(|(&leaf, _)| (leaf, Formula::FALSE)).collect();
+        let residues = self.planner.assign(&self.residues, &values);
+        if residues[0] == Formula::FALSE {
+            return None;
+        }
+        let left = self.planner.leaves_of(&residues);
+        Some(std::iter::once(true).chain(self.leaves.iter().map(|leaf| left.contains(leaf))).collect())
+    }
+
+    /// The answers of a text that ends here.
+    fn ends(&mut self, vector: &[u32]) -> Result<Option<Vec<bool>>> {
+        let accepts = |at: usize| self.automata[at].is_accepting(StateId(vector[at]));
+        if !accepts(0) {
+            return Ok(None);
+        }
+        let values = self
+            .leaves
+            .iter()
+            .enumerate()
+            .map(|(at, &leaf)| (leaf, Formula::constant(accepts(at + 1))))
+            .collect();
+        let residues = self.planner.assign(&self.residues, &values);
+        if residues[0] != Formula::TRUE {
+            return Ok(None);
+        }
+        Ok(Some(residues[1..].iter().map(|&residue| residue == Formula::TRUE).collect()))
+    }
+}
+
+impl Labelled {
+    /// An automaton all of whose ends have one outcome.
+    fn new(dfa: &ByteDfa, outcome: u32) -> Self {
+        let intervals = dfa.intervals();
+        let states = 0..dfa.state_count() as u32;
+        let row = |state: u32| {
+            let mut row: Vec<(u8, u8, u32)> = Vec::new();
+            for &(first, last, class) in &intervals {
+                let to = dfa.next_by_class(StateId(state), class).0;
+                match row.last_mut() {
+                    _ if to == 0 => {}
+                    Some(run) if run.2 == to && run.1 + 1 == first => run.1 = last,
+                    _ => row.push((first, last, to)),
+                }
+            }
+            row
+        };
+        let ends = states.clone().map(|state| dfa.is_accepting(StateId(state)).then_some(outcome));
+        Self { start: dfa.start().0, ends: ends.collect(), rows: states.map(row).collect() }
+    }
+
+    /// Removes transitions into states that lead to none of the ends in `found`.
+    fn trim(&mut self, found: &[Option<Vec<bool>>]) {
+        let mut before: Vec<Vec<u32>> = vec![Vec::new(); self.rows.len()];
+        for (from, row) in self.rows.iter().enumerate() {
+            for &(_, _, to) in row {
+                before[to as usize].push(from as u32);
+            }
+        }
+        let mut live: Vec<bool> = found.iter().map(Option::is_some).collect();
+        let mut rest: Vec<u32> = (0..found.len() as u32).filter(|&state| live[state as usize]).collect();
+        while let Some(state) = rest.pop() {
+            for &from in &before[state as usize] {
+                if !std::mem::replace(&mut live[from as usize], true) {
+                    rest.push(from);
+                }
+            }
+        }
+        for row in &mut self.rows {
+            row.retain(|&(_, _, to)| live[to as usize]);
+        }
+        if !live[self.start as usize] {
+            self.start = 0;
+        }
+    }
+}
+
+/// The coarsest symbols that all automata can be read by, and each symbol's class in each.
+fn joint_symbols(automata: &[Arc<ByteDfa>]) -> ([usize; 256], Vec<Vec<usize>>) {
+    let mut columns: Vec<Vec<usize>> = Vec::new();
+    let mut known: FastMap<Vec<usize>, usize> = FastMap::default();
+    let symbols = std::array::from_fn(|byte| {
+        let column: Vec<usize> = automata.iter().map(|dfa| dfa.classes()[byte] as usize).collect();
+        *known.entry(column).or_insert_with_key(|column| {
+            columns.push(column.clone());
+            columns.len() - 1
+        })
+    });
+    (symbols, columns)
+}

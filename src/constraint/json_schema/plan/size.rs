@@ -1,0 +1,66 @@
+//! How many states a plan takes once it is laid down, before that is done.
+
+use super::{Plan, PlanId, Planner, Step};
+use crate::automaton::FastMap;
+
+/// States, but for the places where anything goes, which are counted apart.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in super::super) struct Size {
+    pub(in super::super) states: u64,
+    pub(in super::super) any: u64,
+}
+
+impl Size {
+    /// The states where each place in which anything goes takes `any` of them.
+    pub(in super::super) fn with_any(self, any: u64) -> u64 {
+        self.states.saturating_add(self.any.saturating_mul(any))
+    }
+
+    fn add(&mut self, other: Self) {
+        self.states = self.states.saturating_add(other.states);
+        self.any = self.any.saturating_add(other.any);
+    }
+}
+
+impl Planner<'_> {
+    /// The size of a plan: an upper bound, roughly, since what stands in front of the same states is shared.
+    pub(in super::super) fn size(&self, id: PlanId) -> Size {
+        self.sized(id, &mut FastMap::default())
+    }
+
+    fn sized(&self, id: PlanId, done: &mut FastMap<u32, Size>) -> Size {
+        if self.any == Some(id) {
+            return Size { states: 0, any: 1 };
+        }
+        if let Some(&known) = done.get(&id.0) {
+            return known;
+        }
+        let Plan { values, number, string, array, object, .. } = self.get(id);
+        let mut size = Size::default();
+        let texts: usize = values.iter().map(|(value, _)| value.len()).sum();
+        let scalars: usize = number.iter().chain(string).map(|scalar| scalar.rows.len()).sum();
+        size.states = (texts + scalars) as u64;
+        let mut steps: Vec<(&Step, u64)> = Vec::new();
+        for state in array.iter().flat_map(|array| &array.states) {
+            size.states += 2;
+            steps.extend(state.item.as_ref().map(|step| (step, 0)));
+        }
+        if let Some(object) = object {
+            for state in &object.states {
+                size.states += 2;
+                let name = object.names.get(state.at).map_or(0, |name| name.len() + 3);
+                steps.extend(state.take.as_ref().map(|step| (step, name as u64)));
+                if let Some(others) = &state.others {
+                    size.add(self.sized(others.names, done));
+                    steps.extend(others.steps.iter().flatten().map(|step| (step, 1)));
+                }
+            }
+        }
+        for (step, more) in steps {
+            size.states = size.states.saturating_add(more);
+            size.add(self.sized(step.child, done));
+        }
+        done.insert(id.0, size);
+        size
+    }
+}

@@ -1,0 +1,90 @@
+//! Keywords of arrays.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::evaluated::Items;
+use super::{Gathered, Reader};
+use crate::constraint::json_schema::document::Draft;
+use crate::constraint::json_schema::formula::{Formula, Leaf};
+use crate::constraint::json_schema::types::Types;
+use crate::error::Result;
+
+impl<'a> Reader<'a> {
+    pub(super) fn items(&mut self, map: &'a Map<String, Value>, gathered: &mut Gathered) -> Result<()> {
+        let (first, rest) = self.places(map);
+        let mut count = 0;
+        if let Some(name) = first {
+            let Some(Value::Array(schemas)) = map.get(name) else {
+                return Err(self.error_at(name, format!("`{name}` is a list of schemas")));
+            };
+            for (i, schema) in schemas.iter().enumerate() {
+                let formula = self.below(&[name, &i.to_string()], schema)?;
+                let claim = self.formulas.leaf(Leaf::Item(i as u64, formula));
+                gathered.claims.push(claim);
+            }
+            count = schemas.len() as u64;
+            gathered.evaluated.item(Items::First(count));
+        }
+        if let Some((name, schema)) = rest.and_then(|name| Some((name, map.get(name)?))) {
+            let formula = self.below(&[name], schema)?;
+            let claim = self.formulas.leaf(Leaf::Rest(count, formula));
+            gathered.claims.push(claim);
+            gathered.evaluated.item(Items::All);
+        }
+        self.contains(map, gathered)?;
+        for (name, more) in [("minItems", 0), ("maxItems", 1)] {
+            if let Some(count) = self.count(map, name)? {
+                let claim = self.formulas.leaf(Leaf::Items(count.saturating_add(more)));
+                let claim = if more == 1 { self.lacking(claim) } else { claim };
+                gathered.claims.push(claim);
+            }
+        }
+        match map.get("uniqueItems") {
+            None | Some(Value::Bool(false)) => Ok(()),
+            Some(Value::Bool(true)) => {
+                let claim = self.formulas.leaf(Leaf::Unique { domain: Arc::new([]), met: 0 });
+                self.origin(claim, "uniqueItems");
+                gathered.claims.push(claim);
+                Ok(())
+            }
+            Some(_) => Err(self.error_at("uniqueItems", "`uniqueItems` is a boolean")),
+        }
+    }
+
+    /// The keywords for the first items and for the others.
+    fn places(&self, map: &Map<String, Value>) -> (Option<&'static str>, Option<&'static str>) {
+        let prefix = map.contains_key("prefixItems") && self.document.draft >= Draft::D2020;
+        match map.get("items") {
+            _ if prefix => (Some("prefixItems"), Some("items")),
+            Some(Value::Array(_)) => (Some("items"), Some("additionalItems")),
+            _ => (None, Some("items")),
+        }
+    }
+
+    fn contains(&mut self, map: &'a Map<String, Value>, gathered: &mut Gathered) -> Result<()> {
+        let Some(schema) = self.keyword(map, "contains") else { return Ok(()) };
+        let formula = self.below(&["contains"], schema)?;
+        let min = self.count(map, "minContains")?.unwrap_or(1);
+        let claim = self.formulas.leaf(Leaf::Contains(formula, min));
+        gathered.claims.push(claim);
+        if let Some(max) = self.count(map, "maxContains")? {
+            let claim = self.formulas.leaf(Leaf::Contains(formula, max.saturating_add(1)));
+            let claim = self.lacking(claim);
+            gathered.claims.push(claim);
+        }
+        if self.document.draft >= Draft::D2020 {
+            gathered.evaluated.item(Items::Satisfying(formula));
+        }
+        Ok(())
+    }
+
+    /// Not an array, or not what `claim` says of arrays.
+    fn lacking(&mut self, claim: Formula) -> Formula {
+        let array = self.only(Types::ARRAY);
+        let other = self.formulas.not(array);
+        let claim = self.formulas.not(claim);
+        self.formulas.or([other, claim])
+    }
+}

@@ -1,0 +1,220 @@
+//! Which properties and items a schema has evaluated: what `unevaluatedProperties` and `unevaluatedItems` leave
+//! alone.
+//!
+//! A keyword evaluates a property (or an item) if the schemas around it hold; what they claim is a formula, and
+//! so is "evaluated". Where patterns or `contains` stand under conditions, the cases are written out.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::{Gathered, Reader};
+use crate::constraint::json_schema::ecma::Pattern;
+use crate::constraint::json_schema::formula::{Except, Formula, Formulas, Leaf};
+use crate::error::Result;
+use crate::limits::{Limits, Meter};
+
+/// Most conditions whose cases are written out.
+const MAX_CONDITIONS: usize = 4;
+
+/// What is evaluated, each under a condition.
+#[derive(Clone, Default)]
+pub(super) struct Evaluated {
+    properties: Vec<(Formula, Properties)>,
+    items: Vec<(Formula, Items)>,
+    /// Whether a recursive reference may evaluate more.
+    unknown: bool,
+}
+
+/// Properties that a keyword evaluates.
+#[derive(Clone)]
+pub(super) enum Properties {
+    Name(Arc<str>),
+    Matching(Arc<Pattern>),
+    All,
+}
+
+/// Items that a keyword evaluates.
+#[derive(Clone)]
+pub(super) enum Items {
+    /// So many first ones.
+    First(u64),
+    All,
+    /// Those that satisfy the formula.
+    Satisfying(Formula),
+}
+
+impl Evaluated {
+    pub(super) fn unknown() -> Self {
+        Self { unknown: true, ..Self::default() }
+    }
+
+    pub(super) fn property(&mut self, what: Properties) {
+        self.properties.push((Formula::TRUE, what));
+    }
+
+    pub(super) fn item(&mut self, what: Items) {
+        self.items.push((Formula::TRUE, what));
+    }
+
+    pub(super) fn extend(&mut self, other: Self) {
+        self.properties.extend(other.properties);
+        self.items.extend(other.items);
+        self.unknown |= other.unknown;
+    }
+
+    /// Adds what `other` evaluates where `condition` holds.
+    pub(super) fn extend_if(&mut self, mut other: Self, condition: Formula, formulas: &mut Formulas) {
+        for (when, _) in &mut other.properties {
+            *when = formulas.and([condition, *when]);
+        }
+        for (when, _) in &mut other.items {
+            *when = formulas.and([condition, *when]);
+        }
+        self.extend(other);
+    }
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn unevaluated(&mut self, map: &'a Map<String, Value>, gathered: &mut Gathered) -> Result<()> {
+        for name in ["unevaluatedProperties", "unevaluatedItems"] {
+            let Some(schema) = self.keyword(map, name) else { continue };
+            let formula = self.below(&[name], schema)?;
+            if gathered.evaluated.unknown && formula != Formula::TRUE {
+                return Err(self.error_at(
+                    name,
+                    format!("`{name}` beside a recursive reference is not offered; list what the reference evaluates"),
+                ));
+            }
+            let claim = if name == "unevaluatedProperties" {
+                let claim = self.unevaluated_properties(formula, &gathered.evaluated.properties)?;
+                gathered.evaluated.property(Properties::All);
+                claim
+            } else {
+                let claim = self.unevaluated_items(formula, &gathered.evaluated.items)?;
+                gathered.evaluated.item(Items::All);
+                claim
+            };
+            gathered.claims.push(claim);
+        }
+        if !self.tracks {
+            gathered.evaluated = Evaluated { unknown: gathered.evaluated.unknown, ..Evaluated::default() };
+        }
+        Ok(())
+    }
+
+    fn unevaluated_properties(
+        &mut self,
+        schema: Formula,
+        evaluated: &[(Formula, Properties)],
+    ) -> Result<Formula> {
+        let mut names: Vec<Arc<str>> = Vec::new();
+        let mut patterns: Vec<(Formula, Arc<Pattern>)> = Vec::new();
+        let mut all = Vec::new();
+        for (when, what) in evaluated {
+            match what {
+                Properties::Name(name) if !names.contains(name) => names.push(Arc::clone(name)),
+                Properties::Name(_) => {}
+                Properties::Matching(pattern) => patterns.push((*when, Arc::clone(pattern))),
+                Properties::All => all.push(*when),
+            }
+        }
+        let all = self.formulas.or(all);
+        let mut claims = Vec::new();
+        for name in &names {
+            let mut conditions = vec![all];
+            for (when, what) in evaluated {
+                let evaluates = match what {
+                    Properties::Name(other) => other == name,
+                    Properties::Matching(pattern) => {
+                        pattern.lower(&Meter::start(&Limits::default()))?.matches(name.as_bytes())
+                    }
+                    Properties::All => false,
+                };
+                if evaluates {
+                    conditions.push(*when);
+                }
+            }
+            conditions.push(self.formulas.leaf(Leaf::Property(Arc::clone(name), schema)));
+            claims.push(self.formulas.or(conditions));
+        }
+        let others = self.cases("unevaluatedProperties", &patterns, |formulas, patterns| {
+            let except = Except { names: names.clone(), patterns };
+            formulas.leaf(Leaf::Others(except.into(), schema))
+        })?;
+        claims.push(self.formulas.or([all, others]));
+        Ok(self.formulas.and(claims))
+    }
+
+    fn unevaluated_items(&mut self, schema: Formula, evaluated: &[(Formula, Items)]) -> Result<Formula> {
+        let mut first = 0;
+        let mut satisfying: Vec<(Formula, Formula)> = Vec::new();
+        let mut all = Vec::new();
+        for (when, what) in evaluated {
+            match what {
+                Items::First(count) => first = first.max(*count),
+                Items::Satisfying(formula) => satisfying.push((*when, *formula)),
+                Items::All => all.push(*when),
+            }
+        }
+        let all = self.formulas.or(all);
+        let mut claims = Vec::new();
+        for index in 0..first {
+            let mut conditions = vec![all];
+            conditions.extend(evaluated.iter().filter_map(|(when, what)| match what {
+                Items::First(count) if index < *count => Some(*when),
+                _ => None,
+            }));
+            conditions.push(self.cases("unevaluatedItems", &satisfying, |formulas, satisfying| {
+                let formula = formulas.or(satisfying.into_iter().chain([schema]));
+                formulas.leaf(Leaf::Item(index, formula))
+            })?);
+            claims.push(self.formulas.or(conditions));
+        }
+        let rest = self.cases("unevaluatedItems", &satisfying, |formulas, satisfying| {
+            let formula = formulas.or(satisfying.into_iter().chain([schema]));
+            formulas.leaf(Leaf::Rest(first, formula))
+        })?;
+        claims.push(self.formulas.or([all, rest]));
+        Ok(self.formulas.and(claims))
+    }
+
+    /// `claim` of those of `parts` whose conditions hold, by cases.
+    fn cases<T: Clone>(
+        &mut self,
+        name: &str,
+        parts: &[(Formula, T)],
+        claim: impl Fn(&mut Formulas, Vec<T>) -> Formula,
+    ) -> Result<Formula> {
+        let mut conditions: Vec<Formula> = Vec::new();
+        for (when, _) in parts {
+            if *when != Formula::TRUE && !conditions.contains(when) {
+                conditions.push(*when);
+            }
+        }
+        if conditions.len() > MAX_CONDITIONS {
+            return Err(self.error_at(
+                name,
+                format!(
+                    "`{name}` depends on more than {MAX_CONDITIONS} conditions; use `additionalProperties`, or one schema for all `items`"
+                ),
+            ));
+        }
+        let mut cases = Vec::new();
+        for case in 0..1u32 << conditions.len() {
+            let holds = |when: Formula| match conditions.iter().position(|known| *known == when) {
+                Some(at) => case >> at & 1 == 1,
+                None => true,
+            };
+            let held = parts.iter().filter(|(when, _)| holds(*when)).map(|(_, part)| part.clone()).collect();
+            let claim = claim(&mut self.formulas, held);
+            let mut all = vec![claim];
+            for (at, &condition) in conditions.iter().enumerate() {
+                let negated = self.formulas.not(condition);
+                all.push(if case >> at & 1 == 1 { condition } else { negated });
+            }
+            cases.push(self.formulas.and(all));
+        }
+        Ok(self.formulas.or(cases))
+    }
+}

@@ -1,0 +1,394 @@
+//! From JSON to formulas: which keywords stand where, what they claim, and what is refused.
+//!
+//! A reader goes down the schema once and follows references on the way. What a place became is remembered;
+//! a place that is met again while it is being read becomes [`Leaf::Later`], which is recursion.
+
+mod arrays;
+mod evaluated;
+mod objects;
+mod scalars;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use self::evaluated::Evaluated;
+use super::document::{Document, Draft, push};
+use super::formula::{Formula, Formulas, Leaf};
+use super::keywords::{self, Keyword};
+use super::note::{Note, Treatment};
+use super::options::{JsonOptions, Unknown};
+use super::types::Types;
+use super::value::{Inexact, Json};
+use super::{MAX_DEPTH, Schema};
+use crate::error::{Error, Result};
+
+/// Reads `root`.
+pub(super) fn read(root: &Value, options: &JsonOptions) -> Result<Schema> {
+    let document = Document::new(root);
+    let mut reader = Reader {
+        tracks: document.draft >= Draft::D2019 && mentions_unevaluated(root),
+        document,
+        options,
+        formulas: Formulas::new(),
+        origins: HashMap::new(),
+        notes: Vec::new(),
+        at: String::new(),
+        open: HashSet::new(),
+        in_place: Vec::new(),
+        done: HashMap::new(),
+        later: Vec::new(),
+        depth: 0,
+    };
+    let root = reader.schema(root)?.formula;
+    let Reader { formulas, origins, notes, later, done, .. } = reader;
+    let later = later.into_iter().map(|pointer| done.get(&pointer).map_or(Formula::FALSE, |r| r.formula));
+    Ok(Schema { later: later.collect(), formulas, root, origins, notes, options: options.clone() })
+}
+
+/// What a place in a schema became.
+#[derive(Clone)]
+struct Read {
+    formula: Formula,
+    /// What it evaluates, for `unevaluatedProperties` and `unevaluatedItems` around it.
+    evaluated: Evaluated,
+}
+
+/// A place in a schema, and what was read so far.
+struct Reader<'a> {
+    document: Document<'a>,
+    options: &'a JsonOptions,
+    formulas: Formulas,
+    /// Where a claim that may be refused later was first met.
+    origins: HashMap<Formula, String>,
+    notes: Vec<Note>,
+    /// Whether anything asks what is evaluated.
+    tracks: bool,
+    /// JSON pointer of the schema at hand.
+    at: String,
+    /// Pointers of the schemas that are being read.
+    open: HashSet<String>,
+    /// Those among them that speak of the same value as the one at hand.
+    in_place: Vec<String>,
+    done: HashMap<String, Read>,
+    /// Pointers of the schemas that [`Leaf::Later`] stands for.
+    later: Vec<String>,
+    depth: usize,
+}
+
+/// Keywords of a schema object as they are gathered.
+struct Gathered {
+    claims: Vec<Formula>,
+    evaluated: Evaluated,
+}
+
+impl<'a> Reader<'a> {
+    /// The schema at `self.at`.
+    fn schema(&mut self, schema: &'a Value) -> Result<Read> {
+        if let Some(read) = self.done.get(&self.at) {
+            return Ok(read.clone());
+        }
+        if self.in_place.contains(&self.at) {
+            return Err(self.error("the references lead back to this place without any property or item in between"));
+        }
+        if self.open.contains(&self.at) {
+            let number = self.later.iter().position(|pointer| *pointer == self.at).unwrap_or_else(|| {
+                self.later.push(self.at.clone());
+                self.later.len() - 1
+            });
+            self.note("", Treatment::Bounded("recursion is followed to the depth that the options set".into()));
+            let formula = self.formulas.leaf(Leaf::Later(number as u32));
+            return Ok(Read { formula, evaluated: Evaluated::unknown() });
+        }
+        if self.depth == MAX_DEPTH {
+            return Err(self.error(format!("schemas are nested more than {MAX_DEPTH} deep")));
+        }
+        self.depth += 1;
+        self.open.insert(self.at.clone());
+        self.in_place.push(self.at.clone());
+        let outside = self.document.enter(&self.at, schema);
+        let read = match schema {
+            Value::Bool(value) => {
+                Ok(Read { formula: Formula::constant(*value), evaluated: Evaluated::default() })
+            }
+            Value::Object(map) => self.object(map),
+            _ => Err(self.error("a schema is an object or a boolean")),
+        };
+        self.document.leave(outside);
+        self.in_place.pop();
+        self.open.remove(&self.at);
+        self.depth -= 1;
+        let read = read?;
+        self.done.insert(self.at.clone(), read.clone());
+        Ok(read)
+    }
+
+    /// The schema at `tokens` below the one at hand, of the same value.
+    fn beside(&mut self, tokens: &[&str], schema: &'a Value) -> Result<Read> {
+        let end = self.at.len();
+        tokens.iter().for_each(|token| push(&mut self.at, token));
+        let read = self.schema(schema);
+        self.at.truncate(end);
+        read
+    }
+
+    /// The schema at `tokens` below the one at hand, of a part of the value.
+    fn below(&mut self, tokens: &[&str], schema: &'a Value) -> Result<Formula> {
+        let in_place = std::mem::take(&mut self.in_place);
+        let read = self.beside(tokens, schema);
+        self.in_place = in_place;
+        read.map(|read| read.formula)
+    }
+
+    fn object(&mut self, map: &'a Map<String, Value>) -> Result<Read> {
+        self.known(map)?;
+        let mut gathered = Gathered { claims: Vec::new(), evaluated: Evaluated::default() };
+        let draft = self.document.draft;
+        if map.contains_key("$ref") && draft <= Draft::D7 {
+            for name in map.keys().filter(|name| *name != "$ref" && keywords::of(name, draft) == Keyword::Honoured) {
+                self.note(name, Treatment::Ignored("beside `$ref`, drafts up to 7 ignore it".into()));
+            }
+            self.references(map, &mut gathered)?;
+        } else {
+            self.references(map, &mut gathered)?;
+            self.types(map, &mut gathered)?;
+            self.values(map, &mut gathered)?;
+            self.numbers(map, &mut gathered)?;
+            self.strings(map, &mut gathered)?;
+            self.properties(map, &mut gathered)?;
+            self.items(map, &mut gathered)?;
+            self.logic(map, &mut gathered)?;
+            self.unevaluated(map, &mut gathered)?;
+        }
+        let formula = self.formulas.and(gathered.claims);
+        Ok(Read { formula, evaluated: gathered.evaluated })
+    }
+
+    /// Refuses unknown keywords where the options say so, and notes what has no effect.
+    fn known(&mut self, map: &Map<String, Value>) -> Result<()> {
+        for name in map.keys() {
+            match keywords::of(name, self.document.draft) {
+                Keyword::Honoured | Keyword::Annotation => {}
+                Keyword::Foreign => self.note(
+                    name,
+                    Treatment::Ignored("the draft that `$schema` names does not have it".into()),
+                ),
+                Keyword::Unknown if self.options.unknown == Unknown::Ignore => {
+                    self.note(name, Treatment::Ignored("it is no keyword of JSON Schema".into()));
+                }
+                Keyword::Unknown => {
+                    let advice = match keywords::nearest(name) {
+                        Some(nearest) => format!("did you mean `{nearest}`?"),
+                        None => "names of extensions begin with `x-`; or remove it".to_owned(),
+                    };
+                    return Err(
+                        self.error_at(name, format!("`{name}` is not a keyword of JSON Schema; {advice}"))
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The value of a keyword, if the draft has it.
+    fn keyword(&self, map: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+        let value = map.get(name)?;
+        (keywords::of(name, self.document.draft) == Keyword::Honoured).then_some(value)
+    }
+
+    fn references(&mut self, map: &'a Map<String, Value>, gathered: &mut Gathered) -> Result<()> {
+        for name in ["$ref", "$dynamicRef", "$recursiveRef"] {
+            let Some(reference) = self.keyword(map, name) else { continue };
+            let Some(reference) = reference.as_str() else {
+                return Err(self.error_at(name, "a reference is a string"));
+            };
+            let target = if name == "$ref" {
+                self.document.resolve(reference)
+            } else {
+                self.document.resolve_dynamic(reference)
+            };
+            let target = target.map_err(|reason| self.error_at(name, reason))?;
+            let here = std::mem::replace(&mut self.at, target.pointer);
+            let outside = self.document.jump(&self.at);
+            let read = self.schema(target.schema);
+            self.document.leave(outside);
+            self.at = here;
+            let read = read?;
+            gathered.claims.push(read.formula);
+            gathered.evaluated.extend(read.evaluated);
+        }
+        Ok(())
+    }
+
+    fn types(&mut self, map: &Map<String, Value>, gathered: &mut Gathered) -> Result<()> {
+        let named = |token: &[&str], value: &Value| {
+            value.as_str().and_then(Types::named).ok_or_else(|| {
+                self.error_below(
+                    token,
+                    "a type is one of `null`, `boolean`, `integer`, `number`, `string`, `array`, `object`",
+                )
+            })
+        };
+        let types = match map.get("type") {
+            None => return Ok(()),
+            Some(Value::Array(list)) if list.is_empty() => {
+                return Err(self.error_at("type", "a list of types has one at least"));
+            }
+            Some(Value::Array(list)) => list.iter().enumerate().try_fold(Types::NONE, |types, (i, value)| {
+                Ok::<_, Error>(types.or(named(&["type", &i.to_string()], value)?))
+            })?,
+            Some(value) => named(&["type"], value)?,
+        };
+        let claim = self.formulas.leaf(Leaf::Types(types));
+        gathered.claims.push(claim);
+        Ok(())
+    }
+
+    /// `enum` and `const`.
+    fn values(&mut self, map: &'a Map<String, Value>, gathered: &mut Gathered) -> Result<()> {
+        let json = |tokens: &[&str], value: &Value| {
+            Json::new(value, MAX_DEPTH).map_err(|inexact| {
+                let reason = match inexact {
+                    Inexact::Depth => format!("values are nested more than {MAX_DEPTH} deep"),
+                    Inexact::Number(number) => format!(
+                        "the number {number} is too large to be held exactly; use one below 2^53, or a string"
+                    ),
+                };
+                self.error_below(tokens, reason)
+            })
+        };
+        let mut claims: Vec<Arc<[Json]>> = Vec::new();
+        if let Some(value) = self.keyword(map, "const") {
+            claims.push([json(&["const"], value)?].into());
+        }
+        match map.get("enum") {
+            None => {}
+            Some(Value::Array(listed)) => {
+                let mut seen = HashSet::new();
+                let mut values = Vec::with_capacity(listed.len());
+                for (i, value) in listed.iter().enumerate() {
+                    let value = json(&["enum", &i.to_string()], value)?;
+                    if seen.insert(value.clone()) {
+                        values.push(value);
+                    }
+                }
+                claims.push(values.into());
+            }
+            Some(_) => return Err(self.error_at("enum", "`enum` is a list of values")),
+        }
+        for values in claims {
+            let claim = self.formulas.leaf(Leaf::Values(values));
+            gathered.claims.push(claim);
+        }
+        Ok(())
+    }
+
+    fn logic(&mut self, map: &'a Map<String, Value>, gathered: &mut Gathered) -> Result<()> {
+        for name in ["allOf", "anyOf", "oneOf"] {
+            let Some(branches) = map.get(name) else { continue };
+            let branches = match branches {
+                Value::Array(branches) if !branches.is_empty() => branches,
+                _ => {
+                    return Err(self.error_at(name, format!("`{name}` is a list of schemas, one at least")));
+                }
+            };
+            let mut formulas = Vec::with_capacity(branches.len());
+            for (i, branch) in branches.iter().enumerate() {
+                let read = self.beside(&[name, &i.to_string()], branch)?;
+                formulas.push(read.formula);
+                let condition = if name == "allOf" { Formula::TRUE } else { read.formula };
+                gathered.evaluated.extend_if(read.evaluated, condition, &mut self.formulas);
+            }
+            let claim = match name {
+                "allOf" => self.formulas.and(formulas),
+                "anyOf" => self.formulas.or(formulas),
+                _ => self.formulas.one(formulas),
+            };
+            gathered.claims.push(claim);
+        }
+        if let Some(schema) = map.get("not") {
+            let read = self.beside(&["not"], schema)?;
+            let claim = self.formulas.not(read.formula);
+            gathered.claims.push(claim);
+        }
+        self.condition(map, gathered)
+    }
+
+    /// `if`, `then` and `else`.
+    fn condition(&mut self, map: &'a Map<String, Value>, gathered: &mut Gathered) -> Result<()> {
+        let Some(condition) = self.keyword(map, "if") else { return Ok(()) };
+        let condition = self.beside(&["if"], condition)?;
+        gathered.evaluated.extend_if(condition.evaluated, condition.formula, &mut self.formulas);
+        let otherwise = self.formulas.not(condition.formula);
+        let mut branches = [Formula::TRUE; 2];
+        for ((name, when), branch) in
+            [("then", condition.formula), ("else", otherwise)].into_iter().zip(&mut branches)
+        {
+            if let Some(schema) = map.get(name) {
+                let read = self.beside(&[name], schema)?;
+                *branch = read.formula;
+                gathered.evaluated.extend_if(read.evaluated, when, &mut self.formulas);
+            }
+        }
+        let claim = self.formulas.choose(condition.formula, branches[0], branches[1]);
+        gathered.claims.push(claim);
+        Ok(())
+    }
+
+    /// A count such as `minLength`.
+    fn count(&self, map: &'a Map<String, Value>, name: &str) -> Result<Option<u64>> {
+        let Some(value) = self.keyword(map, name) else { return Ok(None) };
+        match super::value::count(value) {
+            Some(count) => Ok(Some(count)),
+            None => Err(self.error_at(name, format!("`{name}` is an integer, not negative"))),
+        }
+    }
+
+    fn note(&mut self, name: &str, treatment: Treatment) {
+        let mut pointer = self.at.clone();
+        if !name.is_empty() {
+            push(&mut pointer, name);
+        }
+        self.notes.push(Note { pointer, treatment });
+    }
+
+    /// Remembers where a claim was met.
+    fn origin(&mut self, claim: Formula, name: &str) {
+        let mut pointer = self.at.clone();
+        push(&mut pointer, name);
+        self.origins.entry(claim).or_insert(pointer);
+    }
+
+    fn error(&self, reason: impl Into<String>) -> Error {
+        Error::schema(self.at.clone(), reason)
+    }
+
+    fn error_at(&self, name: &str, reason: impl Into<String>) -> Error {
+        self.error_below(&[name], reason)
+    }
+
+    fn error_below(&self, tokens: &[&str], reason: impl Into<String>) -> Error {
+        let mut pointer = self.at.clone();
+        tokens.iter().for_each(|token| push(&mut pointer, token));
+        Error::schema(pointer, reason)
+    }
+}
+
+/// Whether `unevaluatedProperties` or `unevaluatedItems` is a name anywhere.
+fn mentions_unevaluated(schema: &Value) -> bool {
+    let mut rest = vec![schema];
+    while let Some(value) = rest.pop() {
+        match value {
+            Value::Object(members) => {
+                if members.contains_key("unevaluatedProperties") || members.contains_key("unevaluatedItems") {
+                    return true;
+                }
+                rest.extend(members.values());
+            }
+            Value::Array(items) => rest.extend(items),
+            _ => {}
+        }
+    }
+    false
+}

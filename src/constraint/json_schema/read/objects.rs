@@ -1,0 +1,142 @@
+//! Keywords of objects.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::evaluated::Properties;
+use super::{Gathered, Reader};
+use crate::constraint::json_schema::document::Draft;
+use crate::constraint::json_schema::formula::{Except, Formula, Leaf};
+use crate::constraint::json_schema::options::Additional;
+use crate::constraint::json_schema::types::Types;
+use crate::error::Result;
+
+impl<'a> Reader<'a> {
+    pub(super) fn properties(&mut self, map: &'a Map<String, Value>, gathered: &mut Gathered) -> Result<()> {
+        let mut except = Except::default();
+        if let Some(properties) = self.members(map, "properties")? {
+            for (name, schema) in properties {
+                let formula = self.below(&["properties", name], schema)?;
+                let name: Arc<str> = name.as_str().into();
+                let claim = self.formulas.leaf(Leaf::Property(Arc::clone(&name), formula));
+                gathered.claims.push(claim);
+                gathered.evaluated.property(Properties::Name(Arc::clone(&name)));
+                except.names.push(name);
+            }
+        }
+        if let Some(properties) = self.members(map, "patternProperties")? {
+            for (text, schema) in properties {
+                let formula = self.below(&["patternProperties", text], schema)?;
+                let pattern = self.pattern("patternProperties", text)?;
+                let claim = self.formulas.leaf(Leaf::Matching(Arc::clone(&pattern), formula));
+                gathered.claims.push(claim);
+                gathered.evaluated.property(Properties::Matching(Arc::clone(&pattern)));
+                except.patterns.push(pattern);
+            }
+        }
+        if let Some(schema) = map.get("additionalProperties") {
+            let formula = self.below(&["additionalProperties"], schema)?;
+            if formula != Formula::TRUE || self.options.additional == Additional::Closed {
+                let claim = self.formulas.leaf(Leaf::Others(except.into(), formula));
+                gathered.claims.push(claim);
+            }
+            gathered.evaluated.property(Properties::All);
+        }
+        if let Some(schema) = self.keyword(map, "propertyNames") {
+            let formula = self.below(&["propertyNames"], schema)?;
+            let claim = self.formulas.leaf(Leaf::Names(formula));
+            gathered.claims.push(claim);
+        }
+        self.required(map, gathered)?;
+        for (name, more) in [("minProperties", 0), ("maxProperties", 1)] {
+            let Some(count) = self.count(map, name)? else { continue };
+            let count = count.saturating_add(more);
+            let mut claim = self.formulas.leaf(Leaf::Properties { certain: count, possible: count });
+            self.origin(claim, name);
+            if more == 1 {
+                // The claim is of objects alone, and so is its negation.
+                claim = self.formulas.not(claim);
+                let object = self.only(Types::OBJECT);
+                let other = self.formulas.not(object);
+                claim = self.formulas.or([other, claim]);
+            }
+            gathered.claims.push(claim);
+        }
+        self.dependent(map, gathered)
+    }
+
+    fn required(&mut self, map: &'a Map<String, Value>, gathered: &mut Gathered) -> Result<()> {
+        let Some(required) = map.get("required") else { return Ok(()) };
+        for name in self.names(&["required"], required)? {
+            let claim = self.formulas.leaf(Leaf::Present(name));
+            gathered.claims.push(claim);
+        }
+        Ok(())
+    }
+
+    /// `dependentRequired`, `dependentSchemas`, and `dependencies`, which was both.
+    fn dependent(&mut self, map: &'a Map<String, Value>, gathered: &mut Gathered) -> Result<()> {
+        for keyword in ["dependentRequired", "dependentSchemas", "dependencies"] {
+            if self.keyword(map, keyword).is_none() {
+                continue;
+            }
+            for (name, what) in self.members(map, keyword)?.into_iter().flatten() {
+                let there = self.formulas.leaf(Leaf::Present(name.as_str().into()));
+                let there = {
+                    // Of objects alone.
+                    let object = self.only(Types::OBJECT);
+                    self.formulas.and([object, there])
+                };
+                let lacking = self.formulas.not(there);
+                let of_names = match keyword {
+                    "dependentRequired" => true,
+                    "dependentSchemas" => false,
+                    _ => what.is_array() || what.is_string(),
+                };
+                let then = if of_names {
+                    // Draft 3 and widespread use have a single name for a list of one.
+                    let list = match what {
+                        Value::String(name) => vec![name.as_str().into()],
+                        _ => self.names(&[keyword, name], what)?,
+                    };
+                    let names: Vec<_> =
+                        list.into_iter().map(|name| self.formulas.leaf(Leaf::Present(name))).collect();
+                    self.formulas.and(names)
+                } else {
+                    let read = self.beside(&[keyword, name], what)?;
+                    gathered.evaluated.extend_if(read.evaluated, there, &mut self.formulas);
+                    read.formula
+                };
+                let claim = self.formulas.or([lacking, then]);
+                gathered.claims.push(claim);
+            }
+        }
+        Ok(())
+    }
+
+    /// The members of a keyword whose value is an object.
+    fn members(&self, map: &'a Map<String, Value>, name: &str) -> Result<Option<&'a Map<String, Value>>> {
+        match map.get(name) {
+            None => Ok(None),
+            Some(Value::Object(members)) => Ok(Some(members)),
+            Some(_) => Err(self.error_at(name, format!("`{name}` is an object"))),
+        }
+    }
+
+    fn names(&self, tokens: &[&str], value: &Value) -> Result<Vec<Arc<str>>> {
+        let Value::Array(list) = value else {
+            let advice = match (tokens, self.document.draft) {
+                (["required"], Draft::D4) if value.is_boolean() => "; a boolean belongs to draft 3",
+                _ => "",
+            };
+            return Err(self.error_below(tokens, format!("it is a list of names{advice}")));
+        };
+        let name = |(i, value): (usize, &Value)| {
+            let index = i.to_string();
+            let place: Vec<&str> = tokens.iter().copied().chain([index.as_str()]).collect();
+            value.as_str().map(Arc::from).ok_or_else(|| self.error_below(&place, "a name is a string"))
+        };
+        list.iter().enumerate().map(name).collect()
+    }
+}

@@ -1,0 +1,136 @@
+//! Keywords of numbers and strings.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::{Gathered, Reader};
+use crate::constraint::json_schema::document::Draft;
+use crate::constraint::json_schema::ecma::Pattern;
+use crate::constraint::json_schema::format::{Exactness, Format};
+use crate::constraint::json_schema::formula::Leaf;
+use crate::constraint::json_schema::note::Treatment;
+use crate::constraint::json_schema::number::Decimal;
+use crate::constraint::json_schema::options::{Formats, Unknown};
+use crate::constraint::json_schema::types::Types;
+use crate::error::Result;
+
+impl<'a> Reader<'a> {
+    pub(super) fn numbers(&mut self, map: &'a Map<String, Value>, gathered: &mut Gathered) -> Result<()> {
+        for (name, exclusive_name, at_least) in
+            [("minimum", "exclusiveMinimum", true), ("maximum", "exclusiveMaximum", false)]
+        {
+            // Draft 4 says by a boolean whether the bound itself is left out.
+            let flag = map.get(exclusive_name).and_then(Value::as_bool);
+            if flag.is_some() && self.document.draft > Draft::D4 && self.document.named {
+                return Err(self.error_at(
+                    exclusive_name,
+                    format!("a boolean `{exclusive_name}` belongs to draft 4; it is a number"),
+                ));
+            }
+            let mut bounds = Vec::new();
+            if let Some(value) = map.get(name) {
+                bounds.push((name, value, flag == Some(true)));
+            }
+            if let Some(value) = map.get(exclusive_name).filter(|value| !value.is_boolean()) {
+                bounds.push((exclusive_name, value, true));
+            }
+            for (name, value, exclusive) in bounds {
+                let Value::Number(number) = value else {
+                    return Err(self.error_at(name, format!("`{name}` is a number")));
+                };
+                let bound = Decimal::new(number);
+                let leaf = if at_least {
+                    Leaf::AtLeast { bound, exclusive }
+                } else {
+                    Leaf::AtMost { bound, exclusive }
+                };
+                let claim = self.formulas.leaf(leaf);
+                gathered.claims.push(claim);
+            }
+        }
+        match map.get("multipleOf") {
+            None => Ok(()),
+            Some(Value::Number(step)) if step.as_f64().is_some_and(|step| step > 0.0) => {
+                let claim = self.formulas.leaf(Leaf::MultipleOf(Decimal::new(step)));
+                gathered.claims.push(claim);
+                Ok(())
+            }
+            Some(_) => Err(self.error_at("multipleOf", "`multipleOf` is a number above zero")),
+        }
+    }
+
+    pub(super) fn strings(&mut self, map: &'a Map<String, Value>, gathered: &mut Gathered) -> Result<()> {
+        let min = self.count(map, "minLength")?.unwrap_or(0);
+        let max = self.count(map, "maxLength")?;
+        let claim = self.formulas.leaf(Leaf::Length { min, max });
+        gathered.claims.push(claim);
+        if let Some(pattern) = map.get("pattern") {
+            let Value::String(pattern) = pattern else {
+                return Err(self.error_at("pattern", "`pattern` is a string"));
+            };
+            let pattern = self.pattern("pattern", pattern)?;
+            let claim = self.formulas.leaf(Leaf::Pattern(pattern));
+            gathered.claims.push(claim);
+        }
+        self.format(map, gathered)
+    }
+
+    fn format(&mut self, map: &'a Map<String, Value>, gathered: &mut Gathered) -> Result<()> {
+        let Some(format) = map.get("format") else { return Ok(()) };
+        let Value::String(name) = format else {
+            return Err(self.error_at("format", "`format` is a string"));
+        };
+        if self.options.formats == Formats::Annotate {
+            self.note("format", Treatment::Ignored("the options take formats for annotations".into()));
+            return Ok(());
+        }
+        let Some(format) = Format::named(name) else {
+            if self.options.unknown == Unknown::Refuse {
+                return Err(self.error_at("format", format!("{name:?} is no format that is known")));
+            }
+            self.note("format", Treatment::Ignored(format!("{name:?} is no format that is known")));
+            return Ok(());
+        };
+        if let Some((low, high)) = format.range() {
+            let number = |value: i128| {
+                let number = i64::try_from(value).map(serde_json::Number::from);
+                let number = number.or_else(|_| u64::try_from(value).map(serde_json::Number::from));
+                number.ok().map(|number| Decimal::new(&number))
+            };
+            if let (Some(low), Some(high)) = (number(low), number(high)) {
+                let low = self.formulas.leaf(Leaf::AtLeast { bound: low, exclusive: false });
+                let high = self.formulas.leaf(Leaf::AtMost { bound: high, exclusive: false });
+                gathered.claims.extend([low, high]);
+            }
+            return Ok(());
+        }
+        match format.is_exact() {
+            Exactness::Annotation => {
+                let reason = format!("{name:?} is beyond a finite automaton, and taken for an annotation");
+                self.note("format", Treatment::Ignored(reason));
+                return Ok(());
+            }
+            Exactness::Bounded => {
+                let reason = format!("of {name:?} only what is surely valid is written");
+                self.note("format", Treatment::Bounded(reason));
+            }
+            Exactness::Exact => {}
+        }
+        let claim = self.formulas.leaf(Leaf::Format(format));
+        gathered.claims.push(claim);
+        Ok(())
+    }
+
+    /// The pattern `text`, which stands at `name`.
+    pub(super) fn pattern(&self, name: &str, text: &str) -> Result<Arc<Pattern>> {
+        Pattern::parse(text).map(Arc::new).map_err(|refusal| {
+            self.error_at(name, format!("the pattern, at byte {}: {}", refusal.offset, refusal.reason))
+        })
+    }
+
+    /// A claim on one type alone.
+    pub(super) fn only(&mut self, types: Types) -> crate::constraint::json_schema::formula::Formula {
+        self.formulas.leaf(Leaf::Types(types))
+    }
+}

@@ -1,0 +1,120 @@
+//! Values as text.
+
+use serde_json::Value;
+
+use super::number::Decimal;
+use super::options::{JsonOptions, Whitespace};
+use super::string;
+
+/// The text of a value, with the least white space that the options ask for, as it stands on `level`.
+pub(super) fn write(value: &Value, options: &JsonOptions, level: usize) -> Vec<u8> {
+    let mut writer = Writer { options, text: Vec::new() };
+    writer.value(value, level);
+    writer.text
+}
+
+/// A string's text, quotes included.
+pub(super) fn quoted(text: &str, options: &JsonOptions) -> Vec<u8> {
+    let mut writer = Writer { options, text: Vec::new() };
+    writer.string(text);
+    writer.text
+}
+
+/// Punctuation as the options have it.
+pub(super) struct Punctuation {
+    indent: Option<usize>,
+    spaced: bool,
+}
+
+impl Punctuation {
+    pub(super) fn of(options: &JsonOptions) -> Self {
+        match options.whitespace {
+            Whitespace::Spaced => Self { indent: None, spaced: true },
+            Whitespace::Pretty(indent) => Self { indent: Some(indent), spaced: true },
+            _ => Self { indent: None, spaced: false },
+        }
+    }
+
+    /// Between two parts on `level`.
+    pub(super) fn comma(&self, level: usize, text: &mut Vec<u8>) {
+        text.push(b',');
+        if self.indent.is_some() {
+            self.line(level, text);
+        } else if self.spaced {
+            text.push(b' ');
+        }
+    }
+
+    pub(super) fn colon(&self, text: &mut Vec<u8>) {
+        text.extend_from_slice(if self.spaced { b": " } else { b":" });
+    }
+
+    /// A new line on `level`, where there are lines.
+    pub(super) fn line(&self, level: usize, text: &mut Vec<u8>) {
+        if let Some(indent) = self.indent {
+            text.push(b'\n');
+            text.extend(std::iter::repeat_n(b' ', level * indent));
+        }
+    }
+}
+
+struct Writer<'a> {
+    options: &'a JsonOptions,
+    text: Vec<u8>,
+}
+
+impl Writer<'_> {
+    fn value(&mut self, value: &Value, level: usize) {
+        match value {
+            Value::Null => self.text.extend_from_slice(b"null"),
+            Value::Bool(value) => self.text.extend_from_slice(if *value { b"true" } else { b"false" }),
+            Value::Number(number) => self.text.extend_from_slice(Decimal::new(number).text().as_bytes()),
+            Value::String(text) => self.string(text),
+            Value::Array(items) => {
+                let parts = items.iter().map(|item| (None, item));
+                self.parts([b'[', b']'], parts, level);
+            }
+            Value::Object(members) => {
+                let parts = members.iter().map(|(name, member)| (Some(name), member));
+                self.parts([b'{', b'}'], parts, level);
+            }
+        }
+    }
+
+    fn parts<'v>(
+        &mut self,
+        [open, close]: [u8; 2],
+        parts: impl ExactSizeIterator<Item = (Option<&'v String>, &'v Value)>,
+        level: usize,
+    ) {
+        let punctuation = Punctuation::of(self.options);
+        let empty = parts.len() == 0;
+        self.text.push(open);
+        for (at, (name, value)) in parts.enumerate() {
+            if at == 0 {
+                punctuation.line(level + 1, &mut self.text);
+            } else {
+                punctuation.comma(level + 1, &mut self.text);
+            }
+            if let Some(name) = name {
+                self.string(name);
+                punctuation.colon(&mut self.text);
+            }
+            self.value(value, level + 1);
+        }
+        if !empty {
+            punctuation.line(level, &mut self.text);
+        }
+        self.text.push(close);
+    }
+
+    fn string(&mut self, text: &str) {
+        self.text.push(b'"');
+        for spellings in string::spellings(text, self.options.spelling()) {
+            if let Some(first) = spellings.first() {
+                self.text.extend_from_slice(first);
+            }
+        }
+        self.text.push(b'"');
+    }
+}

@@ -1,0 +1,65 @@
+//! Sets of JSON types.
+
+use serde_json::Value;
+
+/// A set of JSON types; an integer is a number without a fraction, whatever its spelling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Types(u8);
+
+impl Types {
+    pub(super) const NONE: Self = Self(0);
+    pub(super) const NULL: Self = Self(1);
+    pub(super) const BOOLEAN: Self = Self(2);
+    pub(super) const INTEGER: Self = Self(4);
+    /// Numbers that are no integers.
+    pub(super) const FRACTION: Self = Self(8);
+    pub(super) const NUMBER: Self = Self(4 | 8);
+    pub(super) const STRING: Self = Self(16);
+    pub(super) const ARRAY: Self = Self(32);
+    pub(super) const OBJECT: Self = Self(64);
+    pub(super) const ALL: Self = Self(127);
+
+    /// The type that `type: name` asks for.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "null" => Self::NULL,
+            "boolean" => Self::BOOLEAN,
+            "integer" => Self::INTEGER,
+            "number" => Self::NUMBER,
+            "string" => Self::STRING,
+            "array" => Self::ARRAY,
+            "object" => Self::OBJECT,
+            _ => return None,
+        })
+    }
+
+    /// The type of a canonical value.
+    pub(super) fn of(value: &Value) -> Self {
+        match value {
+            Value::Null => Self::NULL,
+            Value::Bool(_) => Self::BOOLEAN,
+            Value::Number(n) if n.is_f64() => match n.as_f64() {
+                Some(float) if float.fract() == 0.0 => Self::INTEGER,
+                _ => Self::FRACTION,
+            },
+            Value::Number(_) => Self::INTEGER,
+            Value::String(_) => Self::STRING,
+            Value::Array(_) => Self::ARRAY,
+            Value::Object(_) => Self::OBJECT,
+        }
+    }
+
+    /// Whether any type is in both sets.
+    pub(super) fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// The types of this set that `other` lacks.
+    pub(super) const fn except(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    pub(super) const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
