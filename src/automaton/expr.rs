@@ -20,20 +20,8 @@ pub(crate) enum Expr {
     Dfa(Arc<ByteDfa>),
     /// One after the other.
     Concat(Vec<Expr>),
-    /// One of these.
-    Alternate(Vec<Expr>),
     /// Between `min` and `max` times (`None`: without end).
     Repeat { expr: Arc<Expr>, min: usize, max: Option<usize> },
-    /// The items in their order with `separator` between any two that are present; optional ones may be
-    /// left out. Each item is laid down once, so the size is linear.
-    Separated { separator: Vec<u8>, items: Vec<Item> },
-}
-
-/// An item of [`Expr::Separated`].
-#[derive(Clone, Debug)]
-pub(crate) struct Item {
-    pub(crate) expr: Expr,
-    pub(crate) required: bool,
 }
 
 impl Expr {
@@ -58,14 +46,10 @@ impl Expr {
             // Words share states.
             Self::Literals(_) | Self::Chars(_) => 1,
             Self::Dfa(dfa) => dfa.state_count(),
-            Self::Concat(exprs) | Self::Alternate(exprs) => sum(exprs),
+            Self::Concat(exprs) => sum(exprs),
             Self::Repeat { expr, min, max } => {
                 expr.states().saturating_mul(max.unwrap_or(min.saturating_add(1)))
             }
-            Self::Separated { separator, items } => items
-                .iter()
-                .map(|item| item.expr.states().saturating_add(separator.len()))
-                .fold(1, usize::saturating_add),
         }
     }
 }
@@ -93,12 +77,7 @@ impl Layout<'_, '_> {
             Expr::Chars(ranges) => self.chars(ranges, next),
             Expr::Dfa(dfa) => self.nfa.lay_dfa(dfa, next),
             Expr::Concat(exprs) => exprs.iter().rev().try_fold(next, |next, expr| self.lay(expr, next)),
-            Expr::Alternate(exprs) => {
-                let starts: Result<Vec<u32>> = exprs.iter().map(|expr| self.lay(expr, next)).collect();
-                self.nfa.union(starts?)
-            }
             Expr::Repeat { expr, min, max } => self.repeat(expr, *min, *max, next),
-            Expr::Separated { separator, items } => self.separated(separator, items, next),
         }
     }
 
@@ -149,21 +128,6 @@ impl Layout<'_, '_> {
         }
         Ok(at)
     }
-
-    fn separated(&mut self, separator: &[u8], items: &[Item], next: u32) -> Result<u32> {
-        // Where to go on at an item: with nothing before it, and with something before it.
-        let (mut first, mut later) = (next, next);
-        for item in items.iter().rev() {
-            let body = self.lay(&item.expr, later)?;
-            let after_separator = self.nfa.lay_words(&[separator], body)?;
-            (first, later) = if item.required {
-                (body, after_separator)
-            } else {
-                (self.nfa.union([body, first])?, self.nfa.union([after_separator, later])?)
-            };
-        }
-        Ok(first)
-    }
 }
 
 /// The automaton of one character out of `ranges`.
@@ -201,26 +165,6 @@ mod tests {
     }
 
     #[test]
-    fn separators_stand_between_the_items_that_are_present() {
-        let item = |name: &str, required| Item { expr: word(name), required };
-        let expr = Expr::Separated {
-            separator: b",".to_vec(),
-            items: vec![item("a", false), item("b", true), item("c", false), item("d", false)],
-        };
-        let good = "b a,b b,c b,d a,b,c a,b,d b,c,d a,b,c,d";
-        let bad = "a c a,c ab ,b b, b,,d b,a b,d,c a,b,c,d,";
-        assert_eq!(members(&expr, &format!("{good} {bad}")), good);
-        let optional =
-            Expr::Separated { separator: b", ".to_vec(), items: vec![item("a", false), item("b", false)] };
-        assert_eq!(
-            members(&Expr::Concat(vec![word("("), optional, word(")")]), "() (a) (b) (,)"),
-            "() (a) (b)"
-        );
-        let none = Expr::Separated { separator: b",".to_vec(), items: vec![] };
-        assert_eq!(members(&none, " x"), "");
-    }
-
-    #[test]
     fn repetitions_count() {
         let repeat = |min, max| Expr::Repeat { expr: Arc::new(word("ab")), min, max };
         assert_eq!(members(&repeat(1, Some(2)), "a ab abab ababab"), "ab abab");
@@ -243,7 +187,7 @@ mod tests {
         let piece = Expr::Dfa(Arc::new(dfa));
         let twice = |expr: &Expr| Expr::Concat(vec![expr.clone(), expr.clone()]).determinize(&meter).unwrap();
         assert_eq!(twice(&piece), twice(&words));
-        let nothing = Expr::Alternate(vec![]);
+        let nothing = Expr::Literals(vec![]);
         assert!(nothing.determinize(&meter).unwrap().is_empty());
         assert!(Expr::Concat(vec![piece, Expr::Literals(vec![])]).determinize(&meter).unwrap().is_empty());
         let chars = Expr::Chars(vec![('x', 'z'), ('a', 'é'), ('\u{D7FF}', '\u{E000}')]);

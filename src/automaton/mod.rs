@@ -45,7 +45,7 @@ mod words;
 
 pub(crate) use csr::Csr;
 pub use dfa::{ByteDfa, StateId};
-pub(crate) use expr::{Expr, Item};
+pub(crate) use expr::Expr;
 pub(crate) use fast::FastMap;
 pub(crate) use interner::Interner;
 pub(crate) use nfa::Nfa;

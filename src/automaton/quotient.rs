@@ -19,15 +19,14 @@ pub(super) fn canonical(raw: &RawDfa, blocks: &[u32], meter: &Meter) -> Result<B
 
     // Classes in order of their first byte.
     let mut numbers = [None; 256];
-    let mut members = Vec::new(); // one interval of each class
+    let mut class_count = 0;
     let classes: [u8; 256] = std::array::from_fn(|byte| {
         let interval = intervals.of[raw.symbols[byte] as usize];
         *numbers[merged[interval as usize] as usize].get_or_insert_with(|| {
-            members.push(interval);
-            (members.len() - 1) as u8
+            class_count += 1;
+            (class_count - 1) as u8
         })
     });
-    let class_count = members.len();
     meter.bytes(count.saturating_mul(class_count).saturating_mul(4))?;
 
     let mut number_of = vec![0; count];
@@ -36,18 +35,28 @@ pub(super) fn canonical(raw: &RawDfa, blocks: &[u32], meter: &Meter) -> Result<B
     let mut transitions = vec![0; class_count];
     transitions.reserve_exact((count - 1) * class_count);
     let mut accepting = vec![false];
-    let mut targets = vec![0; intervals.count];
+    // The class of each interval; runs in order meet classes in order.
+    let class_of: Vec<u8> =
+        merged.iter().map(|&merged| numbers[merged as usize].unwrap_or_default()).collect();
     let mut at = 1;
     while at < queue.len() {
         let state = representatives[queue[at] as usize];
-        intervals.targets(raw, state, blocks, &mut targets);
-        for &interval in &members {
-            let block = targets[interval as usize];
-            if block != 0 && number_of[block as usize] == 0 {
-                number_of[block as usize] = queue.len() as u32;
+        let row = transitions.len();
+        transitions.resize(row + class_count, 0);
+        for run in raw.row(state) {
+            let block = blocks[run.target as usize];
+            if block == 0 {
+                continue;
+            }
+            let number = &mut number_of[block as usize];
+            if *number == 0 {
+                *number = queue.len() as u32;
                 queue.push(block);
             }
-            transitions.push(number_of[block as usize]);
+            let (first, last) = (intervals.of[run.first as usize], intervals.of[run.last as usize]);
+            for &class in &class_of[first as usize..=last as usize] {
+                transitions[row + class as usize] = *number;
+            }
         }
         accepting.push(raw.accepting[state as usize]);
         at += 1;

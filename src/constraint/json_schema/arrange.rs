@@ -59,7 +59,9 @@ impl Arranger<'_, '_> {
                     } else {
                         punctuation.comma(level + 1, &mut self.text);
                     }
-                    let step = state.zip(array).and_then(|(state, array)| array.states[state as usize].item.as_ref());
+                    let step = state
+                        .zip(array)
+                        .and_then(|(state, array)| array.states[state as usize].item.as_ref());
                     state = self.step(step, item, level + 1);
                 }
                 if !items.is_empty() {
@@ -72,12 +74,7 @@ impl Arranger<'_, '_> {
         }
     }
 
-    fn object(
-        &mut self,
-        object: Option<&super::plan::Object>,
-        value: &Value,
-        level: usize,
-    ) -> Option<u32> {
+    fn object(&mut self, object: Option<&super::plan::Object>, value: &Value, level: usize) -> Option<u32> {
         let Value::Object(members) = value else { return None };
         let mut state = object.map(|_| 0);
         let mut rest: Vec<(&String, &Value)> = members.iter().collect();
@@ -109,7 +106,8 @@ impl Arranger<'_, '_> {
         }
         for (name, member) in rest {
             before(&mut self.text, name, self.options);
-            let others = state.zip(object).and_then(|(state, object)| object.states[state as usize].others.as_ref());
+            let others =
+                state.zip(object).and_then(|(state, object)| object.states[state as usize].others.as_ref());
             let step = others.and_then(|others| {
                 let names = self.planner.get(others.names);
                 let outcome = names

@@ -129,7 +129,9 @@ impl<'a> Document<'a> {
         if !fragment.is_empty() && !fragment.starts_with('/') {
             let anchor = self.identifiers().anchors.get(&(uri.to_owned(), fragment.clone()));
             let Some((pointer, schema)) = anchor else {
-                return Err(format!("the reference {reference:?} leads nowhere: there is no anchor {fragment:?}"));
+                return Err(format!(
+                    "the reference {reference:?} leads nowhere: there is no anchor {fragment:?}"
+                ));
             };
             return Ok(Target { pointer: pointer.clone(), schema });
         }
@@ -316,7 +318,8 @@ fn percent_decode(text: &str) -> Option<String> {
 fn parts(uri: &str) -> [&str; 5] {
     let (rest, fragment) = uri.split_at(uri.find('#').unwrap_or(uri.len()));
     let (rest, query) = rest.split_at(rest.find('?').unwrap_or(rest.len()));
-    let scheme = rest.find([':', '/']).filter(|&at| at > 0 && rest.as_bytes()[at] == b':').map_or(0, |at| at + 1);
+    let scheme =
+        rest.find([':', '/']).filter(|&at| at > 0 && rest.as_bytes()[at] == b':').map_or(0, |at| at + 1);
     let (scheme, rest) = rest.split_at(scheme);
     let authority = match rest.strip_prefix("//") {
         Some(after) => 2 + after.find('/').unwrap_or(after.len()),

@@ -65,16 +65,25 @@ pub(super) enum Leaf {
     /// The pattern matches somewhere in the string.
     Pattern(Arc<Pattern>),
     /// The string has so many characters.
-    Length { min: u64, max: Option<u64> },
+    Length {
+        min: u64,
+        max: Option<u64>,
+    },
     /// The string has the format.
     Format(Format),
 
     /// The number is an integer.
     Integer,
     /// The number is at least, or greater than, the bound.
-    AtLeast { bound: Decimal, exclusive: bool },
+    AtLeast {
+        bound: Decimal,
+        exclusive: bool,
+    },
     /// The number is at most, or less than, the bound.
-    AtMost { bound: Decimal, exclusive: bool },
+    AtMost {
+        bound: Decimal,
+        exclusive: bool,
+    },
     MultipleOf(Decimal),
 
     /// The object has the property.
@@ -90,7 +99,10 @@ pub(super) enum Leaf {
     Names(Formula),
     /// The object has at least `certain` more properties, if those whose names may have been met before count
     /// for nothing; `possible` if they count as others.
-    Properties { certain: u64, possible: u64 },
+    Properties {
+        certain: u64,
+        possible: u64,
+    },
 
     /// The item at the index, if it is there, satisfies the formula.
     Item(u64, Formula),
@@ -102,7 +114,10 @@ pub(super) enum Leaf {
     Items(u64),
     /// No two items are equal. Of the `domain` that all items come from, where it is known, the members in the
     /// mask have been met.
-    Unique { domain: Arc<[Json]>, met: u64 },
+    Unique {
+        domain: Arc<[Json]>,
+        met: u64,
+    },
 
     /// The schema of this number, which was being read where this was met: recursion.
     Later(u32),

@@ -46,9 +46,9 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use self::formula::{Formula, Formulas};
 pub use self::note::{Note, Treatment};
 pub use self::options::{Additional, Escapes, Formats, JsonOptions, Numbers, Order, Unknown, Whitespace};
-use self::formula::{Formula, Formulas};
 use self::plan::{PlanId, Planner};
 use crate::automaton::ByteDfa;
 use crate::error::{Error, Result};
@@ -114,10 +114,8 @@ impl Schema {
     /// # Errors
     /// Where nothing satisfies the schema, naming the conflict; where a limit is breached.
     pub(crate) fn lower(&self, meter: &Meter) -> Result<ByteDfa> {
-        let clock = std::time::Instant::now();
         let mut planner = Planner::new(self, meter);
         let root = self.plan(&mut planner)?;
-        if std::env::var("T").is_ok() { eprintln!("TIME plan {:?} size {:?}", clock.elapsed(), planner.size(root)); }
         let dfa = if planner.get(root).is_empty() { None } else { Some(lay::lay(&planner, root)?) };
         match dfa {
             Some(dfa) if !dfa.is_empty() => Ok(dfa),

@@ -20,23 +20,12 @@ use crate::error::Result;
 
 /// The automaton of the plan `root`.
 pub(super) fn lay(planner: &Planner, root: PlanId) -> Result<ByteDfa> {
-    let mut layer = Layer {
-        planner,
-        rows: Rows::new(),
-        done: HashMap::new(),
-        spelled: HashMap::new(),
-    };
-    let clock = std::time::Instant::now();
+    let mut layer = Layer { planner, rows: Rows::new(), done: HashMap::new(), spelled: HashMap::new() };
     let end = layer.rows.state(true, &[]);
     let exits = vec![end; planner.get(root).outcomes.len()];
     let start = layer.plan(root, &exits, 0)?;
     layer.rows.check(planner.meter())?;
-    if std::env::var("T").is_ok() { eprintln!("TIME lay {:?} {}", clock.elapsed(), layer.rows.count()); }
-    let raw = layer.rows.into_raw(start);
-    if std::env::var("T").is_ok() { eprintln!("TIME raw {:?}", clock.elapsed()); }
-    let r = raw.number(planner.meter());
-    if std::env::var("T").is_ok() { eprintln!("TIME min {:?} {:?}", clock.elapsed(), r.as_ref().map(|r| r.state_count())); }
-    r
+    layer.rows.into_raw(start).number(planner.meter())
 }
 
 /// Lays plans down.
@@ -70,7 +59,9 @@ impl Layer<'_, '_> {
             let mut words: Vec<(Vec<u8>, u32)> = plan
                 .values
                 .iter()
-                .map(|(value, outcome)| (text::write(value.value(), options, level), exits[*outcome as usize]))
+                .map(|(value, outcome)| {
+                    (text::write(value.value(), options, level), exits[*outcome as usize])
+                })
                 .filter(|(_, exit)| *exit != 0)
                 .collect();
             words.sort_unstable();

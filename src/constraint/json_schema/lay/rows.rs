@@ -70,7 +70,9 @@ impl Rows {
         let mut words: Vec<u64> = Vec::with_capacity(row.len() + 1);
         words.push(accepting.into());
         let live = row.iter().filter(|run| run.2 != 0);
-        words.extend(live.map(|&(first, last, to)| u64::from(first) << 40 | u64::from(last) << 32 | u64::from(to)));
+        words.extend(
+            live.map(|&(first, last, to)| u64::from(first) << 40 | u64::from(last) << 32 | u64::from(to)),
+        );
         let (number, new) = self.known.intern(&words);
         if new {
             let state = self.take();

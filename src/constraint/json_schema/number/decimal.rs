@@ -42,10 +42,6 @@ impl Decimal {
         Self { negative: negative && !zero, whole, fraction }
     }
 
-    pub(in super::super) fn is_integer(&self) -> bool {
-        self.fraction.is_empty()
-    }
-
     pub(super) fn is_zero(&self) -> bool {
         self.whole.is_empty() && self.fraction.is_empty()
     }

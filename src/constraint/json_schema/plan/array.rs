@@ -150,10 +150,12 @@ impl Planner<'_> {
         let outcomes = self.get(child).outcomes.clone();
         let mut next = Vec::with_capacity(outcomes.len());
         for answers in &outcomes {
-            let truth = |ask: Formula| asks.iter().position(|known| *known == ask).is_some_and(|at| answers[at]);
+            let truth =
+                |ask: Formula| asks.iter().position(|known| *known == ask).is_some_and(|at| answers[at]);
             let mut values = moved.clone();
             for (&leaf, &(no, yes)) in &becomes {
-                let below = claims.open.iter().find(|(open, _)| *open == leaf).map_or(leaf, |(_, below)| *below);
+                let below =
+                    claims.open.iter().find(|(open, _)| *open == leaf).map_or(leaf, |(_, below)| *below);
                 values.insert(leaf, if truth(below) { yes } else { no });
             }
             for (leaf, domain, met) in &unique {

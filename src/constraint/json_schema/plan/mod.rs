@@ -213,7 +213,9 @@ impl<'a> Planner<'a> {
             let asks: Result<Vec<Formula>> = demand.asks.iter().map(|&ask| self.looked_up(ask)).collect();
             demand.asks = asks?.into();
         }
-        if !self.is_recursive(demand.must) && !demand.asks.to_vec().into_iter().any(|ask| self.is_recursive(ask)) {
+        if !self.is_recursive(demand.must)
+            && !demand.asks.to_vec().into_iter().any(|ask| self.is_recursive(ask))
+        {
             demand.depth.recursion = 0;
         }
         let any = demand.must == Formula::TRUE && demand.asks.is_empty();
@@ -310,9 +312,16 @@ impl<'a> Planner<'a> {
         match self.formulas.term(formula) {
             Term::Constant(false) => Some(Vec::new()),
             Term::Leaf(Leaf::Values(values)) => Some(values.to_vec()),
-            Term::Leaf(Leaf::Types(types)) if !types.meets(Types::ALL.except(Types::NULL.or(Types::BOOLEAN))) => {
+            Term::Leaf(Leaf::Types(types))
+                if !types.meets(Types::ALL.except(Types::NULL.or(Types::BOOLEAN))) =>
+            {
                 let all = [serde_json::Value::Null, false.into(), true.into()];
-                Some(all.into_iter().filter(|value| Types::of(value).meets(*types)).map(Json::scalar).collect())
+                Some(
+                    all.into_iter()
+                        .filter(|value| Types::of(value).meets(*types))
+                        .map(Json::scalar)
+                        .collect(),
+                )
             }
             Term::And(parts) => parts.iter().find_map(|&part| self.listed(part)),
             Term::Or(parts) | Term::One(parts) => {
@@ -386,16 +395,20 @@ impl<'a> Planner<'a> {
                 Leaf::Types(types) => return Some(of_kind(formulas, *types, kind)),
                 Leaf::Values(values) => return Some(values_of(formulas, values, kind)),
                 Leaf::Pattern(_) | Leaf::Length { .. } | Leaf::Format(_) => Kind::String,
-                Leaf::Integer | Leaf::AtLeast { .. } | Leaf::AtMost { .. } | Leaf::MultipleOf(_) => Kind::Number,
+                Leaf::Integer | Leaf::AtLeast { .. } | Leaf::AtMost { .. } | Leaf::MultipleOf(_) => {
+                    Kind::Number
+                }
                 Leaf::Present(_)
                 | Leaf::Property(..)
                 | Leaf::Matching(..)
                 | Leaf::Others(..)
                 | Leaf::Names(_)
                 | Leaf::Properties { .. } => Kind::Object,
-                Leaf::Item(..) | Leaf::Rest(..) | Leaf::Contains(..) | Leaf::Items(_) | Leaf::Unique { .. } => {
-                    Kind::Array
-                }
+                Leaf::Item(..)
+                | Leaf::Rest(..)
+                | Leaf::Contains(..)
+                | Leaf::Items(_)
+                | Leaf::Unique { .. } => Kind::Array,
                 Leaf::Later(_) => return None,
             };
             (of != kind).then_some(Formula::TRUE)

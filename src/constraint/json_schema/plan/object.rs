@@ -152,7 +152,9 @@ impl Planner<'_> {
                     Some(Leaf::Property(name, _)) if pass == 1 || (pass == 0 && required.contains(name)) => {
                         add(name);
                     }
-                    Some(Leaf::Present(name)) if pass == 2 || (pass == 0 && required.contains(name)) => add(name),
+                    Some(Leaf::Present(name)) if pass == 2 || (pass == 0 && required.contains(name)) => {
+                        add(name)
+                    }
                     Some(Leaf::Matching(..)) => speaks = true,
                     Some(Leaf::Others(except, _)) => {
                         speaks = true;
@@ -182,7 +184,8 @@ impl Planner<'_> {
                     continue;
                 }
                 Leaf::Properties { certain, possible } => {
-                    let fewer = Leaf::Properties { certain: certain - 1, possible: possible.saturating_sub(1) };
+                    let fewer =
+                        Leaf::Properties { certain: certain - 1, possible: possible.saturating_sub(1) };
                     values.insert(leaf, self.formulas.leaf(fewer));
                     continue;
                 }
@@ -238,7 +241,12 @@ impl Planner<'_> {
 
     /// What must hold of the next value: besides what is claimed outright, that not every question is
     /// answered in the negative, where that would be the end.
-    fn demanded(&mut self, residues: &[Formula], values: &FastMap<Formula, Formula>, claims: &Claims) -> Formula {
+    fn demanded(
+        &mut self,
+        residues: &[Formula],
+        values: &FastMap<Formula, Formula>,
+        claims: &Claims,
+    ) -> Formula {
         let mut must = claims.must.clone();
         if !claims.open.is_empty() {
             let mut values = values.clone();
@@ -398,8 +406,7 @@ impl Planner<'_> {
             }
         }
         let residues = self.assign(&key.residues, &counts);
-        let surely: FastMap<Formula, Formula> =
-            violated.iter().map(|&leaf| (leaf, Formula::FALSE)).collect();
+        let surely: FastMap<Formula, Formula> = violated.iter().map(|&leaf| (leaf, Formula::FALSE)).collect();
         if self.assign(&residues[..1], &surely)[0] == Formula::FALSE {
             return Ok(None);
         }
@@ -410,7 +417,11 @@ impl Planner<'_> {
         for answers in self.get(child).outcomes.clone() {
             let mut violated = violated.to_vec();
             violated.extend(
-                claims.open.iter().filter(|(_, below)| !answer(&asks, &answers, *below)).map(|(leaf, _)| *leaf),
+                claims
+                    .open
+                    .iter()
+                    .filter(|(_, below)| !answer(&asks, &answers, *below))
+                    .map(|(leaf, _)| *leaf),
             );
             next.push(self.after_other(key, &residues, violated).map(|key| building.number(key)));
         }
@@ -447,7 +458,8 @@ impl Planner<'_> {
 
 impl ObjectState {
     fn nexts(&self) -> Vec<u32> {
-        let steps = self.take.iter().chain(self.others.iter().flat_map(|others| others.steps.iter().flatten()));
+        let steps =
+            self.take.iter().chain(self.others.iter().flat_map(|others| others.steps.iter().flatten()));
         steps.flat_map(|step| step.next.iter().flatten().copied()).chain(self.skip).collect()
     }
 
@@ -480,10 +492,7 @@ fn answer(asks: &[Formula], answers: &[bool], ask: Formula) -> bool {
 }
 
 /// Which states lead to an end.
-pub(super) fn live(
-    ends: impl Iterator<Item = bool>,
-    nexts: impl Iterator<Item = Vec<u32>>,
-) -> Vec<bool> {
+pub(super) fn live(ends: impl Iterator<Item = bool>, nexts: impl Iterator<Item = Vec<u32>>) -> Vec<bool> {
     let mut live: Vec<bool> = ends.collect();
     let mut before: Vec<Vec<u32>> = vec![Vec::new(); live.len()];
     for (from, nexts) in nexts.enumerate() {

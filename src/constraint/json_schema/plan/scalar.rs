@@ -24,7 +24,12 @@ pub(in super::super) struct Labelled {
 }
 
 impl Planner<'_> {
-    pub(super) fn number(&mut self, must: Formula, asks: &[Formula], plan: &mut Plan) -> Result<Option<Labelled>> {
+    pub(super) fn number(
+        &mut self,
+        must: Formula,
+        asks: &[Formula],
+        plan: &mut Plan,
+    ) -> Result<Option<Labelled>> {
         let form = match self.options().numbers {
             Numbers::Plain => Form::Plain,
             Numbers::Any => Form::Any,
@@ -39,7 +44,12 @@ impl Planner<'_> {
         self.side_by_side(universe.into(), must, asks, plan)
     }
 
-    pub(super) fn string(&mut self, must: Formula, asks: &[Formula], plan: &mut Plan) -> Result<Option<Labelled>> {
+    pub(super) fn string(
+        &mut self,
+        must: Formula,
+        asks: &[Formula],
+        plan: &mut Plan,
+    ) -> Result<Option<Labelled>> {
         if asks.iter().all(|ask| ask.decided().is_some())
             && let Some(dfa) = self.conjunction(must)?
         {
@@ -106,7 +116,9 @@ impl Planner<'_> {
             Some(Leaf::Format(format)) => format.lower(self.meter)?.into(),
             Some(Leaf::Values(values)) => {
                 let words = values.iter().filter_map(|value| value.value().as_str());
-                Expr::Literals(words.map(|word| word.as_bytes().to_vec()).collect()).determinize(self.meter)?.into()
+                Expr::Literals(words.map(|word| word.as_bytes().to_vec()).collect())
+                    .determinize(self.meter)?
+                    .into()
             }
             _ => any_string(self.meter)?,
         };
@@ -170,7 +182,8 @@ impl Planner<'_> {
         for &leaf in &leaves {
             automata.push(self.text(leaf)?);
         }
-        Product { planner: self, automata: &automata, leaves: &leaves, residues, live: FastMap::default() }.run(plan)
+        Product { planner: self, automata: &automata, leaves: &leaves, residues, live: FastMap::default() }
+            .run(plan)
     }
 }
 
@@ -249,7 +262,8 @@ impl Product<'_, '_, '_> {
         if labelled.start == 0 {
             return Ok(None);
         }
-        labelled.ends = found.iter().map(|found| found.as_ref().map(|answers| plan.outcome(answers))).collect();
+        labelled.ends =
+            found.iter().map(|found| found.as_ref().map(|answers| plan.outcome(answers))).collect();
         Ok(Some(labelled))
     }
 

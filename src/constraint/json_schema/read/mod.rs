@@ -90,14 +90,19 @@ impl<'a> Reader<'a> {
             return Ok(read.clone());
         }
         if self.in_place.contains(&self.at) {
-            return Err(self.error("the references lead back to this place without any property or item in between"));
+            return Err(
+                self.error("the references lead back to this place without any property or item in between")
+            );
         }
         if self.open.contains(&self.at) {
             let number = self.later.iter().position(|pointer| *pointer == self.at).unwrap_or_else(|| {
                 self.later.push(self.at.clone());
                 self.later.len() - 1
             });
-            self.note("", Treatment::Bounded("recursion is followed to the depth that the options set".into()));
+            self.note(
+                "",
+                Treatment::Bounded("recursion is followed to the depth that the options set".into()),
+            );
             let formula = self.formulas.leaf(Leaf::Later(number as u32));
             return Ok(Read { formula, evaluated: Evaluated::unknown() });
         }
@@ -146,7 +151,9 @@ impl<'a> Reader<'a> {
         let mut gathered = Gathered { claims: Vec::new(), evaluated: Evaluated::default() };
         let draft = self.document.draft;
         if map.contains_key("$ref") && draft <= Draft::D7 {
-            for name in map.keys().filter(|name| *name != "$ref" && keywords::of(name, draft) == Keyword::Honoured) {
+            for name in
+                map.keys().filter(|name| *name != "$ref" && keywords::of(name, draft) == Keyword::Honoured)
+            {
                 self.note(name, Treatment::Ignored("beside `$ref`, drafts up to 7 ignore it".into()));
             }
             self.references(map, &mut gathered)?;
@@ -170,10 +177,8 @@ impl<'a> Reader<'a> {
         for name in map.keys() {
             match keywords::of(name, self.document.draft) {
                 Keyword::Honoured | Keyword::Annotation => {}
-                Keyword::Foreign => self.note(
-                    name,
-                    Treatment::Ignored("the draft that `$schema` names does not have it".into()),
-                ),
+                Keyword::Foreign => self
+                    .note(name, Treatment::Ignored("the draft that `$schema` names does not have it".into())),
                 Keyword::Unknown if self.options.unknown == Unknown::Ignore => {
                     self.note(name, Treatment::Ignored("it is no keyword of JSON Schema".into()));
                 }
@@ -235,9 +240,11 @@ impl<'a> Reader<'a> {
             Some(Value::Array(list)) if list.is_empty() => {
                 return Err(self.error_at("type", "a list of types has one at least"));
             }
-            Some(Value::Array(list)) => list.iter().enumerate().try_fold(Types::NONE, |types, (i, value)| {
-                Ok::<_, Error>(types.or(named(&["type", &i.to_string()], value)?))
-            })?,
+            Some(Value::Array(list)) => {
+                list.iter().enumerate().try_fold(Types::NONE, |types, (i, value)| {
+                    Ok::<_, Error>(types.or(named(&["type", &i.to_string()], value)?))
+                })?
+            }
             Some(value) => named(&["type"], value)?,
         };
         let claim = self.formulas.leaf(Leaf::Types(types));
