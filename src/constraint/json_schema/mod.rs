@@ -68,12 +68,7 @@ const LEAST_ANY: usize = 3;
 const MOST_ANY: usize = 8;
 
 /// States up to which any JSON goes a level deeper.
-const CHEAP_ANY: u64 = 10_000;
-
-/// States, nearly, of any JSON of so many levels: each level stands in an array and in an object.
-fn any_states(levels: usize) -> u64 {
-    45 << levels.min(32)
-}
+const CHEAP_ANY: u64 = 2_000;
 
 /// A schema that was read and whose keywords are all honoured.
 #[derive(Clone, Debug)]
@@ -135,25 +130,30 @@ impl Schema {
 
     /// Plans the schema, as deep as the options say or as is cheap.
     fn plan(&self, planner: &mut Planner) -> Result<PlanId> {
-        let least_any = self.options.any_depth.unwrap_or(LEAST_ANY);
+        let fixed = self.options.any_depth;
+        let (mut asked, mut unnamed) = (fixed.unwrap_or(LEAST_ANY), fixed.unwrap_or(LEAST_ANY));
         let mut root = planner.root(self.options.recursion.unwrap_or(1) + 1)?;
         if self.options.recursion.is_none() && !self.later.is_empty() {
             // Deeper plans are made of shallower ones.
             for recursion in 2..=MOST_RECURSION {
                 let deeper = planner.root(recursion + 1)?;
-                let size = planner.size(deeper).with_any(any_states(least_any));
+                let size = planner.size(deeper).with_any(asked, unnamed);
                 if size > CHEAP_RECURSION && !planner.get(root).is_empty() {
                     break;
                 }
                 root = deeper;
             }
         }
-        let any = self.options.any_depth.unwrap_or_else(|| {
+        if fixed.is_none() {
             let size = planner.size(root);
-            let cheap = |levels: &usize| size.with_any(any_states(*levels)) <= CHEAP_ANY;
-            (LEAST_ANY + 1..=MOST_ANY).rev().find(cheap).unwrap_or(LEAST_ANY)
-        });
-        planner.set_any(any)?;
+            while asked < MOST_ANY && size.with_any(asked + 1, unnamed) <= CHEAP_ANY {
+                asked += 1;
+            }
+            while unnamed < asked && size.with_any(asked, unnamed + 1) <= CHEAP_ANY {
+                unnamed += 1;
+            }
+        }
+        planner.set_any(asked, unnamed)?;
         Ok(root)
     }
 

@@ -87,8 +87,18 @@ enum Kind {
 struct Depth {
     /// Recursive references that may still be followed.
     recursion: usize,
-    /// Levels that may still be nested where anything goes; `None` above the first of them.
-    any: Option<usize>,
+    any: Any,
+}
+
+/// Where a place is that allows anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Any {
+    /// The schema asks nothing of this value; how deep it may be is settled last.
+    Asked,
+    /// The same of a property that the schema does not name, beside others that it does.
+    Unnamed,
+    /// So many more levels may be nested.
+    Levels(usize),
 }
 
 /// What is demanded of a value.
@@ -118,8 +128,9 @@ pub(super) struct Planner<'a> {
     pub(super) counted: bool,
     /// Whether the depth of recursion or of any JSON cut something off.
     pub(super) cut: bool,
-    /// Where anything goes.
-    any: Option<PlanId>,
+    /// Where anything goes, by what the schema says.
+    asked: Option<PlanId>,
+    unnamed: Option<PlanId>,
     /// States of plans so far.
     states: usize,
 }
@@ -139,7 +150,8 @@ impl<'a> Planner<'a> {
             names: HashMap::new(),
             counted: false,
             cut: false,
-            any: None,
+            asked: None,
+            unnamed: None,
             states: 0,
         }
     }
@@ -158,16 +170,19 @@ impl<'a> Planner<'a> {
 
     /// The plan of the whole schema, recursive references followed so often.
     pub(super) fn root(&mut self, recursion: usize) -> Result<PlanId> {
-        let depth = Depth { recursion, any: None };
+        let depth = Depth { recursion, any: Any::Asked };
         self.plan(Demand { must: self.schema.root, asks: Arc::new([]), depth })
     }
 
-    /// Where anything goes, lets it go so many levels deep.
-    pub(super) fn set_any(&mut self, levels: usize) -> Result<()> {
-        let Some(place) = self.any else { return Ok(()) };
-        let depth = Depth { recursion: 0, any: Some(levels) };
-        let plan = self.planned(&Demand { must: Formula::TRUE, asks: Arc::new([]), depth }, true)?;
-        self.plans[place.0 as usize] = plan;
+    /// Where anything goes, lets it go so many levels deep: where a schema asks for that, and in properties that
+    /// it does not name.
+    pub(super) fn set_any(&mut self, asked: usize, unnamed: usize) -> Result<()> {
+        for (place, levels) in [(self.asked, asked), (self.unnamed, unnamed)] {
+            let Some(place) = place else { continue };
+            let depth = Depth { recursion: 0, any: Any::Levels(levels) };
+            let plan = self.planned(&Demand { must: Formula::TRUE, asks: Arc::new([]), depth }, true)?;
+            self.plans[place.0 as usize] = plan;
+        }
         Ok(())
     }
 
@@ -182,12 +197,13 @@ impl<'a> Planner<'a> {
         within_any: bool,
     ) -> Result<Option<PlanId>> {
         match depth.any {
-            Some(0) if within_any => {
+            Any::Levels(0) if within_any => {
                 self.cut = true;
                 return Ok(None);
             }
-            Some(any) if within_any => depth.any = Some(any - 1),
-            _ => depth.any = None,
+            Any::Levels(levels) if within_any => depth.any = Any::Levels(levels - 1),
+            Any::Unnamed => {}
+            _ => depth.any = Any::Asked,
         }
         let id = self.plan(Demand { must, asks: asks.into(), depth })?;
         Ok((!self.get(id).is_empty()).then_some(id))
@@ -220,12 +236,12 @@ impl<'a> Planner<'a> {
         }
         let any = demand.must == Formula::TRUE && demand.asks.is_empty();
         if !any {
-            demand.depth.any = None;
+            demand.depth.any = Any::Asked;
         }
         if let Some(&id) = self.known.get(&demand) {
             return Ok(id);
         }
-        let place = any && demand.depth.any.is_none();
+        let place = any && !matches!(demand.depth.any, Any::Levels(_));
         let plan = if place {
             // How deep it goes is settled when the rest is known.
             Plan { outcomes: vec![Arc::new([])], ..Plan::default() }
@@ -234,10 +250,12 @@ impl<'a> Planner<'a> {
         };
         let id = PlanId(self.plans.len() as u32);
         self.plans.push(plan);
-        self.known.insert(demand, id);
-        if place {
-            self.any = Some(id);
+        match demand.depth.any {
+            Any::Asked if place => self.asked = Some(id),
+            Any::Unnamed => self.unnamed = Some(id),
+            _ => {}
         }
+        self.known.insert(demand, id);
         Ok(id)
     }
 

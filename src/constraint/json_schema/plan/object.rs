@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use super::{Claims, Depth, Plan, PlanId, Planner, Step};
+use super::{Any, Claims, Depth, Plan, PlanId, Planner, Step};
 use crate::automaton::FastMap;
 use crate::constraint::json_schema::formula::{Except, Formula, Leaf};
 use crate::constraint::json_schema::options::{Additional, Order};
@@ -412,7 +412,11 @@ impl Planner<'_> {
         }
         let asks = claims.asks();
         let must = self.demanded(&residues, &surely, &claims);
-        let Some(child) = self.below(must, &asks, building.depth, building.any)? else { return Ok(None) };
+        let mut depth = building.depth;
+        if !building.any && !building.names.is_empty() {
+            depth.any = Any::Unnamed;
+        }
+        let Some(child) = self.below(must, &asks, depth, building.any)? else { return Ok(None) };
         let mut next = Vec::new();
         for answers in self.get(child).outcomes.clone() {
             let mut violated = violated.to_vec();

@@ -6,19 +6,25 @@ use crate::automaton::FastMap;
 /// States, but for the places where anything goes, which are counted apart.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in super::super) struct Size {
-    pub(in super::super) states: u64,
-    pub(in super::super) any: u64,
+    states: u64,
+    asked: u64,
+    unnamed: u64,
 }
 
 impl Size {
-    /// The states where each place in which anything goes takes `any` of them.
-    pub(in super::super) fn with_any(self, any: u64) -> u64 {
-        self.states.saturating_add(self.any.saturating_mul(any))
+    /// The states where anything goes so many levels deep, where a schema asks for that and in properties that it
+    /// does not name.
+    pub(in super::super) fn with_any(self, asked: usize, unnamed: usize) -> u64 {
+        // Each level stands in an array and in an object.
+        let states = |levels: usize| 45u64 << levels.min(32);
+        let asked = self.asked.saturating_mul(states(asked));
+        self.states.saturating_add(asked).saturating_add(self.unnamed.saturating_mul(states(unnamed)))
     }
 
     fn add(&mut self, other: Self) {
         self.states = self.states.saturating_add(other.states);
-        self.any = self.any.saturating_add(other.any);
+        self.asked = self.asked.saturating_add(other.asked);
+        self.unnamed = self.unnamed.saturating_add(other.unnamed);
     }
 }
 
@@ -29,8 +35,11 @@ impl Planner<'_> {
     }
 
     fn sized(&self, id: PlanId, done: &mut FastMap<u32, Size>) -> Size {
-        if self.any == Some(id) {
-            return Size { states: 0, any: 1 };
+        if self.asked == Some(id) {
+            return Size { asked: 1, ..Size::default() };
+        }
+        if self.unnamed == Some(id) {
+            return Size { unnamed: 1, ..Size::default() };
         }
         if let Some(&known) = done.get(&id.0) {
             return known;
