@@ -26,7 +26,9 @@ impl fmt::Display for StateId {
 ///
 /// State 0 is [`StateId::DEAD`]. Every other state can be reached from the start and can reach an
 /// accepting state; no two states accept the same language. Bytes that no state tells apart share a class;
-/// classes are numbered in order of their first byte. Two automata of the same language are equal (`==`).
+/// classes are numbered in order of their first byte. Two automata of the same language are equal (`==`). The
+/// automaton of a JSON schema alone is not minimised: it may hold a few states of one language. Any operation on
+/// it, such as a union with itself, gives the minimal one.
 ///
 /// ```
 /// use burn_dfa::Constraint;

@@ -31,7 +31,7 @@ use crate::error::{Error, Result};
 pub enum ResponseFormat {
     /// No constraint.
     Text,
-    /// Any JSON object: not offered yet, and refused by [`to_constraint`](Self::to_constraint).
+    /// Any JSON object, as deep as [`JsonOptions`](super::JsonOptions) have it.
     JsonObject,
     /// JSON that is valid under a schema.
     JsonSchema {
@@ -71,14 +71,11 @@ impl ResponseFormat {
     /// The constraint; `None` for plain text.
     ///
     /// # Errors
-    /// - [`Error::is_request`]: `json_object`, which is not offered;
-    /// - [`Error::is_schema`]: a schema that is malformed or cannot be honoured.
+    /// [`Error::is_schema`]: a schema that is malformed or cannot be honoured.
     pub fn to_constraint(&self) -> Result<Option<Constraint>> {
         match self {
             Self::Text => Ok(None),
-            Self::JsonObject => Err(Error::request(
-                "`json_object` (any JSON object) is not offered; use `json_schema` with the properties that you expect",
-            )),
+            Self::JsonObject => Constraint::json_schema(serde_json::json!({"type": "object"})).map(Some),
             Self::JsonSchema { json_schema } => Constraint::json_schema(json_schema.schema.clone()).map(Some),
         }
     }

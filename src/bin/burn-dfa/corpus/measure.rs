@@ -6,13 +6,13 @@ use std::path::Path;
 use std::time::Instant;
 
 use burn::tensor::Device;
+use burn_dfa::constraint::JsonOptions;
 use burn_dfa::{
     Constraint, Error, Limits, StateId, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary,
 };
 use serde_json::{Value, json};
 
 use super::rows::{Instance, Row, Source};
-use super::serialize::serialize;
 use crate::Result;
 use crate::cutter::Cutter;
 use crate::random::{Random, member};
@@ -25,6 +25,8 @@ pub struct Bench<'a> {
     vocabulary: &'a Vocabulary,
     cutter: Cutter,
     samples: usize,
+    options: JsonOptions,
+    limits: Limits,
 }
 
 /// What became of a row.
@@ -84,8 +86,13 @@ impl Class {
 }
 
 impl<'a> Bench<'a> {
-    pub fn new(vocabulary: &'a Vocabulary, cutter: Cutter, samples: usize) -> Result<Self> {
-        let bench = Self { vocabulary, cutter, samples };
+    pub fn new(
+        vocabulary: &'a Vocabulary,
+        samples: usize,
+        options: JsonOptions,
+        limits: Limits,
+    ) -> Result<Self> {
+        let bench = Self { vocabulary, cutter: Cutter::new(vocabulary), samples, options, limits };
         // What is derived of a vocabulary once is derived here.
         vocabulary.fingerprint();
         bench.first_mask(|| Constraint::regex("a"))?;
@@ -99,7 +106,7 @@ impl<'a> Bench<'a> {
     ) -> burn_dfa::Result<(TokenTable, Compiled)> {
         let device = Device::flex();
         let clock = Instant::now();
-        let table = TokenTable::compile(&read()?, self.vocabulary, &Limits::default())?;
+        let table = TokenTable::compile(&read()?, self.vocabulary, &self.limits)?;
         let tensors = TensorTable::new(&[&table], self.vocabulary.len(), &TensorOptions::default(), &device)?;
         let states = tensors.states(&[tensors.start(0)])?;
         black_box(tensors.illegal(states, None).into_data());
@@ -123,7 +130,7 @@ impl<'a> Bench<'a> {
         let compiled = match &row.source {
             Source::Schema(schema) => {
                 let schema = schema.clone();
-                self.first_mask(|| Constraint::json_schema(schema))
+                self.first_mask(|| Constraint::json_schema_with(schema, &self.options))
             }
             Source::Regex(pattern) => self.first_mask(|| Constraint::regex(pattern)),
         };
@@ -151,13 +158,20 @@ impl<'a> Bench<'a> {
     }
 
     fn walk(&self, table: &TokenTable, row: &Row, outcome: &mut Outcome) {
+        let constraint = match &row.source {
+            Source::Schema(schema) => Constraint::json_schema_with(schema.clone(), &self.options).ok(),
+            Source::Regex(_) => None,
+        };
+        let arranged = |value: &Value| -> Option<String> {
+            let text = constraint.as_ref()?.json_text(value, &self.limits).ok()??;
+            Some(text.0)
+        };
         for test in &row.tests {
-            let schema = if let Source::Schema(schema) = &row.source { schema } else { &Value::Null };
-            let texts = match &test.instance {
-                Instance::Value(value) => serialize(schema, value),
+            let texts: Vec<String> = match &test.instance {
+                Instance::Value(value) => arranged(value).into_iter().collect(),
                 Instance::Text(text) => vec![text.clone()],
                 Instance::TextOfValue(text, value) => {
-                    [text.clone()].into_iter().chain(serialize(schema, value)).collect()
+                    [text.clone()].into_iter().chain(arranged(value)).collect()
                 }
             };
             let mut accepted = false;

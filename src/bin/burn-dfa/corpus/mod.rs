@@ -3,7 +3,6 @@
 mod baseline;
 mod measure;
 mod rows;
-mod serialize;
 mod summary;
 
 use std::io::{BufWriter, Write};
@@ -11,13 +10,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
-use clap::Args;
+use burn_dfa::Limits;
+use burn_dfa::constraint::{JsonOptions, Whitespace};
+use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
 use crate::args::TokenizerArgs;
-use crate::cutter::Cutter;
 use crate::{NO_MATCH, Output, Result};
 use baseline::Baseline;
 use measure::{Bench, Outcome};
@@ -49,6 +50,12 @@ pub struct Corpus {
     /// Random members to write from each compiled schema; each has to be JSON.
     #[arg(long, value_name = "N", default_value_t = 0)]
     samples: usize,
+    /// White space of the texts of schemas.
+    #[arg(long, value_enum, default_value_t = Spaces::Spaced)]
+    whitespace: Spaces,
+    /// Most seconds of a compilation.
+    #[arg(long, value_name = "N", default_value_t = 2.0)]
+    seconds: f64,
     /// Counts to hold against: exit code 1 where one got worse.
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
@@ -58,6 +65,30 @@ pub struct Corpus {
     /// The files.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
+}
+
+/// White space between the tokens of JSON.
+#[derive(Clone, Copy, ValueEnum)]
+enum Spaces {
+    /// None.
+    Compact,
+    /// One space after `,` and `:`.
+    Spaced,
+    /// Lines, two spaces a level.
+    Pretty,
+    /// At most one space, tab or line end anywhere.
+    Flexible,
+}
+
+impl From<Spaces> for Whitespace {
+    fn from(spaces: Spaces) -> Self {
+        match spaces {
+            Spaces::Compact => Self::Compact,
+            Spaces::Spaced => Self::Spaced,
+            Spaces::Pretty => Self::Pretty(2),
+            Spaces::Flexible => Self::Flexible(1),
+        }
+    }
 }
 
 impl Corpus {
@@ -70,7 +101,9 @@ impl Corpus {
         let mut lines = self.out.as_ref().map(create).transpose()?;
         let baseline = self.baseline.as_deref().filter(|_| !self.update);
         let baseline = baseline.map(|path| Baseline::read(path, &vocabulary)).transpose()?;
-        let bench = Bench::new(&vocabulary, Cutter::new(&vocabulary), self.samples)?;
+        let options = JsonOptions { whitespace: self.whitespace.into(), ..JsonOptions::default() };
+        let limits = Limits { time: Duration::from_secs_f64(self.seconds), ..Limits::default() };
+        let bench = Bench::new(&vocabulary, self.samples, options, limits)?;
         let mut summaries: Vec<(String, Summary)> = Vec::new();
         for path in &self.files {
             let corpus = read(path)?;
