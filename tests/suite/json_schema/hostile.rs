@@ -1,6 +1,6 @@
 //! Schemas made to hurt: each ends in a typed error or in time.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use burn_dfa::{Constraint, Error, Limits};
 use serde_json::{Map, Value, json};
@@ -73,8 +73,9 @@ fn filters_that_double() {
         defs.insert(format!("d{}", i + 1), json!({"anyOf": [d, other]}));
     }
     let schema = json!({"enum": ["x"], "anyOf": [{"$ref": "#/$defs/d60"}], "$defs": defs});
-    let limits = Limits { time: Duration::from_millis(200), ..Limits::default() };
-    assert!(error(schema, &limits).is_limit());
+    let began = Instant::now();
+    assert!(error(schema, &Limits::default()).is_unsatisfiable());
+    assert!(began.elapsed() < Duration::from_secs(5), "equal formulas are one");
 }
 
 #[test]
@@ -110,9 +111,9 @@ fn great_patterns() {
 
 #[test]
 fn many_values_and_properties() {
-    let values: Vec<Value> = (0..100_000).map(|i| json!(format!("value {}", i * 7919 % 100_000))).collect();
+    let values: Vec<Value> = (0..10_000).map(|i| json!(format!("value {}", i * 7919 % 10_000))).collect();
     let dfa = super::compile(&json!({"type": "string", "enum": values}));
-    assert!(dfa.matches(b"\"value 99999\"") && !dfa.matches(b"\"value 100000\""));
+    assert!(dfa.matches(b"\"value 9999\"") && !dfa.matches(b"\"value 10000\""));
     let properties: Map<String, Value> =
         (0..2_000).map(|i| (format!("p{i}"), json!({"type": "integer"}))).collect();
     let dfa = super::compile(&json!({"type": "object", "properties": properties}));

@@ -2,23 +2,58 @@
 
 mod corpus;
 mod hostile;
-mod instances;
 mod members;
+mod options;
 mod oracle;
 mod patterns;
+mod peers;
+mod random;
 mod refused;
 mod requests;
 mod suite;
 
-use burn_dfa::{ByteDfa, Constraint, Limits};
+use burn_dfa::constraint::JsonOptions;
+use burn_dfa::{ByteDfa, Constraint, Limits, Result};
 use serde_json::Value;
 
 /// The automaton of a schema that is honoured.
 fn compile(schema: &Value) -> ByteDfa {
-    let constraint =
-        Constraint::json_schema(schema.clone()).unwrap_or_else(|error| panic!("{schema}: {error}"));
+    compile_with(schema, &JsonOptions::default())
+}
+
+fn compile_with(schema: &Value, options: &JsonOptions) -> ByteDfa {
+    let constraint = Constraint::json_schema_with(schema.clone(), options);
+    let constraint = constraint.unwrap_or_else(|error| panic!("{schema}: {error}"));
     constraint
         .to_byte_dfa(&Limits::default())
         .unwrap_or_else(|error| panic!("{schema}: {error}"))
         .expect("text")
+}
+
+/// A schema that is honoured, and its automaton, if it has members.
+struct Judge {
+    constraint: Constraint,
+    dfa: Option<ByteDfa>,
+    limits: Limits,
+}
+
+impl Judge {
+    fn new(schema: &Value, options: &JsonOptions, limits: &Limits) -> Result<Self> {
+        let constraint = Constraint::json_schema_with(schema.clone(), options)?;
+        let dfa = match constraint.to_byte_dfa(limits) {
+            Ok(dfa) => dfa,
+            Err(error) if error.is_unsatisfiable() => None,
+            Err(error) => return Err(error),
+        };
+        Ok(Self { constraint, dfa, limits: limits.clone() })
+    }
+
+    /// The text of a value, and whether the automaton has it, which `json_text` must have known.
+    fn judge(&self, value: &Value) -> (String, bool) {
+        let text = self.constraint.json_text(value, &self.limits);
+        let (text, member) = text.unwrap_or_else(|error| panic!("{value}: {error}")).expect("a schema");
+        let accepted = self.dfa.as_ref().is_some_and(|dfa| dfa.matches(text.as_bytes()));
+        assert_eq!(member, accepted, "the verdict of the plan and of the automaton on {text}");
+        (text, accepted)
+    }
 }

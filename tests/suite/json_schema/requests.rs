@@ -51,7 +51,7 @@ fn response_format() {
         refusal(json!({"type": "json_schema", "json_schema": {"name": "n", "schema": {}}, "x": 1}))
             .contains("`x`")
     );
-    let bad = json!({"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "integer", "minimum": 1}}});
+    let bad = json!({"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "integer", "minimum": "1"}}});
     assert_eq!(Constraint::from_request(&bad).unwrap_err().pointer(), Some("/minimum"));
 }
 

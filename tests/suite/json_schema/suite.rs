@@ -1,83 +1,107 @@
-//! The official test suite of JSON Schema: of what is honoured, every verdict is right.
+//! The official test suite of JSON Schema: no verdict is wrong.
 
 use std::collections::BTreeMap;
 
-use burn_dfa::{Constraint, Limits};
-use jsonschema::Draft;
-use serde_json::Value;
+use burn_dfa::Limits;
+use burn_dfa::constraint::{Formats, JsonOptions, Treatment};
+use serde_json::{Value, json};
 
-use super::instances::{arrangements, close};
-use super::oracle;
+use super::Judge;
 use crate::common::data;
+
+/// Tests that are valid and rejected, and why; by words of their descriptions.
+const NARROWED: &[(&str, &str)] = &[
+    ("valid object 2", "names that are not declared count once"),
+    ("quoted tab", "names that are not declared count once"),
+    ("no validation: invalid number", "the vocabularies of a metaschema elsewhere are not known"),
+];
 
 #[test]
 fn official_suite() {
-    for (draft, dialect) in [("draft2020-12", Draft::Draft202012), ("draft7", Draft::Draft7)] {
+    for (draft, uri) in [
+        ("draft2020-12", "https://json-schema.org/draft/2020-12/schema"),
+        ("draft7", "http://json-schema.org/draft-07/schema#"),
+    ] {
         let mut wrong = Vec::new();
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         let folder = format!("json-schema-test-suite/{draft}");
-        let names = data::list(&folder).into_iter().map(|name| format!("{folder}/{name}"));
-        let optional = ["ecmascript-regex", "non-bmp-regex", "bignum", "float-overflow"]
-            .map(|name| format!("{folder}/optional/{name}.json"));
-        for file in names.filter(|name| name.ends_with(".json")).chain(optional) {
-            let Some(text) = data::read(&file) else { continue };
+        let files = |folder: &str| -> Vec<String> {
+            let names = data::list(folder).into_iter().filter(|name| name.ends_with(".json"));
+            names.map(|name| format!("{folder}/{name}")).collect()
+        };
+        // What is in need of a server stays out.
+        let required: Vec<String> =
+            files(&folder).into_iter().filter(|file| !file.ends_with("refRemote.json")).collect();
+        if required.is_empty() {
+            return;
+        }
+        let optional = [
+            "anchor",
+            "bignum",
+            "ecmascript-regex",
+            "float-overflow",
+            "id",
+            "non-bmp-regex",
+            "unknownKeyword",
+        ]
+        .map(|name| format!("{folder}/optional/{name}.json"));
+        let formats = files(&format!("{folder}/optional/format"));
+        let all = required.iter().map(|file| (file, ["passed", "refused"]));
+        let all = all.chain(
+            optional.iter().chain(&formats).map(|file| (file, ["passed of optional", "refused of optional"])),
+        );
+        for (file, [passed, refused]) in all {
+            let Some(text) = data::find(file).and_then(|_| data::read(file)) else { continue };
+            // Required tests take formats for annotations.
+            let asserted = file.contains("/format/");
+            let options = JsonOptions {
+                formats: if asserted { Formats::Assert } else { Formats::Annotate },
+                ..JsonOptions::default()
+            };
             let groups: Vec<Value> = serde_json::from_str(&text).unwrap();
             for group in groups {
-                // The suite seldom names a type; any one will do for the instances of that type.
-                for name in ["", "null", "boolean", "number", "string", "array", "object"] {
-                    let mut schema = group["schema"].clone();
-                    // References to a server.
-                    if schema.to_string().contains("http://localhost") {
+                let mut schema = group["schema"].clone();
+                if let Some(keywords) = schema.as_object_mut() {
+                    keywords.entry("$schema").or_insert(json!(uri));
+                }
+                let tests = group["tests"].as_array().unwrap();
+                let judge = match Judge::new(&schema, &options, &Limits::default()) {
+                    Ok(judge) => judge,
+                    Err(error) => {
+                        assert!(error.is_schema() || error.is_limit(), "{file}: {schema}: {error}");
+                        println!("{file}: {}: {error}", group["description"]);
+                        *counts.entry(refused).or_default() += tests.len();
                         continue;
                     }
-                    if let (Some(keywords), false) = (schema.as_object_mut(), name.is_empty()) {
-                        if keywords.contains_key("type") || keywords.contains_key("$ref") {
-                            continue;
-                        }
-                        keywords.insert("type".into(), name.into());
-                    }
-                    let Ok(constraint) = Constraint::json_schema(schema.clone()) else {
-                        *counts.entry("refused").or_default() += 1;
+                };
+                for test in tests {
+                    let (instance, description) = (&test["data"], test["description"].as_str().unwrap());
+                    // Its digits were lost when the suite was read.
+                    if instance.as_f64().is_some_and(|float| float.abs() >= 1e18) {
                         continue;
-                    };
-                    let dfa = match constraint.to_byte_dfa(&Limits::default()) {
-                        Ok(dfa) => dfa,
-                        Err(error) if error.is_unsatisfiable() => None,
-                        Err(error) => panic!("{file}: {schema}: {error}"),
-                    };
-                    *counts.entry("honoured").or_default() += 1;
-                    let (open, closed) = (
-                        oracle::validator_of(dialect, &schema),
-                        oracle::validator_of(dialect, &close(&schema)),
-                    );
-                    for test in group["tests"].as_array().unwrap() {
-                        let instance = &test["data"];
-                        // Its digits were lost when the suite was read.
-                        if instance.as_f64().is_some_and(|float| float.abs() >= 1e18) {
-                            continue;
-                        }
-                        let valid = match name {
-                            "" => test["valid"].as_bool().unwrap(),
-                            _ => open.is_valid(instance),
-                        };
-                        let accepted = arrangements(instance, &schema, &schema).iter().any(|value| {
-                            dfa.as_ref().is_some_and(|dfa| dfa.matches(value.to_string().as_bytes()))
-                        });
-                        let verdict = match (valid, accepted) {
-                            (true, true) => "accepted",
-                            (false, false) => "rejected",
-                            (true, false) if !closed.is_valid(instance) => "closed out",
-                            _ => {
-                                wrong.push(format!("{file}: {schema}: {instance}: {}", test["description"]));
-                                "wrong"
-                            }
-                        };
-                        *counts.entry(verdict).or_default() += 1;
                     }
+                    let (text, accepted) = judge.judge(instance);
+                    let treatments = || judge.constraint.explain().iter().map(|note| &note.treatment);
+                    let ignored = asserted && treatments().any(|how| matches!(how, Treatment::Ignored(_)));
+                    let bounded = asserted && treatments().any(|how| matches!(how, Treatment::Bounded(_)));
+                    let verdict = match (test["valid"].as_bool().unwrap(), accepted) {
+                        (valid, accepted) if valid == accepted => passed,
+                        (false, _) if ignored => "formats that are not known",
+                        (true, _) if bounded => "formats that are bounded",
+                        (true, _) if NARROWED.iter().any(|(words, _)| description.contains(words)) => {
+                            "narrowed"
+                        }
+                        (valid, _) => {
+                            wrong.push(format!("{file}: {schema}: {text}: {description}: valid: {valid}"));
+                            "wrong"
+                        }
+                    };
+                    *counts.entry(verdict).or_default() += 1;
                 }
             }
         }
         println!("{draft}: {counts:?}");
-        assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+        assert!(wrong.is_empty(), "{draft}: {} wrong:\n{}", wrong.len(), wrong.join("\n"));
+        assert!(counts["passed"] >= 9 * counts.get("refused").unwrap_or(&0), "{draft}: {counts:?}");
     }
 }

@@ -1,0 +1,118 @@
+//! The options: each with texts that it admits and texts that it does not.
+
+use burn_dfa::Constraint;
+use burn_dfa::Limits;
+use burn_dfa::constraint::{
+    Additional, Escapes, Formats, JsonOptions, Numbers, Order, Treatment, Whitespace,
+};
+use serde_json::{Value, json};
+
+use super::compile_with;
+
+fn case(schema: &Value, options: &JsonOptions, accepted: &[&str], rejected: &[&str]) {
+    let dfa = compile_with(schema, options);
+    for text in accepted {
+        assert!(dfa.matches(text.as_bytes()), "{schema} under {options:?} rejects {text:?}");
+    }
+    for text in rejected {
+        assert!(!dfa.matches(text.as_bytes()), "{schema} under {options:?} accepts {text:?}");
+    }
+}
+
+#[test]
+fn white_space() {
+    let schema =
+        json!({"type": "object", "properties": {"a": {"type": "array", "items": {"type": "integer"}}}});
+    let compact = r#"{"a":[1,2]}"#;
+    let spaced = r#"{"a": [1, 2]}"#;
+    let pretty = "{\n  \"a\": [\n    1,\n    2\n  ]\n}";
+    let loose = "{ \"a\"\t:[ 1\n,2]}";
+    let of = |whitespace| JsonOptions { whitespace, ..JsonOptions::default() };
+    case(&schema, &of(Whitespace::Compact), &[compact, "{}"], &[spaced, pretty, loose]);
+    case(&schema, &of(Whitespace::Spaced), &[spaced, "{}", r#"{"a": []}"#], &[compact, pretty, loose]);
+    case(
+        &schema,
+        &of(Whitespace::Pretty(2)),
+        &[pretty, "{}", "{\n  \"a\": []\n}"],
+        &[compact, spaced, loose],
+    );
+    case(&schema, &of(Whitespace::Flexible(1)), &[compact, spaced, loose, "{}"], &[pretty, r#"{"a":  []}"#]);
+    // Of values that are listed as well.
+    let listed = json!({"enum": [{"b": [1, 2]}]});
+    case(&listed, &of(Whitespace::Spaced), &[r#"{"b": [1, 2]}"#], &[r#"{"b":[1,2]}"#]);
+    case(
+        &listed,
+        &of(Whitespace::Flexible(1)),
+        &[r#"{"b": [1, 2]}"#, r#"{"b":[1,2]}"#],
+        &[r#"{"b":  [1,2]}"#],
+    );
+}
+
+#[test]
+fn objects() {
+    let schema = json!({"type": "object", "properties": {"a": {}, "b": {}}, "required": ["b"]});
+    let closed = JsonOptions { additional: Additional::Closed, ..JsonOptions::default() };
+    case(&schema, &closed, &[r#"{"b":1}"#, r#"{"a":1,"b":1}"#], &[r#"{"b":1,"c":1}"#]);
+    let open = json!({"type": "object", "properties": {"a": {}}, "additionalProperties": true});
+    case(&open, &closed, &[r#"{"a":1,"c":1}"#], &[]);
+    case(&json!({"type": "object"}), &closed, &[r#"{"c":1}"#], &[]);
+    let first = JsonOptions { order: Order::RequiredFirst, ..JsonOptions::default() };
+    case(&schema, &first, &[r#"{"b":1}"#, r#"{"b":1,"a":1}"#], &[r#"{"a":1,"b":1}"#]);
+}
+
+#[test]
+fn scalars() {
+    let default = JsonOptions::default;
+    let date = json!({"type": "string", "format": "date"});
+    case(
+        &date,
+        &JsonOptions { formats: Formats::Annotate, ..default() },
+        &["\"x\"", "\"2024-01-01\""],
+        &["1"],
+    );
+    let any = JsonOptions { numbers: Numbers::Any, ..default() };
+    case(&json!({"type": "integer"}), &any, &["1", "1.0", "-0", "-3.00"], &["1.5", "01"]);
+    case(&json!({"type": "integer"}), &default(), &["1"], &["1.0", "-0"]);
+    case(&json!({"enum": [1, "a"]}), &any, &["1", "1.0", "\"a\""], &["2"]);
+    let text = json!({"type": "string", "maxLength": 2});
+    let ascii = JsonOptions { ascii: true, ..default() };
+    case(&text, &ascii, &[r#""a""#, r#""\u00e4""#, r#""\ud83d\ude00""#], &["\"ä\"", "\"😀\""]);
+    let escapes = JsonOptions { escapes: Escapes::Any, ..default() };
+    case(
+        &text,
+        &escapes,
+        &["\"ä\"", r#""\u00e4""#, r#""\/\u0061""#],
+        &[r#""abc""#, r#""\u0061\u0061\u0061""#],
+    );
+    case(&json!({"const": "ab"}), &escapes, &["\"ab\"", r#""\u0061b""#], &["\"ac\"", r#""\u0062b""#]);
+    let short = JsonOptions { max_string: Some(2), max_digits: Some(2), ..default() };
+    case(&json!({"type": "string"}), &short, &["\"\"", "\"ab\""], &["\"abc\""]);
+    case(&json!({"type": "string", "minLength": 3, "maxLength": 3}), &short, &["\"abc\""], &["\"ab\""]);
+    case(&json!({"type": "number"}), &short, &["12", "-12.34"], &["123", "1.234"]);
+    case(&json!({"type": "integer"}), &short, &["12", "-1"], &["123"]);
+}
+
+#[test]
+fn depths() {
+    let of = |recursion, any_depth| JsonOptions { recursion, any_depth, ..JsonOptions::default() };
+    let tree = json!({"type": "array", "items": {"$ref": "#"}});
+    case(&tree, &of(Some(2), None), &["[]", "[[]]", "[[[]]]"], &["[[[[[]]]]]"]);
+    case(&tree, &of(Some(0), None), &["[]"], &["[[[]]]"]);
+    case(&json!({}), &of(None, Some(0)), &["1", "[]", "{}"], &["[1]"]);
+    case(&json!({}), &of(None, Some(2)), &["1", "[1]", "[{\"a\":1}]"], &["[[[1]]]"]);
+    let constraint = Constraint::json_schema_with(tree, &of(Some(1), None)).unwrap();
+    assert!(matches!(constraint.explain()[0].treatment, Treatment::Bounded(_)));
+    let text = |value: Value| constraint.json_text(&value, &Limits::default()).unwrap().unwrap();
+    assert_eq!(text(json!([[]])), ("[[]]".into(), true));
+    assert_eq!(text(json!([[[[]]]])), ("[[[[]]]]".into(), false));
+}
+
+#[test]
+fn texts_of_values() {
+    let schema = json!({"properties": {"b": {"type": "number"}, "a": {}}, "required": ["b"]});
+    let constraint = Constraint::json_schema(schema).unwrap();
+    let text = |value: Value| constraint.json_text(&value, &Limits::default()).unwrap().unwrap();
+    assert_eq!(text(json!({"z": 1, "a": "ä\n", "b": 2.0})), (r#"{"b":2,"a":"ä\n","z":1}"#.into(), true));
+    assert_eq!(text(json!({"a": 1, "b": "x"})), (r#"{"b":"x","a":1}"#.into(), false));
+    assert!(Constraint::regex("a").unwrap().json_text(&json!(1), &Limits::default()).unwrap().is_none());
+}
