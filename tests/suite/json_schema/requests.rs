@@ -37,7 +37,8 @@ fn response_format() {
 
     assert!(Constraint::from_request(&json!({"type": "text"})).unwrap().is_none());
     assert!(Constraint::from_request(&json!({"response_format": {"type": "text"}})).unwrap().is_none());
-    assert!(refusal(json!({"type": "json_object"})).contains("json_object"));
+    assert!(accepts(json!({"type": "json_object"}), r#"{"a":[1]}"#));
+    assert!(!accepts(json!({"type": "json_object"}), "[]"));
     assert!(refusal(json!({"type": "structural_tag"})).contains("structural_tag"));
     let unnamed = json!({"type": "json_schema", "json_schema": {"schema": {"type": "null"}}});
     assert!(Constraint::from_request(&unnamed).unwrap().is_some(), "a name is not needed");
