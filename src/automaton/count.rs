@@ -153,7 +153,7 @@ impl<'a> Units<'a> {
             size += set.len() + 4;
             levels.sets.push(set);
             levels.count += 1;
-            if levels.count % 256 == 0 {
+            if levels.count.is_multiple_of(256) {
                 meter.bytes(size * 4)?;
                 meter.time()?;
             }

@@ -132,11 +132,11 @@ impl Schema {
     fn plan(&self, planner: &mut Planner) -> Result<PlanId> {
         let fixed = self.options.any_depth;
         let (mut asked, mut unnamed) = (fixed.unwrap_or(LEAST_ANY), fixed.unwrap_or(LEAST_ANY));
-        let mut root = planner.root(self.options.recursion.unwrap_or(1) + 1)?;
+        let mut root = planner.root(self.options.recursion.unwrap_or(1))?;
         if self.options.recursion.is_none() && !self.later.is_empty() {
             // Deeper plans are made of shallower ones.
             for recursion in 2..=MOST_RECURSION {
-                let deeper = planner.root(recursion + 1)?;
+                let deeper = planner.root(recursion)?;
                 let size = planner.size(deeper).with_any(asked, unnamed);
                 if size > CHEAP_RECURSION && !planner.get(root).is_empty() {
                     break;

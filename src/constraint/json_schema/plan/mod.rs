@@ -10,6 +10,7 @@
 //! an unsatisfiable place.
 
 mod array;
+mod list;
 mod object;
 mod scalar;
 mod size;
@@ -19,6 +20,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 pub(super) use self::array::Array;
+use self::list::List;
 pub(super) use self::object::{Object, ObjectState};
 pub(super) use self::scalar::Labelled;
 use super::Schema;
@@ -122,6 +124,8 @@ pub(super) struct Planner<'a> {
     contents: FastMap<Formula, Arc<ByteDfa>>,
     /// Automata of texts, by formula.
     texts: FastMap<Formula, Arc<ByteDfa>>,
+    /// The values of leaves that list them.
+    lists: FastMap<Formula, Arc<List>>,
     /// Whether a pattern matches a name, by leaf and name.
     names: HashMap<(Formula, Arc<str>), bool>,
     /// Whether the language is smaller because equal names cannot be told.
@@ -147,6 +151,7 @@ impl<'a> Planner<'a> {
             recursive: FastMap::default(),
             contents: FastMap::default(),
             texts: FastMap::default(),
+            lists: FastMap::default(),
             names: HashMap::new(),
             counted: false,
             cut: false,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::Planner;
+use super::{List, Planner};
 use crate::automaton::ByteDfa;
 use crate::constraint::json_schema::formula::{Except, Formula, Leaf, Term};
 use crate::constraint::json_schema::number::{self, Decimal};
@@ -48,7 +48,10 @@ impl Planner<'_> {
     fn leaf_holds(&mut self, formula: Formula, leaf: &Leaf, value: &Value) -> Result<bool> {
         Ok(match (leaf, value) {
             (Leaf::Types(types), _) => types.meets(Types::of(value)),
-            (Leaf::Values(values), _) => values.iter().any(|known| same(known.value(), value)),
+            (Leaf::Values(values), _) => {
+                let list = self.lists.entry(formula).or_insert_with(|| List::new(values).into());
+                Arc::clone(list).contains(value)
+            }
             (Leaf::Later(_), _) => {
                 let formula = self.looked_up(formula)?;
                 self.holds(formula, value)?

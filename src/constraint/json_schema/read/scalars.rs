@@ -28,6 +28,10 @@ impl<'a> Reader<'a> {
                     format!("a boolean `{exclusive_name}` belongs to draft 4; it is a number"),
                 ));
             }
+            if flag == Some(true) && !map.contains_key(name) {
+                let reason = format!("a boolean restricts nothing without `{name}`");
+                self.note(exclusive_name, Treatment::Ignored(reason));
+            }
             let mut bounds = Vec::new();
             if let Some(value) = map.get(name) {
                 bounds.push((name, value, flag == Some(true)));
