@@ -24,13 +24,22 @@ pub struct Limits {
     pub bytes: usize,
     /// Most bytes of a tabulated form that is chosen by itself; beyond it a table is walked. Default: 64 MiB.
     pub tabulated_bytes: usize,
+    /// Most states of an automaton whose table is tabulated by itself; a larger one is walked, so that its first
+    /// mask does not wait for the table. Default: 1,000.
+    pub tabulated_states: usize,
     /// Longest time of one compilation. Default: 30 s.
     pub time: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { states: 1_000_000, bytes: 512 << 20, tabulated_bytes: 64 << 20, time: Duration::from_secs(30) }
+        Self {
+            states: 1_000_000,
+            bytes: 512 << 20,
+            tabulated_bytes: 64 << 20,
+            tabulated_states: 1_000,
+            time: Duration::from_secs(30),
+        }
     }
 }
 

@@ -117,7 +117,7 @@ impl TokenTable {
     pub(crate) const RESERVED_COLUMNS: usize = 3;
 
     /// Compiles `constraint` for `vocabulary`: tabulated where that takes at most
-    /// [`Limits::tabulated_bytes`], walked otherwise.
+    /// [`Limits::tabulated_bytes`] and at most [`Limits::tabulated_states`] states, walked otherwise.
     ///
     /// # Errors
     /// - [`Error::is_limit`]: a limit was breached;
@@ -131,6 +131,9 @@ impl TokenTable {
             Lowered::Bytes(dfa) => dfa,
             Lowered::Tokens(automaton) => return compile::from_tokens(&automaton, vocabulary, &meter),
         };
+        if dfa.state_count() > limits.tabulated_states {
+            return walk::from_bytes(&dfa, vocabulary, &meter);
+        }
         let tabulated = Limits { bytes: limits.bytes.min(limits.tabulated_bytes), ..limits.clone() };
         match compile::from_bytes(&dfa, vocabulary, &meter.with_limits(&tabulated)) {
             Err(error) if error.breached() == Some(Limit::Bytes(tabulated.bytes)) => {
