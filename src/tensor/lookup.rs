@@ -27,6 +27,8 @@ pub(crate) struct Tensors {
     pub(crate) column: Tensor<2, Int>,
     /// `[states]`
     pub(crate) tokens_to_end: Tensor<1, Int>,
+    /// `[width]`, every token where tokens are walked
+    every: Tensor<1, Int>,
     /// Whether `owner` is used: there may be several tables.
     pub(crate) has_owner: bool,
     width: usize,
@@ -55,6 +57,10 @@ impl Tensors {
             symbols: vector(arrays.symbols),
             column: matrix(arrays.column, sizes.tables),
             tokens_to_end: vector(arrays.tokens_to_end),
+            every: vector(match sizes.layout {
+                Layout::Walk => (0..sizes.width as i32).collect(),
+                _ => Vec::new(),
+            }),
             has_owner: sizes.has_owner(),
             width: sizes.width,
             longest,
@@ -100,9 +106,7 @@ impl Tensors {
             }
             Layout::Walk => {
                 let all = [batch, self.width];
-                let token =
-                    Tensor::<1, Int>::arange(0..self.width as i64, (&states.device(), states.dtype()));
-                let token = token.reshape([1, self.width]).expand(all).reshape([-1]);
+                let token = self.every.clone().reshape([1, self.width]).expand(all).reshape([-1]);
                 let state = states.reshape([batch, 1]).expand(all).reshape([-1]);
                 self.within(self.walk(state, token).reshape(all), spare)
             }

@@ -23,7 +23,8 @@ fn vocabulary() -> Vocabulary {
 }
 
 fn compile(constraint: &Constraint, vocabulary: &Vocabulary) -> TokenTable {
-    TokenTable::compile(constraint, vocabulary, &Limits::default()).unwrap()
+    // In every layout, so that each can be asked for.
+    TokenTable::tabulate(constraint, vocabulary, &Limits::default()).unwrap()
 }
 
 fn regex(pattern: &str, vocabulary: &Vocabulary) -> TokenTable {

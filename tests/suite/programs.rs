@@ -122,8 +122,10 @@ fn the_demonstration_and_the_small_examples_run() {
 #[test]
 fn mistakes_are_named() {
     let bad = file("bad.json", "{\"type\": \"strin");
-    let unknown =
-        file("unknown.json", r#"{"type": "object", "properties": {"a": {"type": "integer", "minimum": 3}}}"#);
+    let unknown = file(
+        "unknown.json",
+        r#"{"type": "object", "properties": {"a": {"type": "integer", "minimum": "3"}}}"#,
+    );
     let (bad, unknown) = (bad.to_str().unwrap(), unknown.to_str().unwrap());
     fails(&mut smollm2(&["--json"]), &["--prompt"]);
     fails(&mut smollm2(&["--prompt", "x", "--schema", "nowhere.json"]), &["nowhere.json"]);

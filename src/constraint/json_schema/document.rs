@@ -257,7 +257,7 @@ impl<'a> Identifiers<'a> {
                 places.push(base.to_owned());
                 names.push(name);
             }
-        } else if !(schema.get("$ref").is_some()) {
+        } else if schema.get("$ref").is_none() {
             let id = text(if draft == Draft::D4 { "id" } else { "$id" });
             names.extend(id.as_deref().and_then(|id| id.strip_prefix('#')).map(str::to_owned));
         }

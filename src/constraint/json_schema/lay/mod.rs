@@ -28,6 +28,9 @@ pub(super) fn lay(planner: &Planner, root: PlanId) -> Result<ByteDfa> {
     layer.rows.into_raw(start).number(planner.meter())
 }
 
+/// The ways to write one character, or the one way to write several.
+type Spellings = Vec<Vec<u8>>;
+
 /// Lays plans down.
 struct Layer<'p, 'a> {
     planner: &'p Planner<'a>,
@@ -35,7 +38,7 @@ struct Layer<'p, 'a> {
     /// By plan, exits and level.
     done: HashMap<(PlanId, Vec<u32>, usize), u32>,
     /// The spellings of names, quotes included.
-    spelled: HashMap<Arc<str>, Rc<Vec<Vec<Vec<u8>>>>>,
+    spelled: HashMap<Arc<str>, Rc<[Spellings]>>,
 }
 
 impl Layer<'_, '_> {
@@ -133,7 +136,7 @@ impl Layer<'_, '_> {
     }
 
     /// The spellings of a name, quotes included.
-    fn spelled(&mut self, name: &Arc<str>) -> Rc<Vec<Vec<Vec<u8>>>> {
+    fn spelled(&mut self, name: &Arc<str>) -> Rc<[Spellings]> {
         let spelling = self.planner.options().spelling();
         let entry = self.spelled.entry(Arc::clone(name)).or_insert_with(|| {
             let quote = || vec![b"\"".to_vec()];
@@ -141,7 +144,7 @@ impl Layer<'_, '_> {
             all.extend(string::spellings(name, spelling));
             all.push(quote());
             // Runs of characters with one spelling are one.
-            let mut merged: Vec<Vec<Vec<u8>>> = Vec::new();
+            let mut merged: Vec<Spellings> = Vec::new();
             for spellings in all {
                 match (merged.last_mut(), &spellings[..]) {
                     (Some(last), [only]) if last.len() == 1 => last[0].extend_from_slice(only),

@@ -234,9 +234,7 @@ impl<'a> Planner<'a> {
             let asks: Result<Vec<Formula>> = demand.asks.iter().map(|&ask| self.looked_up(ask)).collect();
             demand.asks = asks?.into();
         }
-        if !self.is_recursive(demand.must)
-            && !demand.asks.to_vec().into_iter().any(|ask| self.is_recursive(ask))
-        {
+        if !self.is_recursive(demand.must) && !demand.asks.iter().any(|&ask| self.is_recursive(ask)) {
             demand.depth.recursion = 0;
         }
         let any = demand.must == Formula::TRUE && demand.asks.is_empty();
@@ -476,7 +474,7 @@ impl<'a> Planner<'a> {
     /// Counts a state of a plan.
     fn count(&mut self) -> Result<()> {
         self.states += 1;
-        if self.states % 256 == 0 {
+        if self.states.is_multiple_of(256) {
             self.meter.time()?;
             self.meter.states(self.states)?;
             self.meter.bytes(self.formulas.count() * 64)?;

@@ -1,8 +1,9 @@
 use std::time::Instant;
 
 use super::*;
+use crate::automaton::{ByteDfa, Expr};
 use crate::constraint::Constraint;
-use crate::limits::Limits;
+use crate::limits::{Limits, Meter};
 
 const SPELLINGS: [Spelling; 4] = [
     Spelling { ascii: false, escapes: Escapes::Canonical },
