@@ -120,7 +120,8 @@ struct Batch {
 impl Batch {
     fn new(vocabulary: &Vocabulary, seed: u64, device: &Device) -> Self {
         let model = HistoryLm::new(vocabulary.len() + 3, seed, device);
-        let ids: Vec<_> = (0..vocabulary.len()).filter(|id| (id + seed as usize) % 3 != 0).collect();
+        let ids: Vec<_> =
+            (0..vocabulary.len()).filter(|id| !(id + seed as usize).is_multiple_of(3)).collect();
         let draft = model.like(0..vocabulary.len() + 3, 0.6, seed + 1);
         // Two logits more than ids.
         let narrow = model.like(ids.iter().copied().chain([0, 0]), 0.6, seed + 2);
