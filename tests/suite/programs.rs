@@ -291,6 +291,21 @@ fn automata_are_drawn() {
 }
 
 #[test]
+fn schemas_are_explained() {
+    let Some(tool) = tool() else { return };
+    let exact = file("exact.json", r#"{"type": "object", "properties": {"a": {"multipleOf": 3}}}"#);
+    let exact = succeeds(&mut tool(&["explain", "--schema", exact.to_str().unwrap()]));
+    assert!(exact.starts_with("exact"), "{exact}");
+    let noted =
+        file("noted.json", r##"{"properties": {"a": {"format": "colour", "items": {"$ref": "#"}}}}"##);
+    let noted = succeeds(&mut tool(&["explain", "--json", "--schema", noted.to_str().unwrap()]));
+    let notes: Vec<Value> = noted.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let said: Vec<_> = notes.iter().map(|note| (&note["pointer"], &note["treatment"])).collect();
+    assert!(said.contains(&(&Value::from("/properties/a/format"), &Value::from("ignored"))), "{said:?}");
+    assert!(said.iter().any(|(_, treatment)| *treatment == "bounded"), "{said:?}");
+}
+
+#[test]
 fn random_texts_match_and_a_seed_repeats() {
     let Some(tool) = tool() else { return };
     let regex = "[a-z]{2,5}(-[0-9]+)?";

@@ -1,5 +1,5 @@
-//! The command line over the library: compile, check, draw and sample constraints, write vocabularies down, measure
-//! a corpus.
+//! The command line over the library: compile, check, explain, draw and sample constraints, write vocabularies
+//! down, measure a corpus.
 
 mod args;
 mod check;
@@ -9,6 +9,7 @@ mod completions;
 mod corpus;
 mod cutter;
 mod draw;
+mod explain;
 mod random;
 mod sample;
 mod vocab;
@@ -37,6 +38,7 @@ enum Command {
     Compile(compile::Compile),
     Check(check::Check),
     Draw(draw::Draw),
+    Explain(explain::Explain),
     Sample(sample::Sample),
     Vocab(vocab::Vocab),
     Corpus(corpus::Corpus),
@@ -75,6 +77,7 @@ fn run(command: &Command, out: &mut Output) -> Result<ExitCode> {
         Command::Compile(command) => command.run(out),
         Command::Check(command) => command.run(out),
         Command::Draw(command) => command.run(out),
+        Command::Explain(command) => command.run(out),
         Command::Sample(command) => command.run(out),
         Command::Vocab(command) => command.run(out),
         Command::Corpus(command) => command.run(out),
