@@ -343,7 +343,7 @@ fn shells_are_told_of_every_subcommand() {
     let Some(tool) = tool() else { return };
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let script = succeeds(&mut tool(&["completions", shell]));
-        for name in ["compile", "check", "draw", "sample", "vocab", "corpus"] {
+        for name in ["compile", "check", "explain", "draw", "sample", "vocab", "corpus"] {
             assert!(script.contains(name), "{shell}: {name} is missing");
         }
     }
