@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::live::{live, reached};
 use super::{Claims, Depth, Plan, Planner, Step};
 use crate::automaton::FastMap;
 use crate::constraint::json_schema::formula::{Formula, Leaf, Term};
@@ -59,11 +60,11 @@ impl Planner<'_> {
             let step = state.item.as_ref();
             step.into_iter().flat_map(|step| step.next.iter().flatten().copied()).collect::<Vec<u32>>()
         };
-        let live = super::object::live(ends.iter().map(Option::is_some), states.iter().map(nexts));
+        let live = live(ends.iter().map(Option::is_some), states.iter().map(nexts));
         if !live[0] {
             return Ok(None);
         }
-        let reached = super::object::reached(&live, states.iter().map(nexts));
+        let reached = reached(&live, states.iter().map(nexts));
         for (at, state) in states.iter_mut().enumerate() {
             if let Some(step) = &mut state.item {
                 step.next.iter_mut().for_each(|next| *next = next.filter(|&to| live[to as usize]));

@@ -11,6 +11,7 @@
 
 mod array;
 mod list;
+mod live;
 mod object;
 mod scalar;
 mod size;

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use super::live::{live, reached};
 use super::{Any, Claims, Depth, Plan, PlanId, Planner, Step};
 use crate::automaton::FastMap;
 use crate::constraint::json_schema::formula::{Except, Formula, Leaf};
@@ -493,40 +494,4 @@ fn answer(asks: &[Formula], answers: &[bool], ask: Formula) -> bool {
         Some(truth) => truth,
         None => asks.iter().position(|known| *known == ask).is_some_and(|at| answers[at]),
     }
-}
-
-/// Which states lead to an end.
-pub(super) fn live(ends: impl Iterator<Item = bool>, nexts: impl Iterator<Item = Vec<u32>>) -> Vec<bool> {
-    let mut live: Vec<bool> = ends.collect();
-    let mut before: Vec<Vec<u32>> = vec![Vec::new(); live.len()];
-    for (from, nexts) in nexts.enumerate() {
-        for to in nexts {
-            before[to as usize].push(from as u32);
-        }
-    }
-    let mut rest: Vec<u32> = (0..live.len() as u32).filter(|&state| live[state as usize]).collect();
-    while let Some(state) = rest.pop() {
-        for &from in &before[state as usize] {
-            if !std::mem::replace(&mut live[from as usize], true) {
-                rest.push(from);
-            }
-        }
-    }
-    live
-}
-
-/// Which of the live states the first one leads to.
-pub(super) fn reached(live: &[bool], nexts: impl Iterator<Item = Vec<u32>>) -> Vec<bool> {
-    let nexts: Vec<Vec<u32>> = nexts.collect();
-    let mut reached = vec![false; live.len()];
-    let mut rest = vec![0];
-    reached[0] = live[0];
-    while let Some(state) = rest.pop() {
-        for &to in &nexts[state as usize] {
-            if live[to as usize] && !std::mem::replace(&mut reached[to as usize], true) {
-                rest.push(to);
-            }
-        }
-    }
-    reached
 }

@@ -6,6 +6,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use super::live::live;
 use super::{Plan, Planner};
 use crate::automaton::{ByteDfa, Expr, FastMap, Interner, Op, StateId};
 use crate::constraint::json_schema::formula::{Formula, Leaf, Term};
@@ -343,21 +344,8 @@ impl Labelled {
 
     /// Removes transitions into states that lead to none of the ends in `found`.
     fn trim(&mut self, found: &[Option<Vec<bool>>]) {
-        let mut before: Vec<Vec<u32>> = vec![Vec::new(); self.rows.len()];
-        for (from, row) in self.rows.iter().enumerate() {
-            for &(_, _, to) in row {
-                before[to as usize].push(from as u32);
-            }
-        }
-        let mut live: Vec<bool> = found.iter().map(Option::is_some).collect();
-        let mut rest: Vec<u32> = (0..found.len() as u32).filter(|&state| live[state as usize]).collect();
-        while let Some(state) = rest.pop() {
-            for &from in &before[state as usize] {
-                if !std::mem::replace(&mut live[from as usize], true) {
-                    rest.push(from);
-                }
-            }
-        }
+        let nexts = self.rows.iter().map(|row| row.iter().map(|&(_, _, to)| to).collect());
+        let live = live(found.iter().map(Option::is_some), nexts);
         for row in &mut self.rows {
             row.retain(|&(_, _, to)| live[to as usize]);
         }
