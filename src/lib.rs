@@ -78,7 +78,17 @@ pub use table::TokenTable;
 pub use tensor::{Capacity, Kernels, Layout, TensorOptions, TensorTable};
 pub use vocabulary::{TokenId, Vocabulary};
 
-/// The README's example compiles.
+/// The examples of the README and of the guide compile and run.
 #[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;
+mod guide {
+    #[doc = include_str!("../README.md")]
+    struct Readme;
+    #[doc = include_str!("../docs/constraints.md")]
+    struct Constraints;
+    #[doc = include_str!("../docs/json-schema.md")]
+    struct JsonSchema;
+    #[doc = include_str!("../docs/limits.md")]
+    struct Limits;
+    #[doc = include_str!("../docs/serving.md")]
+    struct Serving;
+}
