@@ -53,7 +53,7 @@ pub struct ByteDfa {
 
 impl ByteDfa {
     /// Makes a DFA of parts that hold its invariants already.
-    pub(super) fn from_parts(
+    pub(crate) fn from_parts(
         classes: [u8; 256],
         class_count: usize,
         transitions: Vec<u32>,

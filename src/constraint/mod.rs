@@ -9,6 +9,7 @@
 
 mod choice;
 mod json_schema;
+mod marker;
 mod pattern;
 mod regex;
 mod request;
@@ -19,13 +20,15 @@ use std::sync::Arc;
 pub use json_schema::{
     Additional, Escapes, Formats, JsonOptions, Note, Numbers, Order, Treatment, Unknown, Whitespace,
 };
+pub use marker::Marker;
+pub(crate) use marker::TextAutomaton;
 pub use pattern::{CharClass, CharPattern, Piece};
 pub(crate) use regex::Regex;
 pub use request::{NamedSchema, ResponseFormat, StructuredOutputs};
 pub(crate) use tokens::TokenAutomaton;
 pub use tokens::Transitions;
 
-use crate::automaton::ByteDfa;
+use crate::automaton::{ByteDfa, Expr};
 use crate::error::{Error, Result};
 use crate::limits::{Limits, Meter};
 use crate::vocabulary::TokenId;
@@ -56,15 +59,16 @@ enum Kind {
     Dfa(Arc<ByteDfa>),
     Transitions(Transitions),
     TokenSets(Vec<Vec<TokenId>>),
+    After(Marker, Box<Constraint>),
 }
 
 /// A constraint as an automaton.
 #[derive(Clone, Debug)]
 pub(crate) enum Lowered {
     /// Over the bytes of the output.
-    Bytes(Arc<ByteDfa>),
-    /// Over its tokens.
-    Tokens(TokenAutomaton),
+    Bytes(TextAutomaton),
+    /// Over its tokens, behind markers, the last of which comes first.
+    Tokens(TokenAutomaton, Vec<Marker>),
 }
 
 impl Constraint {
@@ -161,6 +165,7 @@ impl Constraint {
     pub fn explain(&self) -> &[Note] {
         match &self.kind {
             Kind::JsonSchema(schema) => schema.notes(),
+            Kind::After(_, constraint) => constraint.explain(),
             _ => &[],
         }
     }
@@ -196,15 +201,41 @@ impl Constraint {
         Kind::Dfa(Arc::new(dfa)).into()
     }
 
+    /// Free text up to a marker, and then `constraint`: for models that think, or call a tool, before they answer.
+    ///
+    /// Free text is what a row without a constraint may hold (any bytes, UTF-8 or not, and special tokens), but for
+    /// the end of sequence. It ends where the marker occurs first, though that be within a token; what the token
+    /// holds beyond belongs to the constraint. Budgets count free text as well, so that the marker comes in time.
+    ///
+    /// Where the marker is a token, only this token ends free text, not its spelling in others; and nowhere in the
+    /// constraint is it text. A constraint on tokens begins with a token: one that holds the end of the marker and more
+    /// is not allowed.
+    ///
+    /// ```
+    /// use burn_dfa::{Constraint, Limits};
+    ///
+    /// let answer = Constraint::choice(["yes", "no"])?;
+    /// let dfa = Constraint::after("</think>", answer).to_byte_dfa(&Limits::default())?.unwrap();
+    /// assert!(dfa.matches(b"Well, 1 < 2 </think>yes"));
+    /// assert!(!dfa.matches(b"yes") && !dfa.matches(b"</think>perhaps"));
+    /// # Ok::<(), burn_dfa::Error>(())
+    /// ```
+    pub fn after(marker: impl Into<Marker>, constraint: Self) -> Self {
+        Kind::After(marker.into(), Box::new(constraint)).into()
+    }
+
     /// The automaton over bytes; `None` where the constraint is on tokens whatever their bytes.
     ///
     /// # Errors
     /// - [`Error::is_limit`]: a limit was breached;
     /// - [`Error::is_unsatisfiable`]: nothing matches.
     pub fn to_byte_dfa(&self, limits: &Limits) -> Result<Option<ByteDfa>> {
-        match self.lower(&Meter::start(limits))? {
-            Lowered::Bytes(dfa) => Ok(Some(Arc::unwrap_or_clone(dfa))),
-            Lowered::Tokens(_) => Ok(None),
+        let meter = Meter::start(limits);
+        match self.lower(&meter)? {
+            Lowered::Bytes(text) if !text.marks.is_empty() => Ok(None),
+            Lowered::Bytes(text) if text.free > 0 => Expr::Dfa(text.dfa).determinize(&meter).map(Some),
+            Lowered::Bytes(text) => Ok(Some(Arc::unwrap_or_clone(text.dfa))),
+            Lowered::Tokens(..) => Ok(None),
         }
     }
 
@@ -217,14 +248,23 @@ impl Constraint {
             Kind::JsonSchema(schema) => schema.lower(meter)?.into(),
             Kind::Dfa(dfa) => Arc::clone(dfa),
             Kind::Transitions(transitions) => {
-                return Ok(Lowered::Tokens(transitions.lower()));
+                return Ok(Lowered::Tokens(transitions.lower(), Vec::new()));
             }
-            Kind::TokenSets(sets) => return Ok(Lowered::Tokens(tokens::lower_sets(sets))),
+            Kind::TokenSets(sets) => return Ok(Lowered::Tokens(tokens::lower_sets(sets), Vec::new())),
+            Kind::After(marker, constraint) => {
+                return Ok(match constraint.lower(meter)? {
+                    Lowered::Bytes(text) => Lowered::Bytes(text.behind(marker, meter)?),
+                    Lowered::Tokens(automaton, mut markers) => {
+                        markers.push(marker.clone());
+                        Lowered::Tokens(automaton, markers)
+                    }
+                });
+            }
         };
         if dfa.is_empty() {
             return Err(Error::unsatisfiable("its language has no member"));
         }
-        Ok(Lowered::Bytes(dfa))
+        Ok(Lowered::Bytes(dfa.into()))
     }
 }
 

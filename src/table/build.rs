@@ -44,15 +44,25 @@ pub(super) fn build(source: Source, vocabulary: &Vocabulary, meter: &Meter) -> R
     }
 
     let states = order.len() + StateId::RESERVED as usize;
-    let class_count = columns.len() + TokenTable::MUTE as usize;
+    let mut class_count = columns.len() + TokenTable::MUTE as usize;
+    if source.free > 0 {
+        // Free text lets MUTE pass, so text that fits nowhere has a class of its own.
+        let misfits = vocabulary.iter().filter(|(id, _)| class[id.index()] == TokenTable::MUTE);
+        let misfits: Vec<_> = misfits.map(|(id, _)| id.index()).collect();
+        misfits.iter().for_each(|&id| class[id] = class_count as u32);
+        class_count += usize::from(!misfits.is_empty());
+    }
     let cells = states.saturating_mul(class_count);
     meter.bytes(cells.saturating_add(class.len() + states).saturating_mul(4))?;
     let mut next = reserved_rows(states, class_count);
     let row = |state: StateId| state.index() * class_count;
     for (at, &old) in order.iter().enumerate() {
+        let from = row(StateId(at as u32 + StateId::RESERVED));
         if source.accepting[old as usize] {
-            let from = row(StateId(at as u32 + StateId::RESERVED));
             next[from + TokenTable::EOS as usize] = StateId::DONE.0;
+        }
+        if (1..=source.free).contains(&old) {
+            next[from + TokenTable::MUTE as usize] = number[old as usize];
         }
     }
     for column in 1..columns.len() {

@@ -1,12 +1,13 @@
 //! From an automaton to a token table: what each token does to each state.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::TokenTable;
 use super::build::build;
 use super::columns::{ColumnId, Columns};
 use crate::automaton::{ByteDfa, StateId};
-use crate::constraint::TokenAutomaton;
+use crate::constraint::{Marker, TextAutomaton, TokenAutomaton};
 use crate::error::{Error, Result};
 use crate::limits::Meter;
 use crate::vocabulary::{LAST, LEADS, Symbols, TokenId, TokenKind, Vocabulary, symbol};
@@ -18,11 +19,13 @@ pub(super) struct Source<'a> {
     pub(super) accepting: Vec<bool>,
     pub(super) columns: Columns,
     /// Tokens in any order, each once at most.
-    pub(super) tokens: &'a [TokenId],
+    pub(super) tokens: Cow<'a, [TokenId]>,
     /// The columns of runs of tokens; the others lead nowhere.
     pub(super) runs: Vec<TokenRun>,
     /// Whether a token path leads from the start to every state.
     pub(super) all_reached: bool,
+    /// States 1 to this one are free text.
+    pub(super) free: u32,
 }
 
 /// The tokens in these places have this column.
@@ -35,7 +38,7 @@ pub(super) struct TokenRun {
 
 impl TokenRun {
     /// Adds a run behind those that are there.
-    fn push(runs: &mut Vec<Self>, places: Range<usize>, column: ColumnId) {
+    pub(super) fn push(runs: &mut Vec<Self>, places: Range<usize>, column: ColumnId) {
         let (from, to) = (places.start as u32, places.end as u32);
         match runs.last_mut() {
             Some(last) if last.to == from && last.column == column => last.to = to,
@@ -46,7 +49,8 @@ impl TokenRun {
 }
 
 /// Follows every token's bytes through `dfa`, sharing the work of common prefixes.
-pub(super) fn from_bytes(dfa: &ByteDfa, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
+pub(super) fn from_bytes(text: &TextAutomaton, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
+    let dfa = &*text.dfa;
     let mut walk = Walk::new(dfa);
     let trie = if reads_skeletons(dfa) { vocabulary.skeletons() } else { vocabulary.trie() };
     let mut runs = Vec::new();
@@ -88,9 +92,11 @@ pub(super) fn from_bytes(dfa: &ByteDfa, vocabulary: &Vocabulary, meter: &Meter) 
     }
     let states = dfa.state_count();
     let accepting = (0..states as u32).map(|s| dfa.is_accepting(StateId(s))).collect();
-    let (start, columns, tokens) = (dfa.start().0, walk.columns, trie.all_tokens());
-    let all_reached = spelled.iter().all(|&spelled| spelled);
-    build(Source { states, start, accepting, columns, tokens, runs, all_reached }, vocabulary, meter)
+    let (start, columns, tokens) = (dfa.start().0, walk.columns, Cow::Borrowed(trie.all_tokens()));
+    let all_reached = text.marks.is_empty() && spelled.iter().all(|&spelled| spelled);
+    let mut source = Source { states, start, accepting, columns, tokens, runs, all_reached, free: text.free };
+    source.set_marks(&text.marks, vocabulary)?;
+    build(source, vocabulary, meter)
 }
 
 /// Whether `dfa` treats all characters of a row of [`LEADS`] alike, and what they begin with.
@@ -122,13 +128,20 @@ fn reads_skeletons(dfa: &ByteDfa) -> bool {
     })
 }
 
-/// Takes the transitions as they are.
+/// Takes the transitions as they are, behind free text up to each of the `markers`.
 pub(super) fn from_tokens(
-    automaton: &TokenAutomaton,
+    mut automaton: TokenAutomaton,
+    markers: &[Marker],
     vocabulary: &Vocabulary,
     meter: &Meter,
 ) -> Result<TokenTable> {
-    let mut by_token = automaton.transitions.clone();
+    for marker in markers {
+        if let &Marker::Token(token) = marker {
+            check_token(token, vocabulary)?;
+        }
+        automaton = automaton.behind(marker, vocabulary, meter)?;
+    }
+    let mut by_token = automaton.transitions;
     by_token.sort_unstable_by_key(|&(state, token, _)| (token, state));
     let mut columns = Columns::new();
     let mut tokens = Vec::new();
@@ -144,16 +157,17 @@ pub(super) fn from_tokens(
     let source = Source {
         states: automaton.accepting.len(),
         start: automaton.start,
-        accepting: automaton.accepting.clone(),
+        accepting: automaton.accepting,
         columns,
-        tokens: &tokens,
+        tokens: tokens.into(),
         runs,
         all_reached: false,
+        free: 0,
     };
     build(source, vocabulary, meter)
 }
 
-fn check_token(token: TokenId, vocabulary: &Vocabulary) -> Result<()> {
+pub(super) fn check_token(token: TokenId, vocabulary: &Vocabulary) -> Result<()> {
     if token.index() >= vocabulary.len() {
         return Err(Error::incompatible_vocabulary(format!(
             "the constraint names token {token}, the vocabulary ends at {}",

@@ -21,17 +21,20 @@
 //! # Reserved classes
 //! Class 0 ([`TokenTable::NEVER`]) is for ids that no state allows (ids past the vocabulary, unused ids),
 //! class 1 ([`TokenTable::EOS`]) for the end-of-sequence ids, class 2 ([`TokenTable::MUTE`]) for ids that
-//! only `FREE` allows: special tokens, and tokens that fit nowhere in the constraint.
+//! only `FREE` allows: special tokens, and tokens that fit nowhere in the constraint. States of free text, before a
+//! [marker](crate::constraint::Marker), allow special tokens as well, and are left by none of them; where a table has
+//! such states, tokens of text that fit nowhere have another class.
 //!
 //! # Invariants
 //! - every entry of `D` is a state, every token reads columns of `D` only;
 //! - from every state but `DEAD`, some token path leads to `DONE`: no dead ends;
-//! - special tokens never match as text.
+//! - special tokens never match as text, and a token that is a marker is text nowhere.
 
 mod build;
 mod columns;
 mod compile;
 mod forced;
+mod marks;
 mod prune;
 mod walk;
 
@@ -43,6 +46,7 @@ use crate::constraint::{Constraint, Lowered};
 use crate::error::{Error, Limit, Result};
 use crate::limits::{Limits, Meter};
 use crate::vocabulary::{Fingerprint, TokenId, Vocabulary};
+pub(crate) use marks::Marks;
 
 impl StateId {
     /// The state after the end of the sequence.
@@ -99,6 +103,8 @@ pub(crate) enum Reading {
     Bytes {
         column_of: Box<[u32; 256]>,
         vocabulary: Vocabulary,
+        /// Tokens that are not read as text.
+        marks: Marks,
         /// `[states]`: whether every plain token may follow, the budget left out.
         takes_plain: Vec<bool>,
         /// The longest way from any state to the end.
@@ -111,7 +117,7 @@ impl TokenTable {
     pub const NEVER: u32 = 0;
     /// The column of the end-of-sequence ids.
     pub const EOS: u32 = 1;
-    /// The column of ids that only an unconstrained row may emit.
+    /// The column of ids that only an unconstrained row, or free text, may emit.
     pub const MUTE: u32 = 2;
     /// Number of reserved columns.
     pub(crate) const RESERVED_COLUMNS: usize = 3;
@@ -127,17 +133,19 @@ impl TokenTable {
     /// - whatever lowering the constraint yields, see [`Constraint`].
     pub fn compile(constraint: &Constraint, vocabulary: &Vocabulary, limits: &Limits) -> Result<Self> {
         let meter = Meter::start(limits);
-        let dfa = match Self::lower(constraint, vocabulary, &meter)? {
-            Lowered::Bytes(dfa) => dfa,
-            Lowered::Tokens(automaton) => return compile::from_tokens(&automaton, vocabulary, &meter),
+        let text = match Self::lower(constraint, vocabulary, &meter)? {
+            Lowered::Bytes(text) => text,
+            Lowered::Tokens(automaton, markers) => {
+                return compile::from_tokens(automaton, &markers, vocabulary, &meter);
+            }
         };
-        if dfa.state_count() > limits.tabulated_states {
-            return walk::from_bytes(&dfa, vocabulary, &meter);
+        if text.dfa.state_count() > limits.tabulated_states {
+            return walk::from_bytes(&text, vocabulary, &meter);
         }
         let tabulated = Limits { bytes: limits.bytes.min(limits.tabulated_bytes), ..limits.clone() };
-        match compile::from_bytes(&dfa, vocabulary, &meter.with_limits(&tabulated)) {
+        match compile::from_bytes(&text, vocabulary, &meter.with_limits(&tabulated)) {
             Err(error) if error.breached() == Some(Limit::Bytes(tabulated.bytes)) => {
-                walk::from_bytes(&dfa, vocabulary, &meter)
+                walk::from_bytes(&text, vocabulary, &meter)
             }
             result => result,
         }
@@ -150,8 +158,10 @@ impl TokenTable {
     pub fn tabulate(constraint: &Constraint, vocabulary: &Vocabulary, limits: &Limits) -> Result<Self> {
         let meter = Meter::start(limits);
         match Self::lower(constraint, vocabulary, &meter)? {
-            Lowered::Bytes(dfa) => compile::from_bytes(&dfa, vocabulary, &meter),
-            Lowered::Tokens(automaton) => compile::from_tokens(&automaton, vocabulary, &meter),
+            Lowered::Bytes(text) => compile::from_bytes(&text, vocabulary, &meter),
+            Lowered::Tokens(automaton, markers) => {
+                compile::from_tokens(automaton, &markers, vocabulary, &meter)
+            }
         }
     }
 
@@ -167,8 +177,8 @@ impl TokenTable {
     pub fn walk(constraint: &Constraint, vocabulary: &Vocabulary, limits: &Limits) -> Result<Self> {
         let meter = Meter::start(limits);
         match Self::lower(constraint, vocabulary, &meter)? {
-            Lowered::Bytes(dfa) => walk::from_bytes(&dfa, vocabulary, &meter),
-            Lowered::Tokens(_) => {
+            Lowered::Bytes(text) => walk::from_bytes(&text, vocabulary, &meter),
+            Lowered::Tokens(..) => {
                 Err(Error::input("a constraint over token ids has no bytes to walk: compile it tabulated"))
             }
         }
@@ -326,7 +336,10 @@ impl Parts {
                 let class = class.get(token.index()).copied().unwrap_or(TokenTable::NEVER);
                 StateId(self.row(state)[class as usize])
             }
-            Reading::Bytes { column_of, vocabulary, .. } => {
+            Reading::Bytes { column_of, vocabulary, marks, .. } => {
+                if let Some(column) = marks.column(token) {
+                    return StateId(self.row(state)[column as usize]);
+                }
                 let Some(bytes) = vocabulary.bytes(token) else {
                     return StateId(self.row(state)[walk::reserved_column(vocabulary, token) as usize]);
                 };

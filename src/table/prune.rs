@@ -47,9 +47,10 @@ impl TokenTable {
         let parts = self.parts();
         let reading = match &parts.reading {
             Reading::Classes(class) => Reading::Classes(ids.iter().map(|id| class[id.index()]).collect()),
-            Reading::Bytes { column_of, takes_plain, farthest, .. } => Reading::Bytes {
+            Reading::Bytes { column_of, marks, takes_plain, farthest, .. } => Reading::Bytes {
                 column_of: column_of.clone(),
                 vocabulary: own.clone(),
+                marks: marks.prune(ids),
                 takes_plain: takes_plain.clone(),
                 farthest: *farthest,
             },

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::build::{RESERVED_TOKENS_TO_END, count_back, no_token_path, reserved_rows};
-use super::{Parts, Reading, TokenTable};
+use super::{Marks, Parts, Reading, TokenTable};
 use crate::automaton::{ByteDfa, Csr, StateId};
+use crate::constraint::TextAutomaton;
 use crate::error::Result;
 use crate::limits::Meter;
 use crate::vocabulary::{LONGEST_PLAIN, TokenId, TokenKind, Vocabulary, is_plain_byte};
@@ -23,10 +24,12 @@ pub(super) fn reserved_column(vocabulary: &Vocabulary, token: TokenId) -> u32 {
     }
 }
 
-pub(super) fn from_bytes(dfa: &ByteDfa, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
+pub(super) fn from_bytes(text: &TextAutomaton, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
+    let dfa = &*text.dfa;
     let states = dfa.state_count() + SHIFT as usize;
     let reserved = TokenTable::RESERVED_COLUMNS;
-    let columns = dfa.class_count() + reserved;
+    let marks = Marks::new(&text.marks, dfa.class_count() + reserved, vocabulary)?;
+    let columns = dfa.class_count() + reserved + marks.columns();
     meter.states(states)?;
     meter.bytes(states.saturating_mul(columns + 1).saturating_mul(4))?;
     let mut next = reserved_rows(states, columns);
@@ -35,20 +38,30 @@ pub(super) fn from_bytes(dfa: &ByteDfa, vocabulary: &Vocabulary, meter: &Meter) 
         if dfa.is_accepting(StateId(state)) {
             row[TokenTable::EOS as usize] = StateId::DONE.0;
         }
-        for (class, cell) in row[reserved..].iter_mut().enumerate() {
+        if state <= text.free {
+            row[TokenTable::MUTE as usize] = state + SHIFT;
+        }
+        for (class, cell) in row[reserved..][..dfa.class_count()].iter_mut().enumerate() {
             *cell = match dfa.next_by_class(StateId(state), class) {
                 StateId::DEAD => StateId::DEAD.0,
                 StateId(next) => next + SHIFT,
             };
         }
     }
+    for &(state, token, to) in &text.marks {
+        if let Some(column) = marks.column(token) {
+            next[(state + SHIFT) as usize * columns + column as usize] = to + SHIFT;
+        }
+    }
     meter.time()?;
+    let spells = spells_every_byte(dfa, vocabulary, &marks);
     let mut parts = Parts {
         next,
         columns,
         reading: Reading::Bytes {
             column_of: Box::new(dfa.classes().map(|class| u32::from(class) + reserved as u32)),
             vocabulary: vocabulary.clone(),
+            marks,
             takes_plain: vec![false; states],
             farthest: 0,
         },
@@ -57,7 +70,7 @@ pub(super) fn from_bytes(dfa: &ByteDfa, vocabulary: &Vocabulary, meter: &Meter) 
         vocabulary_len: vocabulary.len(),
         fingerprint: vocabulary.fingerprint(),
     };
-    parts.tokens_to_end = if spells_every_byte(dfa, vocabulary) {
+    parts.tokens_to_end = if spells {
         to_end(&parts, byte_edges(&parts))
     } else {
         // Counts as alive until the distances are known.
@@ -68,26 +81,26 @@ pub(super) fn from_bytes(dfa: &ByteDfa, vocabulary: &Vocabulary, meter: &Meter) 
     if parts.tokens_to_end[parts.start.index()] == u32::MAX {
         return Err(no_token_path());
     }
+    parts.seal_marks();
     parts.find_plain();
     Ok(TokenTable { parts: Arc::new(parts) })
 }
 
-/// Whether for every byte that a live state takes there is a token of one byte that acts like it, so that
+/// Whether for every byte that a live state takes there is a token of one byte that acts like it there, so that
 /// being alive in bytes is being alive in tokens.
-fn spells_every_byte(dfa: &ByteDfa, vocabulary: &Vocabulary) -> bool {
+fn spells_every_byte(dfa: &ByteDfa, vocabulary: &Vocabulary, marks: &Marks) -> bool {
     let mut spelled = vec![false; dfa.class_count()];
-    for (_, bytes) in vocabulary.iter() {
-        if let [byte] = bytes {
+    for (id, bytes) in vocabulary.iter() {
+        if let ([byte], None) = (bytes, marks.column(id)) {
             spelled[dfa.classes()[*byte as usize] as usize] = true;
         }
     }
-    let live = (1..dfa.state_count() as u32).map(StateId);
-    let mut used = live.flat_map(|state| {
-        let spelled = &spelled;
-        (0..dfa.class_count())
-            .filter(move |&class| dfa.next_by_class(state, class) != StateId::DEAD && !spelled[class])
-    });
-    used.next().is_none()
+    let (spelled, open): (Vec<_>, Vec<_>) = (0..dfa.class_count()).partition(|&class| spelled[class]);
+    (1..dfa.state_count() as u32).map(StateId).all(|state| {
+        open.iter().map(|&class| dfa.next_by_class(state, class)).all(|to| {
+            to == StateId::DEAD || spelled.iter().any(|&class| dfa.next_by_class(state, class) == to)
+        })
+    })
 }
 
 /// `(from, to)` for every byte that a live state takes.
@@ -107,7 +120,7 @@ fn byte_edges(parts: &Parts) -> Vec<(u32, u32)> {
 
 /// `(from, to)` for every token of text that a live state takes.
 fn token_edges(parts: &Parts, vocabulary: &Vocabulary, meter: &Meter) -> Result<Vec<(u32, u32)>> {
-    let Reading::Bytes { column_of, .. } = &parts.reading else {
+    let Reading::Bytes { column_of, marks, .. } = &parts.reading else {
         return Ok(Vec::new());
     };
     let mut edges = Vec::new();
@@ -117,6 +130,8 @@ fn token_edges(parts: &Parts, vocabulary: &Vocabulary, meter: &Meter) -> Result<
         meter.bytes(edges.len().saturating_mul(size_of::<(u32, u32)>()))?;
         landings.clear();
         parts.each_text(StateId(state), vocabulary, column_of, false, |_, landing| landings.push(landing.0));
+        let marked = marks.of(parts.row(StateId(state)));
+        landings.extend(marked.iter().filter(|&&to| to != StateId::DEAD.0));
         landings.sort_unstable();
         landings.dedup();
         edges.extend(landings.iter().map(|&landing| (state, landing)));
@@ -145,9 +160,9 @@ impl Parts {
                 let class = class.get(token.index()).copied().unwrap_or(TokenTable::NEVER);
                 (class < TokenTable::RESERVED_COLUMNS as u32).then_some(class)
             }
-            Reading::Bytes { vocabulary, .. } => {
-                vocabulary.bytes(token).is_none().then(|| reserved_column(vocabulary, token))
-            }
+            Reading::Bytes { vocabulary, marks, .. } => marks
+                .column(token)
+                .or_else(|| vocabulary.bytes(token).is_none().then(|| reserved_column(vocabulary, token))),
         }
     }
 
@@ -207,6 +222,7 @@ impl Parts {
         mut found: impl FnMut(TokenId, StateId),
     ) {
         let trie = vocabulary.trie();
+        let marks = self.marks();
         let plain = if but_plain { vocabulary.plain_subtrees() } else { &[] };
         // `path[d]` is the state after the first `d` bytes of the node at hand.
         let mut path = vec![state.0; trie.max_depth() + 1];
@@ -225,7 +241,7 @@ impl Parts {
             }
             path[depth] = next;
             if self.tokens_to_end[next as usize] != u32::MAX {
-                for &id in trie.tokens(node) {
+                for &id in trie.tokens(node).iter().filter(|&&id| marks.column(id).is_none()) {
                     found(id, StateId(next));
                 }
             }

@@ -73,19 +73,24 @@ impl HostTable {
 }
 
 impl Members {
-    /// The classes of walked text, which has none of its own: what is not plain, and what is.
+    /// The classes of walked text, which has none of its own: what is not plain, and what is; then those of marks.
     const TEXT: u32 = TokenTable::RESERVED_COLUMNS as u32;
     const PLAIN: u32 = Self::TEXT + 1;
+    const MARKS: u32 = Self::PLAIN + 1;
 
     fn new(parts: &Parts) -> Self {
         match &parts.reading {
             Reading::Classes(class) => Self::by_class(class, parts.columns),
-            Reading::Bytes { vocabulary, .. } => {
+            Reading::Bytes { vocabulary, marks, .. } => {
                 let tokens = (0..parts.vocabulary_len as u32).map(TokenId);
                 let plain = vocabulary.plain_tokens();
                 let text = |id: TokenId| if plain[id.index()] { Self::PLAIN } else { Self::TEXT };
                 let class = tokens.map(|id| parts.reserved_column(id).unwrap_or_else(|| text(id)));
-                Self::by_class(&class.collect::<Vec<_>>(), Self::PLAIN as usize + 1)
+                let mut class: Vec<_> = class.collect();
+                for &(token, mark) in marks.tokens() {
+                    class[token.index()] = Self::MARKS + mark;
+                }
+                Self::by_class(&class, Self::MARKS as usize + marks.columns())
             }
         }
     }

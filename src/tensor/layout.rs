@@ -3,8 +3,8 @@
 use super::Joined;
 use crate::automaton::StateId;
 use crate::error::{Error, Limit, Result};
-use crate::table::{Reading, TokenTable};
-use crate::vocabulary::TokenId;
+use crate::table::{Marks, Parts, Reading, TokenTable};
+use crate::vocabulary::{TokenId, Vocabulary};
 
 /// How transitions lie in memory. The results are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -83,22 +83,20 @@ impl Sizes {
         let classes = tables.iter().map(|table| table.class_count()).max().unwrap_or(0).max(capacity.classes);
         let sizes = |layout| {
             let walks = layout == Layout::Walk;
-            let first = walked.map(|index| tables[index]);
-            let text = first.filter(|_| walks).map(|table| {
-                let tokens = 0..table.vocabulary_len() as u32;
-                let lengths = tokens.map(|id| text(table, TokenId(id)).map_or(1, <[u8]>::len));
-                lengths.sum::<usize>() + width - table.vocabulary_len()
-            });
+            let texts = if walks { texts(tables) } else { Vec::new() };
+            let text: usize = texts.iter().map(|text| text.symbols(width)).sum();
             let tabulated = if walks { tables.iter().filter(|table| !table.is_walked()).count() } else { 0 };
-            let bytes = RESERVED_SYMBOL + TokenTable::RESERVED_COLUMNS;
+            // At least one mark, so that a table that has one can take the place of one that has none.
+            let marks = texts.iter().map(|text| text.marks.columns()).max().unwrap_or(0).max(1);
+            let bytes = RESERVED_SYMBOL + TokenTable::RESERVED_COLUMNS + marks;
             Self {
                 layout,
                 states,
                 columns: if layout == Layout::Dense { width } else { classes },
                 tables: tables.len().max(capacity.tables),
                 width,
-                readings: tabulated + usize::from(text.is_some()),
-                symbols: text.unwrap_or(0) + tabulated * width,
+                readings: tabulated + texts.len(),
+                symbols: text + tabulated * width,
                 alphabet: if !walks {
                     0
                 } else if tabulated > 0 {
@@ -240,7 +238,9 @@ impl Sizes {
 
     /// Fills the arrays by which a token is read as a string of symbols.
     fn read(&self, tables: &[&TokenTable], arrays: &mut Arrays) {
-        let mut of_text = None;
+        let texts = texts(tables);
+        // The reading of each text, once it is there.
+        let mut of_text = vec![None; texts.len()];
         let mut readings = 0;
         for table in tables {
             match &table.parts().reading {
@@ -253,28 +253,21 @@ impl Sizes {
                     pad(&mut arrays.symbols, self.width - class.len(), TokenTable::NEVER as i32);
                     arrays.column.extend(0..self.alphabet as i32);
                 }
-                Reading::Bytes { column_of, .. } => {
-                    arrays.reading.push(*of_text.get_or_insert_with(|| {
+                Reading::Bytes { column_of, marks, .. } => {
+                    let at = texts.iter().position(|text| text.marks.tokens() == marks.tokens());
+                    let at = at.expect("every walked table has one of the texts");
+                    let reading = *of_text[at].get_or_insert_with(|| {
                         readings += 1;
-                        for id in 0..self.width as u32 {
-                            arrays.offsets.push(arrays.symbols.len() as i32);
-                            match text(table, TokenId(id)) {
-                                Some(bytes) => {
-                                    arrays.symbols.extend(bytes.iter().map(|&byte| i32::from(byte)))
-                                }
-                                None => {
-                                    let column = table.parts().reserved_column(TokenId(id));
-                                    arrays.symbols.push(RESERVED_SYMBOL as i32 + column.unwrap_or(0) as i32);
-                                }
-                            }
-                        }
-                        arrays.offsets.push(arrays.symbols.len() as i32);
+                        texts[at].read(self.width, arrays);
                         readings - 1
-                    }));
+                    });
+                    arrays.reading.push(reading);
+                    let from = arrays.column.len();
+                    let marks = (table.class_count() - marks.columns())..table.class_count();
                     arrays.column.extend(column_of.iter().map(|&column| column as i32));
                     arrays.column.extend(0..TokenTable::RESERVED_COLUMNS as i32);
-                    let row = RESERVED_SYMBOL + TokenTable::RESERVED_COLUMNS;
-                    pad(&mut arrays.column, self.alphabet - row, 0);
+                    arrays.column.extend(marks.map(|column| column as i32));
+                    arrays.column.resize(from + self.alphabet, 0);
                 }
             }
         }
@@ -285,11 +278,53 @@ impl Sizes {
     }
 }
 
-/// The bytes of a token of walked text.
-fn text(table: &TokenTable, token: TokenId) -> Option<&[u8]> {
-    match &table.parts().reading {
-        Reading::Classes(_) => None,
-        Reading::Bytes { vocabulary, .. } => vocabulary.bytes(token),
+/// A way of reading walked text: tables that have different marks read the same tokens in different ways.
+struct Text<'a> {
+    parts: &'a Parts,
+    vocabulary: &'a Vocabulary,
+    marks: &'a Marks,
+}
+
+/// Those of `tables`, each once.
+fn texts<'a>(tables: &[&'a TokenTable]) -> Vec<Text<'a>> {
+    let mut texts: Vec<Text> = Vec::new();
+    for table in tables {
+        let parts = table.parts();
+        if let Reading::Bytes { vocabulary, marks, .. } = &parts.reading
+            && !texts.iter().any(|text| text.marks.tokens() == marks.tokens())
+        {
+            texts.push(Text { parts, vocabulary, marks });
+        }
+    }
+    texts
+}
+
+impl Text<'_> {
+    /// Room for the symbols of `width` tokens, whichever of them are marks.
+    fn symbols(&self, width: usize) -> usize {
+        let tokens = (0..self.parts.vocabulary_len as u32).map(TokenId);
+        let lengths = tokens.map(|id| self.vocabulary.bytes(id).map_or(1, <[u8]>::len));
+        lengths.sum::<usize>() + width - self.parts.vocabulary_len
+    }
+
+    /// Appends where the symbols of every token begin, and the symbols.
+    fn read(&self, width: usize, arrays: &mut Arrays) {
+        for id in (0..width as u32).map(TokenId) {
+            arrays.offsets.push(arrays.symbols.len() as i32);
+            let mark = self.marks.tokens().iter().find(|mark| mark.0 == id);
+            match (mark, self.vocabulary.bytes(id)) {
+                (Some(&(_, mark)), _) => {
+                    let first = RESERVED_SYMBOL + TokenTable::RESERVED_COLUMNS;
+                    arrays.symbols.push(first as i32 + mark as i32);
+                }
+                (None, Some(bytes)) => arrays.symbols.extend(bytes.iter().map(|&byte| i32::from(byte))),
+                (None, None) => {
+                    let column = self.parts.reserved_column(id).unwrap_or(TokenTable::NEVER);
+                    arrays.symbols.push(RESERVED_SYMBOL as i32 + column as i32);
+                }
+            }
+        }
+        arrays.offsets.push(arrays.symbols.len() as i32);
     }
 }
 

@@ -380,7 +380,7 @@ fn bad_requests_are_refused_before_the_first_step() {
 struct Mute(RandomLm);
 
 impl CausalLm for Mute {
-    type Cache = Tensor<1, Int>;
+    type Cache = <RandomLm as CausalLm>::Cache;
 
     fn device(&self) -> Device {
         self.0.device()

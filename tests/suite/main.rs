@@ -8,6 +8,7 @@ mod filters;
 mod generation;
 mod json_schema;
 mod laws;
+mod marker;
 mod programs;
 mod speculation;
 mod steps;

@@ -76,12 +76,13 @@ impl<F: Logit> Scratch<F> {
         self.text.clear();
         match &parts.reading {
             Reading::Classes(_) => self.legal.extend(row.iter().map(|&next| near(next))),
-            Reading::Bytes { column_of, vocabulary, takes_plain, farthest } => {
+            Reading::Bytes { column_of, vocabulary, marks, takes_plain, farthest } => {
                 let reserved = &row[..TokenTable::RESERVED_COLUMNS];
                 self.legal.extend(reserved.iter().map(|&next| near(next)));
                 let is_free = at.state == StateId::FREE;
                 let all_plain = takes_plain[at.state.index()] && *farthest <= spare;
                 self.legal.extend([is_free, is_free || all_plain]);
+                self.legal.extend(marks.of(row).iter().map(|&next| near(next)));
                 if at.state.0 >= StateId::RESERVED {
                     let (text, plain) = (&mut self.text, vocabulary.plain_tokens());
                     parts.each_text(at.state, vocabulary, column_of, all_plain, |id, landing| {

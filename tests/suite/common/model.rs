@@ -1,39 +1,110 @@
-//! A model of random logits.
+//! A model whose logits depend on every token that a row has, so that a token that is forgotten or misplaced shows.
 
-use burn::tensor::{DType, Device, Int, Tensor, TensorData};
+use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor, TensorData};
 use burn_dfa::generation::CausalLm;
+use burn_dfa::generation::speculative::TreeLm;
+use burn_dfa::processor::DraftTree;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
-/// Logits out of a bank of random rows, chosen by the last token and the position of a row alone.
+/// Logits out of a bank of random rows, chosen by a hash of the text.
 pub struct RandomLm {
+    rows: Vec<Vec<f32>>,
     /// `[BANK, width]`
     bank: Tensor<2>,
-    device: Device,
 }
 
-/// A power of two.
-const BANK: usize = 64;
+/// Both powers of two.
+const BANK: i32 = 64;
+const HASHES: i32 = 1 << 16;
+
+/// The hash of the text up to every slot, in rows of their own lengths.
+#[derive(Clone)]
+pub struct Hashes {
+    /// `[batch, capacity]`
+    after: Tensor<2, Int>,
+    /// `[batch]`
+    lengths: Tensor<1, Int>,
+}
 
 impl RandomLm {
     pub fn new(width: usize, seed: u64, dtype: DType, device: &Device) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);
-        let values: Vec<f32> = (0..BANK * width).map(|_| rng.random_range(-4.0..4.0)).collect();
-        let bank = Tensor::from_data(TensorData::new(values, [BANK, width]), (device, dtype));
-        Self { bank, device: device.clone() }
+        let row = |_| (0..width).map(|_| rng.random_range(-4.0..4.0)).collect();
+        Self::of((0..BANK).map(row).collect(), dtype, device)
     }
 
-    fn logits(&self, tokens: Tensor<1, Int>, positions: Tensor<1, Int>) -> Tensor<2> {
-        let row = tokens.cast(DType::I32) * 31 + positions * 17;
-        self.bank.clone().select(0, row.bitwise_and_scalar(BANK as i32 - 1))
+    fn of(rows: Vec<Vec<f32>>, dtype: DType, device: &Device) -> Self {
+        let values: Vec<f32> = rows.iter().flatten().copied().collect();
+        let bank = TensorData::new(values, [rows.len(), rows[0].len()]);
+        Self { rows, bank: Tensor::from_data(bank, (device, dtype)) }
+    }
+
+    /// A model that mostly agrees, over the tokens `ids`.
+    pub fn like(&self, ids: impl Iterator<Item = usize> + Clone, noise: f32, seed: u64) -> Self {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let row = |row: &Vec<f32>, rng: &mut StdRng| {
+            ids.clone().map(|id| row[id] + noise * rng.random_range(-1.0..1.0)).collect()
+        };
+        let rows = self.rows.iter().map(|old| row(old, &mut rng)).collect();
+        Self::of(rows, self.bank.dtype(), &self.bank.device())
+    }
+
+    /// The logits after a text, on the host.
+    pub fn logits_after(&self, text: &[i32]) -> &[f32] {
+        let hash = text.iter().fold(0, |hash, token| (hash * 31 + token * 17 + 7) % HASHES);
+        &self.rows[(hash % BANK) as usize]
+    }
+
+    fn logits(&self, hash: Tensor<1, Int>) -> Tensor<2> {
+        self.bank.clone().select(0, hash.bitwise_and_scalar(BANK - 1))
+    }
+}
+
+fn mix(hash: Tensor<1, Int>, token: Tensor<1, Int>) -> Tensor<1, Int> {
+    (hash * 31 + token.cast(DType::I32) * 17 + 7).bitwise_and_scalar(HASHES - 1)
+}
+
+/// Column `at` of `[batch, columns]`.
+fn column(tensor: &Tensor<2, Int>, at: usize) -> Tensor<1, Int> {
+    let [batch, _] = tensor.dims();
+    tensor.clone().slice([0..batch, at..at + 1]).reshape([batch])
+}
+
+impl Hashes {
+    /// Slots `first[b]`, `first[b] + 1`, …, `[batch, count]`, in the flat buffer.
+    fn places(&self, slots: Tensor<2, Int>) -> Tensor<1, Int> {
+        let ([batch, count], [_, capacity]) = (slots.dims(), self.after.dims());
+        let options = (&slots.device(), DType::I32);
+        let rows = Tensor::<1, Int>::arange(0..batch as i64, options) * capacity as i32;
+        // To write past the end is a mistake that must show.
+        (slots + rows.reshape([batch, 1]).expand([batch, count])).reshape([-1])
+    }
+
+    fn run(first: Tensor<1, Int>, count: usize) -> Tensor<2, Int> {
+        let [batch] = first.dims();
+        let steps = Tensor::<1, Int>::arange(0..count as i64, (&first.device(), DType::I32));
+        first.reshape([batch, 1]).expand([batch, count]) + steps.reshape([1, count]).expand([batch, count])
+    }
+
+    fn write(&mut self, slots: Tensor<2, Int>, hashes: Tensor<2, Int>) {
+        let [batch, capacity] = self.after.dims();
+        let places = self.places(slots);
+        let flat = self.after.clone().reshape([batch * capacity]);
+        let flat = flat.select_assign(0, places, hashes.reshape([-1]), IndexingUpdateOp::Assign);
+        self.after = flat.reshape([batch, capacity]);
+    }
+
+    fn last(&self) -> Tensor<1, Int> {
+        let [batch, _] = self.after.dims();
+        self.after.clone().gather(1, (self.lengths.clone() - 1).reshape([batch, 1])).reshape([batch])
     }
 }
 
 impl CausalLm for RandomLm {
-    /// The next position of each row.
-    type Cache = Tensor<1, Int>;
+    type Cache = Hashes;
 
     fn device(&self) -> Device {
-        self.device.clone()
+        self.bank.device()
     }
 
     fn vocab_size(&self) -> usize {
@@ -44,17 +115,58 @@ impl CausalLm for RandomLm {
         &self,
         tokens: Tensor<2, Int>,
         padding: Tensor<1, Int>,
-        _capacity: usize,
-    ) -> (Tensor<2>, Self::Cache) {
-        let [batch, length] = tokens.dims();
-        let last = tokens.slice([0..batch, length - 1..length]).reshape([batch]);
-        let positions = padding.cast(DType::I32) * -1 + (length as i32 - 1);
-        (self.logits(last, positions.clone()), positions + 1)
+        capacity: usize,
+    ) -> (Tensor<2>, Hashes) {
+        let ([batch, length], device) = (tokens.dims(), self.device());
+        let zeros = |count| Tensor::<2, Int>::zeros([batch, count], (&device, DType::I32));
+        let mut hashes = Hashes {
+            after: zeros(capacity),
+            lengths: Tensor::full([batch], length as i32, (&device, DType::I32)),
+        };
+        let mut hash = zeros(1).reshape([batch]);
+        for at in 0..length {
+            let padded = padding.clone().cast(DType::I32).greater_elem(at as i32);
+            hash = mix(hash, column(&tokens, at)).mask_fill(padded, 0);
+            hashes.write(zeros(1) + at as i32, hash.clone().reshape([batch, 1]));
+        }
+        (self.logits(hash), hashes)
     }
 
-    fn step(&self, tokens: Tensor<1, Int>, positions: &mut Self::Cache) -> Tensor<2> {
-        let logits = self.logits(tokens, positions.clone());
-        positions.inplace(|positions| positions + 1);
-        logits
+    fn step(&self, tokens: Tensor<1, Int>, cache: &mut Hashes) -> Tensor<2> {
+        let [batch] = tokens.dims();
+        let logits = self.read(tokens.reshape([batch, 1]), &DraftTree::chain(0), cache);
+        logits.reshape([batch, self.vocab_size()])
+    }
+}
+
+impl TreeLm for RandomLm {
+    type TreeCache = Hashes;
+
+    fn branch(&self, cache: Hashes) -> Hashes {
+        cache
+    }
+
+    fn read(&self, tokens: Tensor<2, Int>, tree: &DraftTree, cache: &mut Hashes) -> Tensor<3> {
+        let [batch, nodes] = tokens.dims();
+        let mut hashes: Vec<Tensor<1, Int>> = Vec::new();
+        for (node, &parent) in tree.parents().iter().enumerate() {
+            let before = if node == 0 { cache.last() } else { hashes[parent].clone() };
+            hashes.push(mix(before, column(&tokens, node)));
+        }
+        let hashes = Tensor::<1, Int>::stack::<2>(hashes, 1);
+        cache.write(Hashes::run(cache.lengths.clone(), nodes), hashes.clone());
+        cache.lengths = cache.lengths.clone() + nodes as i32;
+        self.logits(hashes.reshape([batch * nodes])).reshape([batch, nodes, self.vocab_size()])
+    }
+
+    fn compact(&self, path: Tensor<2, Int>, nodes: usize, cache: &mut Hashes) {
+        let ([batch, count], first) = (path.dims(), cache.lengths.clone() - nodes as i32);
+        let source = first.clone().reshape([batch, 1]).expand([batch, count]) + path;
+        let moved = cache.after.clone().gather(1, source);
+        cache.write(Hashes::run(first, count), moved);
+    }
+
+    fn truncate(&self, lengths: Tensor<1, Int>, cache: &mut Hashes) {
+        cache.lengths = lengths;
     }
 }

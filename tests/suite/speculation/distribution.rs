@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use burn::tensor::Device;
+use burn::tensor::{DType, Device};
 use burn_dfa::generation::speculative::{
     DraftModel, Drafter, Forced, ForcedBytes, Fork, PromptLookup, speculate,
 };
 use burn_dfa::generation::{Options, Request, generate};
 use burn_dfa::{Constraint, Limits, StateId, TokenId, TokenTable, Vocabulary};
 
-use super::model::HistoryLm;
+use crate::common::model::RandomLm;
 
 const DRAWS: u64 = 6000;
 const ROWS: u64 = 500;
@@ -24,7 +24,7 @@ fn vocabulary() -> Vocabulary {
 }
 
 /// The probability of every output.
-fn exact(model: &HistoryLm, table: &TokenTable) -> HashMap<Vec<TokenId>, f64> {
+fn exact(model: &RandomLm, table: &TokenTable) -> HashMap<Vec<TokenId>, f64> {
     let mut outputs = HashMap::new();
     let mut open = vec![(Vec::new(), table.start(), 1.0)];
     while let Some((tokens, state, chance)) = open.pop() {
@@ -79,8 +79,8 @@ fn guesses_do_not_change_the_distribution() {
     let (vocabulary, device) = (vocabulary(), Device::flex());
     let constraint = Constraint::regex("[ab]{1,4}c?|ccc").unwrap();
     let table = TokenTable::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
-    let model = HistoryLm::new(7, 5, &device);
-    let (near, far) = (model.like(0..7, 1.5, 1), HistoryLm::new(7, 6, &device));
+    let model = RandomLm::new(7, 5, DType::F32, &device);
+    let (near, far) = (model.like(0..7, 1.5, 1), RandomLm::new(7, 6, DType::F32, &device));
     let narrow = model.like([5, 2, 0, 3, 0, 0].into_iter(), 1.0, 2);
     let ids = [5, 2, 0, 3].map(TokenId);
     let options = Options { temperature: Some(TEMPERATURE), ..Options::default() };

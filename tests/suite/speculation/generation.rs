@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use burn::tensor::Device;
+use burn::tensor::{DType, Device};
 use burn_dfa::generation::speculative::{
     DraftModel, Drafter, Forced, ForcedBytes, Fork, Guess, PromptLookup, Speculated, Start, Text, speculate,
 };
@@ -12,8 +12,7 @@ use burn_dfa::{Constraint, Error, Limits, TensorOptions, TokenId, TokenTable, Vo
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::json;
 
-use super::model::HistoryLm;
-use crate::common::{devices, ints};
+use crate::common::{devices, ints, model::RandomLm};
 
 /// The bytes, some words, two ends of sequence.
 pub fn vocabulary() -> Vocabulary {
@@ -71,7 +70,7 @@ impl Drafter for Wild {
 
 /// Every kind of drafter, with chains of `drafts`.
 fn drafters<'m>(
-    models: &'m [HistoryLm; 2],
+    models: &'m [RandomLm; 2],
     ids: &[TokenId],
     drafts: usize,
     seed: u64,
@@ -112,14 +111,14 @@ fn drafters<'m>(
 }
 
 struct Batch {
-    model: HistoryLm,
-    drafts: [HistoryLm; 2],
+    model: RandomLm,
+    drafts: [RandomLm; 2],
     ids: Vec<TokenId>,
 }
 
 impl Batch {
     fn new(vocabulary: &Vocabulary, seed: u64, device: &Device) -> Self {
-        let model = HistoryLm::new(vocabulary.len() + 3, seed, device);
+        let model = RandomLm::new(vocabulary.len() + 3, seed, DType::F32, device);
         let ids: Vec<_> =
             (0..vocabulary.len()).filter(|id| !(id + seed as usize).is_multiple_of(3)).collect();
         let draft = model.like(0..vocabulary.len() + 3, 0.6, seed + 1);
@@ -143,7 +142,7 @@ fn requests<'a>(tables: &'a [TokenTable], rows: usize, rng: &mut StdRng) -> Vec<
 }
 
 fn run(
-    model: &HistoryLm,
+    model: &RandomLm,
     vocabulary: &Vocabulary,
     requests: &[Request],
     options: &Options,

@@ -3,6 +3,5 @@
 mod distribution;
 mod embedded;
 mod generation;
-mod model;
 mod prune;
 mod tree;

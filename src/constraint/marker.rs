@@ -1,0 +1,210 @@
+//! Free text up to a marker, and a constraint after it.
+//!
+//! A marker of bytes is found by the automaton of Knuth, Morris and Pratt ("Fast pattern matching in strings", 1977):
+//! a state for every beginning of the marker, the whole of it being the start of the constraint. So the marker is
+//! found wherever tokens are cut. A marker that is a token needs one state, which this token alone leaves.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::TokenAutomaton;
+use crate::automaton::{ByteDfa, StateId};
+use crate::error::Result;
+use crate::limits::Meter;
+use crate::vocabulary::{TokenId, TokenKind, Vocabulary};
+
+/// What ends free text; see [`Constraint::after`](super::Constraint::after).
+///
+/// ```
+/// use burn_dfa::TokenId;
+/// use burn_dfa::constraint::Marker;
+///
+/// assert_eq!(Marker::from("</think>"), Marker::Text("</think>".into()));
+/// assert_eq!(Marker::from(TokenId(7)), Marker::Token(TokenId(7)));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Marker {
+    /// These bytes, however they are cut into tokens, where they occur first. The empty text ends free text before it
+    /// begins.
+    Text(String),
+    /// This token, whatever its bytes.
+    Token(TokenId),
+}
+
+impl From<&str> for Marker {
+    fn from(text: &str) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<String> for Marker {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<TokenId> for Marker {
+    fn from(token: TokenId) -> Self {
+        Self::Token(token)
+    }
+}
+
+/// An automaton over bytes, and what tokens do in it that are not read as text.
+#[derive(Clone, Debug)]
+pub(crate) struct TextAutomaton {
+    pub(crate) dfa: Arc<ByteDfa>,
+    /// States 1 to this one are free text: a token without bytes leaves them as they are.
+    pub(crate) free: u32,
+    /// `(state, token, next)`, by token and state. These tokens are read here alone, not as text.
+    pub(crate) marks: Vec<(u32, TokenId, u32)>,
+}
+
+impl From<Arc<ByteDfa>> for TextAutomaton {
+    fn from(dfa: Arc<ByteDfa>) -> Self {
+        Self { dfa, free: 0, marks: Vec::new() }
+    }
+}
+
+impl TextAutomaton {
+    /// Free text, `marker`, and then this.
+    pub(super) fn behind(self, marker: &Marker, meter: &Meter) -> Result<Self> {
+        let text = match marker {
+            Marker::Text(text) => text.as_bytes(),
+            Marker::Token(_) => &[],
+        };
+        let front = match marker {
+            Marker::Text(_) => text.len(),
+            Marker::Token(_) => 1,
+        };
+        if front == 0 {
+            return Ok(self);
+        }
+        let states = front.saturating_add(self.dfa.state_count());
+        meter.states(states)?;
+        let (classes, samples) = refined(&self.dfa, text);
+        meter.bytes(states.saturating_mul(samples.len() + 1).saturating_mul(size_of::<u32>()))?;
+        let shift = front as u32;
+        let start = self.dfa.start().0 + shift;
+
+        let mut next = vec![0; samples.len()];
+        match marker {
+            Marker::Text(_) => {
+                let rows = search(text, &samples);
+                next.extend(
+                    rows.into_iter().map(|matched| if matched == shift { start } else { matched + 1 }),
+                );
+            }
+            Marker::Token(_) => next.resize(2 * samples.len(), 1),
+        }
+        for state in (1..self.dfa.state_count() as u32).map(StateId) {
+            let row = samples.iter().map(|&byte| self.dfa.next(state, byte).0);
+            next.extend(row.map(|to| if to == 0 { 0 } else { to + shift }));
+        }
+        let mut accepting = vec![false; front + 1];
+        accepting
+            .extend((1..self.dfa.state_count() as u32).map(|state| self.dfa.is_accepting(StateId(state))));
+        let dfa = ByteDfa::from_parts(classes, samples.len(), next, accepting, StateId(1));
+
+        let inner = self.marks.iter().map(|&(state, token, next)| (state + shift, token, next + shift));
+        let mut marks: Vec<_> = inner.collect();
+        if let &Marker::Token(token) = marker {
+            marks.push((1, token, start));
+        }
+        let free = shift + self.free;
+        let mut tokens: Vec<_> = marks.iter().map(|&(_, token, _)| token).collect();
+        tokens.sort_unstable();
+        tokens.dedup();
+        // Elsewhere in free text they are as good as tokens without bytes.
+        let known: BTreeSet<_> = marks.iter().map(|&(state, token, _)| (state, token)).collect();
+        for token in tokens {
+            let idle = (1..=free).filter(|&state| !known.contains(&(state, token)));
+            marks.extend(idle.map(|state| (state, token, state)));
+        }
+        marks.sort_unstable_by_key(|&(state, token, _)| (token, state));
+        Ok(Self { dfa: dfa.into(), free, marks })
+    }
+}
+
+impl TokenAutomaton {
+    /// Free text of the tokens of `vocabulary`, `marker`, and then this. The token that completes a marker of bytes
+    /// ends with it, as what follows knows no halves of tokens.
+    pub(crate) fn behind(self, marker: &Marker, vocabulary: &Vocabulary, meter: &Meter) -> Result<Self> {
+        let text = match marker {
+            Marker::Text(text) if text.is_empty() => return Ok(self),
+            Marker::Text(text) => text.as_bytes(),
+            Marker::Token(_) => &[],
+        };
+        let front = text.len().max(1);
+        meter.states(front.saturating_add(self.accepting.len()))?;
+        let cells = front.saturating_mul(vocabulary.len()).saturating_add(self.transitions.len());
+        meter.bytes(cells.saturating_mul(size_of::<(u32, TokenId, u32)>()))?;
+        let all_bytes: Vec<u8> = (0..=u8::MAX).collect();
+        let rows = search(text, &all_bytes);
+        let (shift, start) = (front as u32, self.start + front as u32);
+        let mut transitions = Vec::with_capacity(cells);
+        for state in 0..shift {
+            meter.time()?;
+            for token in (0..vocabulary.len() as u32).map(TokenId) {
+                if vocabulary.eos().contains(&token) || vocabulary.kind(token) == TokenKind::Unused {
+                    continue;
+                }
+                let end = match marker {
+                    Marker::Token(marker) if *marker == token => Some(shift),
+                    Marker::Token(_) => Some(state),
+                    Marker::Text(_) => {
+                        let bytes = vocabulary.bytes(token).unwrap_or_default();
+                        // Past the whole marker nothing is free.
+                        bytes.iter().try_fold(state, |matched, &byte| {
+                            (matched < shift).then(|| rows[matched as usize * 256 + byte as usize])
+                        })
+                    }
+                };
+                let next = end.map(|end| if end == shift { start } else { end + 1 });
+                transitions.extend(next.map(|next| (state + 1, token, next)));
+            }
+        }
+        let own = self.transitions.iter().map(|&(state, token, next)| (state + shift, token, next + shift));
+        transitions.extend(own);
+        let mut accepting = vec![false; front + 1];
+        accepting.extend(&self.accepting[1..]);
+        Ok(Self { start: 1, transitions, accepting })
+    }
+}
+
+/// The class of every byte, such that neither `dfa` nor `text` tells bytes of a class apart, and a byte of each.
+fn refined(dfa: &ByteDfa, text: &[u8]) -> ([u8; 256], Vec<u8>) {
+    let mut known = HashMap::new();
+    let mut samples = Vec::new();
+    let classes = std::array::from_fn(|byte| {
+        let byte = byte as u8;
+        let key = (dfa.classes()[byte as usize], text.contains(&byte).then_some(byte));
+        *known.entry(key).or_insert_with(|| {
+            samples.push(byte);
+            (samples.len() - 1) as u8
+        })
+    });
+    (classes, samples)
+}
+
+/// How many bytes of `text` are matched after one more byte, by the number before and the byte: `[text, samples]`.
+fn search(text: &[u8], samples: &[u8]) -> Vec<u32> {
+    let width = samples.len();
+    let mut rows: Vec<u32> = Vec::with_capacity(text.len() * width);
+    // What is matched after all bytes but the first: where a mismatch goes on.
+    let mut other = 0;
+    for (matched, &byte) in text.iter().enumerate() {
+        let at = rows.len();
+        match matched {
+            0 => rows.resize(width, 0),
+            _ => rows.extend_from_within(other * width..(other + 1) * width),
+        }
+        let class = samples.iter().position(|&sample| sample == byte);
+        if let Some(class) = class {
+            if matched > 0 {
+                other = rows[other * width + class] as usize;
+            }
+            rows[at + class] = matched as u32 + 1;
+        }
+    }
+    rows
+}

@@ -1,0 +1,101 @@
+//! Tokens that are not read as text but as themselves: the markers that are tokens.
+
+use super::compile::{Source, TokenRun, check_token};
+use super::{Parts, Reading};
+use crate::automaton::StateId;
+use crate::error::Result;
+use crate::vocabulary::{TokenId, Vocabulary};
+
+impl Source<'_> {
+    /// Gives the tokens of `marks`, which are sorted by token and state, columns of their own.
+    pub(super) fn set_marks(&mut self, marks: &[(u32, TokenId, u32)], vocabulary: &Vocabulary) -> Result<()> {
+        for group in marks.chunk_by(|one, other| one.1 == other.1) {
+            let token = group[0].1;
+            check_token(token, vocabulary)?;
+            if let Some(place) = self.tokens.iter().position(|&other| other == token) {
+                let runs = std::mem::take(&mut self.runs);
+                for TokenRun { from, to, column } in runs {
+                    let (from, to) = (from as usize, to as usize);
+                    TokenRun::push(&mut self.runs, from..to.min(place).max(from), column);
+                    TokenRun::push(&mut self.runs, from.max(place + 1).min(to)..to, column);
+                }
+            }
+            let pairs: Vec<_> = group.iter().map(|&(state, _, next)| (state, next)).collect();
+            let (column, last) = (self.columns.intern(&pairs), self.tokens.len());
+            self.tokens.to_mut().push(token);
+            TokenRun::push(&mut self.runs, last..last + 1, column);
+        }
+        Ok(())
+    }
+}
+
+/// The marks of a walked table: their columns are the last.
+#[derive(PartialEq, Eq)]
+pub(crate) struct Marks {
+    first: usize,
+    count: usize,
+    /// A token and its column, counted from `first`.
+    tokens: Vec<(TokenId, u32)>,
+}
+
+impl Marks {
+    /// A column from `first` on for every token of `marks`, which are sorted by it.
+    pub(super) fn new(marks: &[(u32, TokenId, u32)], first: usize, vocabulary: &Vocabulary) -> Result<Self> {
+        let mut tokens: Vec<_> = marks.iter().map(|&(_, token, _)| token).collect();
+        tokens.dedup();
+        tokens.iter().try_for_each(|&token| check_token(token, vocabulary))?;
+        Ok(Self { first, count: tokens.len(), tokens: tokens.into_iter().zip(0..).collect() })
+    }
+
+    /// The same columns for the ids that stand for these tokens.
+    pub(super) fn prune(&self, ids: &[TokenId]) -> Self {
+        let tokens = ids.iter().enumerate().filter_map(|(id, &token)| {
+            let (_, column) = self.tokens.iter().find(|mark| mark.0 == token)?;
+            Some((TokenId(id as u32), *column))
+        });
+        Self { tokens: tokens.collect(), ..*self }
+    }
+
+    /// Number of columns.
+    pub(crate) fn columns(&self) -> usize {
+        self.count
+    }
+
+    /// The tokens, and their columns counted from the first of them.
+    pub(crate) fn tokens(&self) -> &[(TokenId, u32)] {
+        &self.tokens
+    }
+
+    /// The column of a token; `None` where it is none of these.
+    #[inline]
+    pub(crate) fn column(&self, token: TokenId) -> Option<u32> {
+        let mark = self.tokens.iter().find(|mark| mark.0 == token);
+        mark.map(|&(_, column)| self.first as u32 + column)
+    }
+
+    /// Their part of a row.
+    pub(crate) fn of<'a>(&self, row: &'a [u32]) -> &'a [u32] {
+        &row[self.first..]
+    }
+}
+
+impl Parts {
+    /// The marks of a walked table; a tabulated one has none, as its tokens are read by class.
+    pub(super) fn marks(&self) -> &Marks {
+        static NONE: Marks = Marks { first: 0, count: 0, tokens: Vec::new() };
+        match &self.reading {
+            Reading::Classes(_) => &NONE,
+            Reading::Bytes { marks, .. } => marks,
+        }
+    }
+
+    /// Takes out the marks that lead to where no token path leads on.
+    pub(super) fn seal_marks(&mut self) {
+        let (first, columns) = (self.columns - self.marks().columns(), self.columns);
+        for row in self.next.chunks_exact_mut(columns).skip(StateId::RESERVED as usize) {
+            for to in row[first..].iter_mut().filter(|to| self.tokens_to_end[**to as usize] == u32::MAX) {
+                *to = StateId::DEAD.0;
+            }
+        }
+    }
+}

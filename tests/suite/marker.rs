@@ -1,0 +1,465 @@
+//! Constraints behind free text, against the words "where the marker occurs first".
+
+use std::ops::ControlFlow;
+
+use burn::tensor::{DType, Device};
+use burn_dfa::constraint::{Marker, Transitions};
+use burn_dfa::generation::speculative::{
+    DraftModel, Drafter, Forced, ForcedBytes, Fork, PromptLookup, speculate,
+};
+use burn_dfa::generation::{Finish, Options, Request, generate};
+use burn_dfa::vocabulary::TokenKind;
+use burn_dfa::{
+    Constraint, Error, Kernels, Layout, Limits, StateId, TensorOptions, TensorTable, TokenId, TokenTable,
+    Vocabulary,
+};
+use proptest::prelude::*;
+use rand::{Rng, SeedableRng, rngs::StdRng};
+
+use crate::common::{devices, model::RandomLm};
+
+/// What follows the first occurrence of `marker`.
+fn rest<'t>(text: &'t [u8], marker: &[u8]) -> Option<&'t [u8]> {
+    let found = (0..=text.len()).find(|&at| text[at..].starts_with(marker))?;
+    Some(&text[found + marker.len()..])
+}
+
+fn limits() -> Limits {
+    Limits::default()
+}
+
+type Compile = fn(&Constraint, &Vocabulary, &Limits) -> Result<TokenTable, Error>;
+const FORMS: [Compile; 2] = [TokenTable::tabulate, TokenTable::walk];
+
+const MARKERS: [&str; 10] = ["a", "aab", "aa", "abab", "é", "aé", "ééa", "", "b\"", "abaababa"];
+const PATTERNS: [&str; 5] = ["b*", "(ab|é)+", "a", "[ab]{2,3}", "(?-u:\\xC3)?b"];
+
+/// Letters of the markers, and halves of characters.
+fn text() -> impl Strategy<Value = Vec<u8>> {
+    prop::collection::vec(prop::sample::select(b"aaabbb\"\xc3\xa9".to_vec()), 0..14)
+}
+
+/// Random tokens of such letters, two special ones, one without a use, the end.
+fn vocabulary() -> impl Strategy<Value = Vocabulary> {
+    let letters = prop::sample::select(b"aaabb\"\xc3\xa9".to_vec());
+    prop::collection::vec(prop::collection::vec(letters, 1..5), 1..14).prop_map(|tokens| {
+        let text = tokens.into_iter().map(|token| (TokenKind::Normal, token));
+        let other = [TokenKind::Special, TokenKind::Special, TokenKind::Unused, TokenKind::Special];
+        let other = other.map(|kind| (kind, b"<x>".to_vec()));
+        let tokens: Vec<_> = text.chain(other).collect();
+        let end = TokenId(tokens.len() as u32 - 1);
+        Vocabulary::from_tokens(tokens).unwrap().with_eos([end]).unwrap()
+    })
+}
+
+/// Whether `tokens`, none of which ends the sequence, are an output, by the words of the documentation.
+fn admits(
+    marker: &Marker,
+    inner: &dyn Fn(&[u8]) -> bool,
+    vocabulary: &Vocabulary,
+    tokens: &[TokenId],
+) -> bool {
+    if tokens.iter().any(|&id| vocabulary.kind(id) == TokenKind::Unused) {
+        return false;
+    }
+    // Special tokens count as text of no bytes before the marker, and are forbidden after it.
+    let spells = |tokens: &[TokenId]| tokens.iter().all(|&id| vocabulary.bytes(id).is_some());
+    match marker {
+        Marker::Token(marker) => tokens.iter().position(|id| id == marker).is_some_and(|at| {
+            let after = &tokens[at + 1..];
+            spells(after) && !after.contains(marker) && inner(&vocabulary.decode(after))
+        }),
+        Marker::Text(marker) => {
+            let decoded = vocabulary.decode(tokens);
+            let Some(rest) = rest(&decoded, marker.as_bytes()) else { return false };
+            // The tokens after the one that completes the marker.
+            let complete = decoded.len() - rest.len();
+            let mut length = 0;
+            let from = tokens.iter().position(|&id| {
+                let over = length >= complete;
+                length += vocabulary.bytes(id).map_or(0, <[u8]>::len);
+                over
+            });
+            from.is_none_or(|from| spells(&tokens[from..])) && inner(rest)
+        }
+    }
+}
+
+/// All sequences of up to `longest` tokens.
+fn sequences(tokens: usize, longest: usize) -> Vec<Vec<TokenId>> {
+    let mut all = vec![Vec::new()];
+    let mut from = 0;
+    for _ in 0..longest {
+        let to = all.len();
+        for at in from..to {
+            for id in 0..tokens as u32 {
+                let longer = all[at].iter().copied().chain([TokenId(id)]).collect();
+                all.push(longer);
+            }
+        }
+        from = to;
+    }
+    all
+}
+
+fn after(table: &TokenTable, tokens: &[TokenId]) -> StateId {
+    tokens.iter().fold(table.start(), |state, &id| table.next(state, id))
+}
+
+/// From every state that tokens reach there is a way to the end, no longer than it says.
+fn assert_ends(table: &TokenTable) {
+    let mut seen = vec![false; table.state_count()];
+    let mut stack = vec![table.start()];
+    while let Some(state) = stack.pop() {
+        if state.0 < StateId::RESERVED || std::mem::replace(&mut seen[state.index()], true) {
+            continue;
+        }
+        let needed = table.tokens_to_end(state);
+        let nexts: Vec<_> = table.allowed(state).map(|id| table.next(state, id)).collect();
+        assert!(nexts.iter().all(|&next| table.tokens_to_end(next) != u32::MAX), "a dead end");
+        assert!(nexts.iter().any(|&next| table.tokens_to_end(next) < needed), "no way on from {state}");
+        stack.extend(nexts);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(250))]
+
+    #[test]
+    fn bytes_are_free_up_to_the_first_marker(
+        marker in prop::sample::select(MARKERS.to_vec()),
+        pattern in prop::sample::select(PATTERNS.to_vec()),
+        texts in prop::collection::vec(text(), 30),
+    ) {
+        let inner = Constraint::regex(pattern).unwrap();
+        let member = inner.to_byte_dfa(&limits()).unwrap().unwrap();
+        let dfa = Constraint::after(marker, inner).to_byte_dfa(&limits()).unwrap().unwrap();
+        for text in texts {
+            let marked = [&text[..], marker.as_bytes(), b"ab"].concat();
+            for text in [text, marked] {
+                let expected = rest(&text, marker.as_bytes()).is_some_and(|rest| member.matches(rest));
+                prop_assert_eq!(dfa.matches(&text), expected, "{:?}", text);
+            }
+        }
+    }
+
+    #[test]
+    fn tables_hold_the_sequences_that_the_words_admit(
+        vocabulary in vocabulary(),
+        marker in prop::sample::select(MARKERS.to_vec()),
+        pattern in prop::sample::select(PATTERNS.to_vec()),
+        token in any::<prop::sample::Index>(),
+        is_token in any::<bool>(),
+    ) {
+        // A text token or a special one.
+        let token = TokenId(token.index(vocabulary.len() - 2) as u32);
+        let marker = if is_token { Marker::Token(token) } else { Marker::from(marker) };
+        let inner = Constraint::regex(pattern).unwrap();
+        let member = inner.to_byte_dfa(&limits()).unwrap().unwrap();
+        let constraint = Constraint::after(marker.clone(), inner);
+        let longest = if vocabulary.len() > 9 { 3 } else { 4 };
+        let sequences = sequences(vocabulary.len() - 1, longest);
+        let expected: Vec<bool> = sequences
+            .iter()
+            .map(|tokens| admits(&marker, &|text| member.matches(text), &vocabulary, tokens))
+            .collect();
+        for compile in FORMS {
+            let table = match compile(&constraint, &vocabulary, &limits()) {
+                Ok(table) => table,
+                Err(error) => {
+                    prop_assert!(error.is_unsatisfiable(), "{error}");
+                    prop_assert!(!expected.contains(&true));
+                    continue;
+                }
+            };
+            table.validate().unwrap();
+            assert_ends(&table);
+            for (tokens, &expected) in sequences.iter().zip(&expected) {
+                let end = after(&table, tokens);
+                let accepts = end != StateId::DEAD && table.is_accepting(end);
+                prop_assert_eq!(accepts, expected, "{:?}, walked {}", tokens, table.is_walked());
+            }
+        }
+    }
+}
+
+/// The bytes, some words, two special tokens, an end.
+fn words() -> Vocabulary {
+    let bytes = (0..=255u8).map(|byte| vec![byte]);
+    let words = ["</", "think", ">", "</think>", ">{\"", "k>", "{\"a\":", "true", "é<", " the", "ab>"];
+    let words = words.iter().map(|word| word.as_bytes().to_vec());
+    let text = bytes.chain(words).map(|bytes| (TokenKind::Normal, bytes));
+    let other =
+        [TokenKind::Special, TokenKind::Special, TokenKind::Unused].map(|kind| (kind, b"<|x|>".to_vec()));
+    let tokens: Vec<_> = text.chain(other).chain([(TokenKind::Special, b"<end>".to_vec())]).collect();
+    let end = TokenId(tokens.len() as u32 - 1);
+    Vocabulary::from_tokens(tokens).unwrap().with_eos([end]).unwrap()
+}
+
+const SPECIAL: TokenId = TokenId(267);
+const MARK: TokenId = TokenId(268);
+/// `</think>`
+const TEXT_MARK: TokenId = TokenId(259);
+
+fn schema() -> Constraint {
+    Constraint::json_schema(serde_json::json!({"type": "object", "properties": {"a": {"type": "boolean"}},
+        "required": ["a"], "additionalProperties": false}))
+    .unwrap()
+}
+
+fn constraints() -> Vec<(Marker, Constraint)> {
+    let markers = ["</think>".into(), MARK.into(), TEXT_MARK.into(), "</".into(), "aab".into()];
+    let inner =
+        [schema(), Constraint::regex("[a-c]{3,5}<?").unwrap(), Constraint::choice(["yes", "no"]).unwrap()];
+    markers
+        .iter()
+        .flat_map(|marker: &Marker| inner.iter().map(|inner| (marker.clone(), inner.clone())))
+        .collect()
+}
+
+#[test]
+fn generated_texts_pass_the_marker_in_time_in_every_form() {
+    let vocabulary = words();
+    let mut generations = 0;
+    for (name, device) in devices::all() {
+        let model = RandomLm::new(vocabulary.len() + 2, 4, DType::F32, &device);
+        let draft = model.like(0..vocabulary.len() + 2, 0.7, 5);
+        let mut rng = StdRng::seed_from_u64(9);
+        for (index, (marker, inner)) in constraints().into_iter().enumerate() {
+            let member = inner.to_byte_dfa(&limits()).unwrap().unwrap();
+            let constraint = Constraint::after(marker.clone(), inner);
+            let tables = FORMS.map(|compile| compile(&constraint, &vocabulary, &limits()).unwrap());
+            let other = TokenTable::walk(&schema(), &vocabulary, &limits()).unwrap();
+            for (form, layout, kernels) in [
+                (0, Layout::Classes, Kernels::Fused),
+                (1, Layout::Walk, Kernels::Fused),
+                (0, Layout::Classes, Kernels::BuiltIn),
+                (1, Layout::Walk, Kernels::BuiltIn),
+                (1, Layout::Dense, Kernels::BuiltIn),
+                (0, Layout::Walk, Kernels::Fused),
+            ] {
+                if name != "flex" && (index + form) % 4 != 0 {
+                    continue;
+                }
+                let table = &tables[form];
+                let least = table.tokens_to_end(table.start()) as usize;
+                // A walked table with other tokens of its own rides along, and a row that is free.
+                let requests: Vec<_> = (0..6)
+                    .map(|row| {
+                        let request = Request::new(vec![TokenId(97 + row)], least + rng.random_range(0..16));
+                        let request = request.with_seed(rng.random());
+                        match row {
+                            4 if layout == Layout::Walk => {
+                                Request { max_tokens: 30, ..request.with_table(&other) }
+                            }
+                            5 => request,
+                            _ => request.with_table(table),
+                        }
+                    })
+                    .collect();
+                let tensors = TensorOptions { layout: Some(layout), kernels, ..TensorOptions::default() };
+                for temperature in [None, Some(1.5)] {
+                    let options = Options { temperature, tensors: tensors.clone(), ..Options::default() };
+                    let plain =
+                        generate(&model, &vocabulary, &requests, &options, |_| ControlFlow::Continue(()));
+                    let mut outputs = vec![("plain", plain.unwrap())];
+                    let model_draft = || DraftModel::new(&draft, 3);
+                    let drafters: Vec<(_, Box<dyn Drafter>)> = vec![
+                        ("masked", Box::new(model_draft())),
+                        ("unmasked", Box::new(model_draft().unmasked())),
+                        ("forced", Box::new(Forced::new(4, ForcedBytes::LongestToken))),
+                        ("fork", Box::new(Fork::new(model_draft(), PromptLookup::new(2, 2)).unwrap())),
+                    ];
+                    for (drafter, make) in drafters {
+                        let rows = speculate(&model, &vocabulary, &requests, &options, make, |_| {
+                            ControlFlow::Continue(())
+                        });
+                        let rows: Vec<_> = rows.unwrap().into_iter().map(|row| row.output).collect();
+                        if temperature.is_none() {
+                            assert_eq!(rows, outputs[0].1, "{name}, {drafter}, {marker:?}, {layout:?}");
+                        }
+                        outputs.push((drafter, rows));
+                    }
+                    for (drafter, rows) in &outputs {
+                        for (request, output) in requests.iter().zip(rows) {
+                            let Some(followed) = request.table else { continue };
+                            let place =
+                                format!("{name}, {drafter}, {marker:?}, {layout:?}: {:?}", output.text());
+                            assert_eq!(output.finish, Finish::EndOfSequence, "{place}");
+                            assert!(output.tokens.len() <= request.max_tokens, "{place}");
+                            let text = &output.tokens[..output.tokens.len() - 1];
+                            if std::ptr::eq(followed, table) {
+                                let inner = |bytes: &[u8]| member.matches(bytes);
+                                assert!(admits(&marker, &inner, &vocabulary, text), "{place}");
+                            }
+                            generations += 1;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    eprintln!("{generations} texts");
+    assert!(generations > 2_000);
+}
+
+#[test]
+fn a_walked_table_asks_for_no_less_and_both_forms_agree_otherwise() {
+    let vocabulary = words();
+    for (marker, inner) in constraints() {
+        let constraint = Constraint::after(marker.clone(), inner);
+        let [tabulated, walked] = FORMS.map(|compile| compile(&constraint, &vocabulary, &limits()).unwrap());
+        assert!(!tabulated.is_walked() && walked.is_walked());
+        let mut rng = StdRng::seed_from_u64(2);
+        for _ in 0..40 {
+            let (mut one, mut other) = (tabulated.start(), walked.start());
+            while one.0 >= StateId::RESERVED {
+                let allowed: Vec<_> = tabulated.allowed(one).collect();
+                assert_eq!(allowed, walked.allowed(other).collect::<Vec<_>>(), "{marker:?}");
+                assert!(tabulated.tokens_to_end(one) <= walked.tokens_to_end(other));
+                let near = allowed.iter().copied().filter(|&id| {
+                    tabulated.tokens_to_end(tabulated.next(one, id)) < tabulated.tokens_to_end(one)
+                });
+                let near: Vec<_> = near.collect();
+                let from = if rng.random_range(0..3) == 0 { &near } else { &allowed };
+                let id = from[rng.random_range(0..from.len())];
+                (one, other) = (tabulated.next(one, id), walked.next(other, id));
+            }
+            assert_eq!(one, other);
+        }
+    }
+}
+
+#[test]
+fn special_tokens_are_free_before_the_marker_and_forbidden_after_it() {
+    let vocabulary = words();
+    let (yes, end) = ([b'y', b'e', b's'].map(|byte| TokenId(byte.into())), TokenId(270));
+    for marker in [Marker::Token(MARK), Marker::Token(TEXT_MARK), Marker::from("k>")] {
+        let constraint = Constraint::after(marker.clone(), Constraint::regex("yes").unwrap());
+        let mark = match marker {
+            Marker::Token(token) => token,
+            Marker::Text(_) => TokenId(261),
+        };
+        for compile in FORMS {
+            let table = compile(&constraint, &vocabulary, &limits()).unwrap();
+            let output = [&[SPECIAL, TokenId(104), SPECIAL, mark][..], &yes, &[end]].concat();
+            assert!(table.accepts(&output), "{marker:?}");
+            assert!(!table.accepts(&[&[SPECIAL, mark, SPECIAL][..], &yes, &[end]].concat()));
+            assert!(!table.accepts(&[&[mark][..], &yes[..2], &[end]].concat()));
+            assert!(!table.accepts(&[&yes[..], &[end]].concat()), "no marker");
+            // Neither the end nor an unused id is free.
+            assert_eq!(table.next(table.start(), end), StateId::DEAD);
+            assert_eq!(table.next(table.start(), TokenId(269)), StateId::DEAD);
+            assert_eq!(table.next(table.start(), TokenId(1000)), StateId::DEAD);
+            // In a draft model's ids, some of which stand for one token.
+            let ids = [end, mark, TokenId(101), SPECIAL, mark, TokenId(115), TokenId(121)];
+            let pruned = table.prune(&vocabulary, &ids).unwrap();
+            for state in (0..table.state_count() as u32).map(StateId) {
+                for (draft, &id) in ids.iter().enumerate() {
+                    assert_eq!(
+                        pruned.next(state, TokenId(draft as u32)),
+                        table.next(state, id),
+                        "{marker:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_text_marker_that_is_a_token_is_not_ended_by_its_spelling() {
+    let vocabulary = words();
+    let constraint = Constraint::after(TEXT_MARK, Constraint::regex("a*(</think>)?").unwrap());
+    assert_eq!(constraint.to_byte_dfa(&limits()).unwrap(), None);
+    let spelled = [257, 258].map(TokenId);
+    let spelled = [&[TokenId(256)], &spelled[..]].concat();
+    assert_eq!(vocabulary.decode(&spelled), b"</think>");
+    for compile in FORMS {
+        let table = compile(&constraint, &vocabulary, &limits()).unwrap();
+        let end = TokenId(270);
+        let accepts = |parts: &[&[TokenId]]| table.accepts(&[&parts.concat()[..], &[end]].concat());
+        assert!(!accepts(&[&spelled, &[TokenId(97)]]));
+        assert!(accepts(&[&spelled, &[TEXT_MARK, TokenId(97)]]));
+        // In the constraint it is spelled, as the token means the marker alone.
+        assert!(accepts(&[&[TEXT_MARK, TokenId(97)], &spelled]));
+        assert!(!accepts(&[&[TEXT_MARK, TokenId(97), TEXT_MARK]]));
+    }
+}
+
+#[test]
+fn markers_nest_and_stand_before_constraints_on_tokens() {
+    let vocabulary = words();
+    let end = TokenId(270);
+    let [a, b, x] = [b'a', b'b', b'x'].map(|byte| TokenId(byte.into()));
+    let twice = Constraint::after(
+        MARK,
+        Constraint::after("ab", Constraint::after(MARK, Constraint::regex("x").unwrap())),
+    );
+    for compile in FORMS {
+        let table = compile(&twice, &vocabulary, &limits()).unwrap();
+        assert_ends(&table);
+        assert!(table.accepts(&[a, b, MARK, a, MARK, b, SPECIAL, MARK, x, end]));
+        assert!(!table.accepts(&[a, b, MARK, x, end]));
+        assert!(!table.accepts(&[MARK, a, b, x, end]));
+    }
+    let sets = Constraint::token_sets(vec![vec![SPECIAL, x], vec![TEXT_MARK]]).unwrap();
+    let transitions =
+        Constraint::transitions(Transitions::new(7, [7], [(7, x, 7), (7, TEXT_MARK, 7)]).unwrap());
+    for (marker, close) in [(Marker::from("</think>"), TEXT_MARK), (MARK.into(), MARK)] {
+        let table =
+            TokenTable::compile(&Constraint::after(marker.clone(), sets.clone()), &vocabulary, &limits());
+        let table = table.unwrap();
+        assert_ends(&table);
+        assert!(table.accepts(&[a, SPECIAL, close, SPECIAL, TEXT_MARK, end]));
+        assert!(!table.accepts(&[a, close, a, TEXT_MARK, end]));
+        let table =
+            TokenTable::compile(&Constraint::after(marker, transitions.clone()), &vocabulary, &limits())
+                .unwrap();
+        assert!(table.accepts(&[b, close, x, TEXT_MARK, x, end]) && table.accepts(&[close, end]));
+    }
+    // A token that holds the end of the marker and more cannot be halved.
+    let table = TokenTable::compile(&Constraint::after(">{", sets), &vocabulary, &limits()).unwrap();
+    assert_eq!(table.next(table.start(), TokenId(260)), StateId::DEAD);
+}
+
+#[test]
+fn markers_that_no_vocabulary_has_are_refused() {
+    let vocabulary = words();
+    for (token, compile) in
+        [1000, 269, 270].map(TokenId).into_iter().flat_map(|id| FORMS.map(|form| (id, form)))
+    {
+        let constraint = Constraint::after(token, Constraint::regex("a").unwrap());
+        assert!(compile(&constraint, &vocabulary, &limits()).unwrap_err().is_incompatible_vocabulary());
+    }
+    let long = Constraint::after("ab".repeat(1 << 20), Constraint::regex("a").unwrap());
+    for compile in FORMS {
+        assert!(compile(&long, &vocabulary, &limits()).unwrap_err().is_limit());
+    }
+    let unspelled = Vocabulary::from_bytes([Some("a"), None]).unwrap().with_eos([TokenId(1)]).unwrap();
+    let constraint = Constraint::after("b", Constraint::regex("a").unwrap());
+    for compile in FORMS {
+        assert!(compile(&constraint, &unspelled, &limits()).unwrap_err().is_unsatisfiable());
+    }
+}
+
+#[test]
+fn tables_with_and_without_a_marker_take_each_others_place() {
+    let vocabulary = words();
+    let (device, width) = (Device::flex(), vocabulary.len());
+    let walk = |constraint: &Constraint| TokenTable::walk(constraint, &vocabulary, &limits()).unwrap();
+    let with = walk(&Constraint::after(TEXT_MARK, schema()));
+    let without = walk(&schema());
+    let capacity =
+        burn_dfa::Capacity { states: with.state_count() + 9, classes: with.class_count() + 9, tables: 1 };
+    let options = TensorOptions { capacity, kernels: Kernels::BuiltIn, ..TensorOptions::default() };
+    let mut tensors = TensorTable::new(&[&without], width, &options, &device).unwrap();
+    for table in [&with, &without] {
+        tensors.replace(&[table]).unwrap();
+        let states = tensors.states(&[tensors.start(0)]).unwrap();
+        let illegal = crate::common::bools(tensors.illegal(states, None));
+        let expected: Vec<_> =
+            (0..width as u32).map(|id| table.next(table.start(), TokenId(id)) == StateId::DEAD).collect();
+        assert_eq!(illegal, expected);
+    }
+}
