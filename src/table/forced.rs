@@ -9,24 +9,28 @@ const MOST: usize = 256;
 
 impl TokenTable {
     /// The forced token of every state, the reserved ones left out: the only legal one or, where `longest` is asked
-    /// for, the one that all legal tokens are beginnings of.
+    /// for, the longest of those that add nothing but bytes that are forced.
     pub(crate) fn forced(&self, vocabulary: &Vocabulary, longest: bool) -> Vec<Option<TokenId>> {
         let parts = self.parts();
         let most = if longest { MOST } else { 1 };
         let members = members(parts);
-        let mut legal = Vec::new();
-        (0..self.state_count() as u32)
-            .map(|state| {
-                legal.clear();
-                if state < StateId::RESERVED || !parts.few_legal(StateId(state), &members, most, &mut legal) {
-                    return None;
-                }
-                match legal[..] {
-                    [only] => Some(only),
-                    _ => longest_of(&legal, vocabulary),
-                }
-            })
-            .collect()
+        let bytes = if longest { parts.forced_bytes(&members, vocabulary) } else { Vec::new() };
+        let (mut legal, mut run) = (Vec::new(), Vec::new());
+        let forced = |state| {
+            legal.clear();
+            let few = parts.few_legal(state, &members, most, &mut legal);
+            if let ([only], true) = (&legal[..], few) {
+                return Some(*only);
+            }
+            if longest {
+                parts.spell(state, &bytes, vocabulary.trie().max_depth(), &mut run);
+            }
+            let within = parts.longest_within(state, &run, vocabulary);
+            // Where bytes are no tokens, tokens alone tell.
+            within.or_else(|| if few && longest { longest_of(&legal, vocabulary) } else { None })
+        };
+        let own = (StateId::RESERVED..self.state_count() as u32).map(StateId);
+        std::iter::repeat_n(None, StateId::RESERVED as usize).chain(own.map(forced)).collect()
     }
 }
 
@@ -75,6 +79,104 @@ impl Parts {
     }
 }
 
+impl Parts {
+    /// The only byte that may come next in every state, and the state after it.
+    fn forced_bytes(&self, members: &[Vec<TokenId>], vocabulary: &Vocabulary) -> Vec<Option<(u8, StateId)>> {
+        let (mut single, mut starts) = ([None; 256], vec![Starts::default(); self.columns]);
+        match &self.reading {
+            Reading::Classes(_) => {
+                for (column, members) in starts.iter_mut().zip(members) {
+                    members.iter().for_each(|&id| column.add(vocabulary.bytes(id).map(|bytes| bytes[0])));
+                }
+                for (id, bytes) in vocabulary.iter() {
+                    if let [byte] = bytes {
+                        single[*byte as usize] = Some(id);
+                    }
+                }
+            }
+            Reading::Bytes { column_of, .. } => {
+                for (column, members) in starts.iter_mut().zip(members) {
+                    members.iter().for_each(|_| column.add(None));
+                }
+                (0..=u8::MAX).for_each(|byte| starts[column_of[byte as usize] as usize].add(Some(byte)));
+            }
+        }
+        let after = |state: StateId, byte: u8| match &self.reading {
+            Reading::Classes(_) => single[byte as usize].map_or(StateId::DEAD, |id| self.next(state, id)),
+            Reading::Bytes { column_of, .. } => StateId(self.row(state)[column_of[byte as usize] as usize]),
+        };
+        (0..self.tokens_to_end.len() as u32)
+            .map(|state| {
+                let state = StateId(state);
+                let mut all = Starts::default();
+                let row = self.row(state).iter();
+                let alive = row.zip(&starts).filter(|&(&to, _)| self.tokens_to_end[to as usize] != u32::MAX);
+                alive.for_each(|(_, starts)| all.join(starts));
+                let byte = all.only()?;
+                Some((byte, after(state, byte))).filter(|(_, to)| *to != StateId::DEAD)
+            })
+            .collect()
+    }
+
+    /// Writes the forced bytes from `state` on into `run`, `most` of them.
+    fn spell(&self, mut state: StateId, bytes: &[Option<(u8, StateId)>], most: usize, run: &mut Vec<u8>) {
+        run.clear();
+        while let Some((byte, next)) = bytes[state.index()].filter(|_| run.len() < most) {
+            run.push(byte);
+            state = next;
+        }
+    }
+
+    /// The longest legal token that `run` begins with.
+    fn longest_within(&self, state: StateId, run: &[u8], vocabulary: &Vocabulary) -> Option<TokenId> {
+        let trie = vocabulary.trie();
+        let mut longest = None;
+        let (mut node, mut end) = (0, trie.len());
+        for &byte in run {
+            // The children of a node are those right below it, one after the other.
+            while node < end && trie.byte(node) != byte {
+                node = trie.end(node) as usize;
+            }
+            if node >= end {
+                break;
+            }
+            let mut tokens = trie.tokens(node).iter().copied();
+            let legal = tokens.find(|&id| self.next(state, id) != StateId::DEAD);
+            longest = legal.or(longest);
+            (node, end) = (node + 1, trie.end(node) as usize);
+        }
+        longest
+    }
+}
+
+/// What the tokens of a column begin with: a set of bytes, or no byte.
+#[derive(Clone, Copy, Default)]
+struct Starts {
+    bytes: [u64; 4],
+    other: bool,
+}
+
+impl Starts {
+    fn add(&mut self, byte: Option<u8>) {
+        match byte {
+            Some(byte) => self.bytes[byte as usize / 64] |= 1 << (byte % 64),
+            None => self.other = true,
+        }
+    }
+
+    fn join(&mut self, starts: &Self) {
+        self.bytes.iter_mut().zip(starts.bytes).for_each(|(all, more)| *all |= more);
+        self.other |= starts.other;
+    }
+
+    /// The byte, where there is one and nothing else.
+    fn only(&self) -> Option<u8> {
+        let count: u32 = self.bytes.iter().map(|word| word.count_ones()).sum();
+        let word = self.bytes.iter().position(|&word| word != 0)?;
+        (count == 1 && !self.other).then(|| 64 * word as u8 + self.bytes[word].trailing_zeros() as u8)
+    }
+}
+
 /// The token that all are beginnings of.
 fn longest_of(legal: &[TokenId], vocabulary: &Vocabulary) -> Option<TokenId> {
     let bytes = |id: TokenId| vocabulary.bytes(id);
@@ -110,6 +212,31 @@ mod tests {
                 assert_eq!(forced[after(&[2, 6, 6])], Some(TokenId(10)), "the end");
                 assert!(forced[..StateId::RESERVED as usize].iter().all(Option::is_none));
             }
+        }
+    }
+
+    #[test]
+    fn the_longest_token_adds_forced_bytes_only() {
+        let words = ["a", "b", "c", "x", "y", "ab", "abc", "abcx", "bc", "cy"];
+        let words = words.map(|word| Some(word.as_bytes().to_vec()));
+        let vocabulary = Vocabulary::from_bytes(words.into_iter().chain([None])).unwrap();
+        let vocabulary = vocabulary.with_eos([TokenId(10)]).unwrap();
+        // After `abc` there is a choice, which `abcx` would make.
+        let constraint = Constraint::regex("abc(x|y)c?").unwrap();
+        for compile in [TokenTable::tabulate, TokenTable::walk] {
+            let table = compile(&constraint, &vocabulary, &Limits::default()).unwrap();
+            let forced = table.forced(&vocabulary, true);
+            let at = |text: &[u32]| {
+                let state = text.iter().fold(table.start(), |state, &id| table.next(state, TokenId(id)));
+                forced[state.index()]
+            };
+            assert_eq!(at(&[]), Some(TokenId(6)), "`abc`");
+            assert_eq!(at(&[0]), Some(TokenId(8)), "`bc`");
+            assert_eq!(at(&[5]), Some(TokenId(2)), "`c`, not `cy`");
+            assert_eq!(at(&[6]), None);
+            assert_eq!(at(&[7]), None, "the end, or `c`");
+            assert_eq!(at(&[7, 2]), Some(TokenId(10)));
+            assert!(table.forced(&vocabulary, false)[table.start().index()].is_none());
         }
     }
 }
