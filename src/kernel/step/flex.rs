@@ -200,7 +200,8 @@ fn follow(
 fn mask_rows<F: Logit>(logits: &mut [F], rows: (&[i32], &[i32]), width: usize, table: &HostTable) {
     let mut scratch = Scratch::new();
     let rows = rows.0.iter().zip(rows.1);
-    for (row, (&state, &remaining)) in logits.chunks_exact_mut(width).zip(rows) {
+    // The last rows first: they were written last, and many rows are more than the cache holds.
+    for (row, (&state, &remaining)) in logits.chunks_exact_mut(width).zip(rows).rev() {
         row::mask(row, table.locate(state), spare(remaining), &mut scratch);
     }
 }
