@@ -5,17 +5,19 @@
 //!     cargo run --release --example speculative -- --table
 //!
 //! The first shows what each call of the model added to an output; the second measures all drafters on held-out
-//! prompts, one row at a time, and asserts that every output is that of plain constrained decoding.
+//! prompts, and asserts that every output is valid and complete and, where it is greedy, that of plain constrained
+//! decoding.
+
+mod table;
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
 
 use burn::tensor::{Device, FloatDType};
 use burn_dfa::generation::speculative::{
-    DraftModel, Drafter, Forced, ForcedBytes, Fork, PromptLookup, Speculated, speculate,
+    DraftModel, Drafter, Forced, ForcedBytes, Fork, PromptLookup, speculate,
 };
-use burn_dfa::generation::{Options, Request, generate};
+use burn_dfa::generation::{Options, Request};
 use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
 use burn_dfa_llama::{ChatTemplate, Llama, Message, Pretrained};
 use burn_dfa_tiny::generator::{Example, Generator, Kind, Split};
@@ -34,6 +36,9 @@ struct Args {
     /// Guesses a call.
     #[arg(long, default_value_t = 4)]
     drafts: usize,
+    /// Forced tokens a call, which cost a lookup each.
+    #[arg(long, default_value_t = 8)]
+    run: usize,
 }
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -44,7 +49,7 @@ const MAX_TOKENS: usize = 96;
 fn main() -> Result<()> {
     let args = Args::parse();
     let pair = Pair::load()?;
-    if args.table { pair.measure(&args) } else { pair.show(&args) }
+    if args.table { table::measure(&pair, &args) } else { pair.show(&args) }
 }
 
 /// The model, its draft model, and what both know.
@@ -75,24 +80,32 @@ impl Pair {
         Ok(Self { draft: llama(draft::CONFIG, draft::WEIGHTS)?, pretrained, vocabulary, tables })
     }
 
-    fn request(&self, example: &Example) -> Result<Request<'_>> {
+    /// The prompt of an example under the schema of a kind.
+    fn request(&self, example: &Example, kind: Kind) -> Result<Request<'_>> {
         let prompt = self.pretrained.encode_chat(&[Message::user(example.prompt.as_str())])?;
         let prompt = prompt.into_iter().map(TokenId).collect();
-        Ok(Request::new(prompt, MAX_TOKENS).with_table(&self.tables[&example.kind]))
+        Ok(Request::new(prompt, MAX_TOKENS).with_table(&self.tables[&kind]))
+    }
+
+    /// The draft model as a drafter.
+    fn draft_model(&self, drafts: usize) -> DraftModel<'_, Llama> {
+        DraftModel::new(&self.draft, drafts)
     }
 
     /// The drafters, by name.
-    fn drafters(&self, drafts: usize) -> Result<Vec<(&'static str, Box<dyn Drafter + '_>)>> {
-        let model = || DraftModel::new(&self.draft, drafts);
-        let lookup = || PromptLookup::new(drafts, 3);
-        let forced = || Forced::new(drafts, ForcedBytes::LongestToken);
+    fn drafters(&self, args: &Args) -> Result<Vec<(&'static str, Box<dyn Drafter + '_>)>> {
+        let model = || self.draft_model(args.drafts);
+        let lookup = || PromptLookup::new(args.drafts, 3);
+        let forced = |bytes| Forced::new(args.run, bytes);
+        let longest = || forced(ForcedBytes::LongestToken);
         Ok(vec![
             ("draft model, masked", Box::new(model())),
             ("draft model, unmasked", Box::new(model().unmasked())),
             ("prompt lookup", Box::new(lookup())),
-            ("automaton", Box::new(forced())),
-            ("automaton, then draft model", Box::new(forced().before(model())?)),
-            ("automaton, then prompt lookup", Box::new(forced().before(lookup())?)),
+            ("automaton, longest token", Box::new(longest())),
+            ("automaton, the model's choice", Box::new(forced(ForcedBytes::ModelsChoice))),
+            ("automaton, then draft model", Box::new(longest().before(model())?)),
+            ("automaton, then prompt lookup", Box::new(longest().before(lookup())?)),
             ("tree: draft model beside prompt lookup", Box::new(Fork::new(model(), lookup())?)),
         ])
     }
@@ -103,8 +116,8 @@ impl Pair {
         for kind in Kind::ALL {
             let example = Generator::new(3).example_of(kind, Split::HeldOut, 1);
             println!("{}", example.prompt);
-            let request = [self.request(&example)?];
-            for (name, drafter) in self.drafters(args.drafts)? {
+            let request = [self.request(&example, kind)?];
+            for (name, drafter) in self.drafters(args)? {
                 let mut pieces = Vec::new();
                 let rows = speculate(
                     self.pretrained.model(),
@@ -124,55 +137,4 @@ impl Pair {
         }
         Ok(())
     }
-
-    /// Prints a markdown table of all drafters.
-    fn measure(&self, args: &Args) -> Result<()> {
-        let generator = Generator::new(2);
-        let examples: Vec<_> =
-            (0..args.prompts).map(|index| generator.example(Split::HeldOut, index)).collect();
-        let requests = examples.iter().map(|example| self.request(example)).collect::<Result<Vec<_>>>()?;
-        let (model, options) = (self.pretrained.model(), Options::default());
-        println!("{} prompts, one at a time, {} guesses a call, greedy\n", requests.len(), args.drafts);
-        println!("| drafter | tokens a call | calls a token | tokens/s |\n|---|---:|---:|---:|");
-
-        let mut plain = Vec::with_capacity(requests.len());
-        let started = Instant::now();
-        for request in &requests {
-            let one = std::slice::from_ref(request);
-            let outputs = generate(model, &self.vocabulary, one, &options, |_| ControlFlow::Continue(()))?;
-            plain.extend(outputs);
-        }
-        let tokens = plain.iter().map(|output| output.tokens.len()).sum();
-        row("none: `generate`", tokens, tokens, started.elapsed());
-
-        for (name, mut drafter) in self.drafters(args.drafts)? {
-            let mut rows: Vec<Speculated> = Vec::with_capacity(requests.len());
-            let started = Instant::now();
-            for request in &requests {
-                let one = std::slice::from_ref(request);
-                rows.extend(speculate(model, &self.vocabulary, one, &options, &mut drafter, |_| {
-                    ControlFlow::Continue(())
-                })?);
-            }
-            let elapsed = started.elapsed();
-            for ((row, plain), request) in rows.iter().zip(&plain).zip(&requests) {
-                assert_eq!(row.output.tokens, plain.tokens, "{name}: {}", plain.text());
-                assert!(row.output.is_complete() && row.output.tokens.len() <= request.max_tokens, "{name}");
-                assert!(request.table.is_some_and(|table| table.accepts(&row.output.tokens)), "{name}");
-            }
-            row(name, tokens, rows.iter().map(|row| row.calls).sum(), elapsed);
-        }
-        println!("\nAll outputs were those of `generate`, token for token, valid and complete.");
-        Ok(())
-    }
-}
-
-fn row(name: &str, tokens: usize, calls: usize, elapsed: Duration) {
-    let (tokens, calls) = (tokens as f64, calls as f64);
-    println!(
-        "| {name} | {:.2} | {:.3} | {:.0} |",
-        tokens / calls,
-        calls / tokens,
-        tokens / elapsed.as_secs_f64()
-    );
 }
