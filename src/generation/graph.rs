@@ -176,11 +176,12 @@ impl<'m, M: CausalLm<Cache: Persistent>> DecodeGraph<'m, M> {
     }
 }
 
-/// Replays the step of a session.
+/// Replays the step of a session, or a round of guesses.
 ///
-/// Called by [`DecodeGraph::generate`] alone, with its own graph.
+/// Called by [`DecodeGraph::generate`] and by `speculate_recorded` alone, with their own graphs; what is said of a
+/// session holds of the rounds of a batch as well, whose drafter keeps its tensors as a model does.
 #[allow(unsafe_code)]
-fn replay(graph: &mut Graph<(), Box<dyn FnMut() + '_>>) {
+pub(super) fn replay(graph: &mut Graph<(), Box<dyn FnMut() + '_>>) {
     // SAFETY:
     // - Liveness: the step reads and writes the tensors of the session, which the graph's closure owns, and
     //   those of the model, which it borrows. A session never drops a tensor that a step uses, it assigns to it;

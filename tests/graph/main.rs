@@ -8,6 +8,7 @@ mod kernels;
 mod operations;
 mod refused;
 mod replay;
+mod rounds;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -9,11 +9,11 @@ use crate::alone;
 use crate::embedded::{Embedded, POSITIONS};
 
 /// What [`DecodeGraph`] does until its first read, which fails: nothing was computed.
-struct Recorded {
+pub struct Recorded {
     /// With tensors numbered in order of their first use in the step.
-    operations: Vec<String>,
+    pub operations: Vec<String>,
     /// Tensors made of host data.
-    values: usize,
+    pub values: usize,
 }
 
 /// Replays up to the token of step `last`, the first that is read.
@@ -37,7 +37,7 @@ fn record(options: &Options, last: usize) -> Recorded {
 }
 
 /// The operations of a step with its tensors renumbered.
-fn renumbered(operations: &[String]) -> Vec<String> {
+pub fn renumbered(operations: &[String]) -> Vec<String> {
     let tensor = regex_automata::meta::Regex::new(r"TensorId \{ value: [0-9]+ \}").unwrap();
     let mut numbers = HashMap::new();
     let renumber = |operation: &String| {

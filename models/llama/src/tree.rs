@@ -6,7 +6,7 @@
 
 use burn::tensor::{Bool, DType, Device, IndexingUpdateOp, Int, Tensor, TensorData};
 use burn_dfa::generation::speculative::TreeLm;
-use burn_dfa::processor::DraftTree;
+use burn_dfa::processor::{DraftTree, Persistent};
 
 use crate::decode::LlamaCache;
 use crate::model::Llama;
@@ -27,8 +27,21 @@ pub struct LlamaTreeCache {
     padding: Tensor<1, Int>,
     /// `0..capacity`.
     slots: Tensor<1, Int>,
+    /// Where the slots of every row and head begin, `[batch * kv_heads]`.
+    heads: Tensor<1, Int>,
     /// The shape of the keys of a layer.
     shape: [usize; 4],
+    /// What is known of the trees that were read.
+    shapes: Vec<(DraftTree, Shape)>,
+}
+
+/// A tree on the device.
+#[derive(Clone, Debug)]
+struct Shape {
+    /// `[nodes]`
+    depths: Tensor<1, Int>,
+    /// `[nodes, nodes]`: 1 in row `a` and column `n` where `a` is `n` or an ancestor of it.
+    ancestors: Tensor<2, Int>,
 }
 
 impl LlamaTreeCache {
@@ -40,14 +53,18 @@ impl LlamaTreeCache {
         slots: Tensor<1, Int>,
     ) -> Self {
         let shape = keys[0].dims();
-        let lengths = slot.cast(DType::I32).expand([shape[0]]).add_scalar(0);
+        let [batch, heads, capacity, _] = shape;
+        let lengths = slot.cast(DType::I32).expand([batch]).add_scalar(0);
+        let heads = Tensor::arange(0..(batch * heads) as i64, (&lengths.device(), DType::I32));
         Self {
             keys,
             values,
             lengths,
             padding: padding.cast(DType::I32),
             slots: slots.cast(DType::I32),
+            heads: heads * capacity as i32,
             shape,
+            shapes: Vec::new(),
         }
     }
 
@@ -61,20 +78,37 @@ impl LlamaTreeCache {
         self.lengths.clone()
     }
 
+    /// A tree on the device, made out of host data when it is first read.
+    fn shape_of(&mut self, tree: &DraftTree) -> Shape {
+        if let Some((_, shape)) = self.shapes.iter().find(|(known, _)| known == tree) {
+            return shape.clone();
+        }
+        let device = self.lengths.device();
+        let shape = Shape { depths: tree.depths_on(&device), ancestors: ancestors(tree, &device) };
+        self.shapes.push((tree.clone(), shape.clone()));
+        shape
+    }
+
     /// Where slots `[batch, count]` of all heads lie in a buffer of rows `[batch * kv_heads * capacity, head_dim]`.
     fn places(&self, slots: Tensor<2, Int>) -> Tensor<1, Int> {
         let ([batch, count], [_, heads, capacity, _]) = (slots.dims(), self.shape);
         let last = capacity as i32 - 1;
-        let options = (&slots.device(), DType::I32);
-        let head = Tensor::<1, Int>::arange(0..(batch * heads) as i64, options) * capacity as i32;
         let all = [batch, heads, count];
         let slots = slots.clamp(0, last).reshape([batch, 1, count]).expand(all);
-        (head.reshape([batch, heads, 1]).expand(all) + slots).reshape([-1])
+        (self.heads.clone().reshape([batch, heads, 1]).expand(all) + slots).reshape([-1])
+    }
+
+    /// `from[b]`, `from[b] + 1`, …, `[batch, count]`.
+    fn run(&self, from: &Tensor<1, Int>, count: usize) -> Tensor<2, Int> {
+        let [batch] = from.dims();
+        let first = from.clone().reshape([batch, 1]).expand([batch, count]);
+        let steps = self.slots.clone().slice([0..count]);
+        first + steps.reshape([1, count]).expand([batch, count])
     }
 
     /// `[batch, 1, nodes, capacity]`, true at the slots that a node must not see.
-    fn hidden(&self, tree: &DraftTree) -> Tensor<4, Bool> {
-        let ([batch, _, capacity, _], nodes) = (self.shape, tree.len());
+    fn hidden(&self, shape: &Shape) -> Tensor<4, Bool> {
+        let ([batch, _, capacity, _], [nodes]) = (self.shape, shape.depths.dims());
         let all = [batch, capacity];
         let slots = self.slots.clone().reshape([1, capacity]).expand(all);
         let of_row = |values: &Tensor<1, Int>| values.clone().reshape([batch, 1]).expand(all);
@@ -82,7 +116,7 @@ impl LlamaTreeCache {
         let text = node.clone().lower_elem(0).bool_and(slots.greater_equal(of_row(&self.padding)));
         let later = node.clone().lower_elem(0).bool_or(node.clone().greater_equal_elem(nodes as i32));
         let node = node.clamp(0, nodes as i32 - 1).reshape([batch * capacity]);
-        let ancestor = ancestors(tree, &self.slots.device()).select(0, node).equal_elem(1);
+        let ancestor = shape.ancestors.clone().select(0, node).equal_elem(1);
         let wide = [batch, capacity, nodes];
         let ancestor = ancestor.reshape(wide);
         let tree = ancestor.bool_and(later.bool_not().reshape([batch, capacity, 1]).expand(wide));
@@ -105,14 +139,16 @@ impl TreeLm for Llama {
         assert_eq!(tokens.dims(), [batch, nodes], "one token for each row and node");
         let mut x = self.model.embed_tokens.forward(tokens);
         let all = [batch, nodes];
-        let depths = tree.depths_on(&cache.lengths.device()).reshape([1, nodes]).expand(all);
+        let shape = cache.shape_of(tree);
+        let depths = shape.depths.clone().reshape([1, nodes]).expand(all);
         let first = (cache.lengths.clone() - cache.padding.clone()).clamp_min(0);
         let rotation = self.rotary.at(first.reshape([batch, 1]).expand(all) + depths, x.dtype());
         #[cfg(feature = "flex")]
         let is_short = tree.is_chain() && crate::flex::attends_chains(&x);
         #[cfg(not(feature = "flex"))]
         let is_short = false;
-        let whole = (!is_short).then(|| (cache.hidden(tree), cache.places(from(&cache.lengths, nodes))));
+        let whole =
+            (!is_short).then(|| (cache.hidden(&shape), cache.places(cache.run(&cache.lengths, nodes))));
         let rows = [batch * kv_heads * nodes, head_dim];
         for (index, layer) in self.model.layers.iter().enumerate() {
             x = layer.forward(x, |attention, qkv| {
@@ -134,7 +170,7 @@ impl TreeLm for Llama {
         let [batch, count] = path.dims();
         let first = cache.lengths.clone() - nodes as i32;
         let source = cache.places(first.clone().reshape([batch, 1]).expand([batch, count]) + path);
-        let target = cache.places(from(&first, count));
+        let target = cache.places(cache.run(&first, count));
         let [.., head_dim] = cache.shape;
         for buffer in cache.keys.iter_mut().chain(&mut cache.values) {
             let rows = buffer.clone().reshape([-1, head_dim as i32]).select(0, source.clone());
@@ -143,7 +179,7 @@ impl TreeLm for Llama {
     }
 
     fn truncate(&self, lengths: Tensor<1, Int>, cache: &mut LlamaTreeCache) {
-        cache.lengths = lengths;
+        cache.lengths.assign(lengths);
     }
 }
 
@@ -161,14 +197,6 @@ fn short(
 #[cfg(not(feature = "flex"))]
 fn short(_: [Tensor<3>; 3], _: &Rotation, _: [&Tensor<1, Int>; 2], _: [&mut Tensor<4>; 2]) -> Tensor<3> {
     unreachable!("Flex alone has the short way")
-}
-
-/// `from[b]`, `from[b] + 1`, …, `[batch, count]`.
-fn from(from: &Tensor<1, Int>, count: usize) -> Tensor<2, Int> {
-    let [batch] = from.dims();
-    let steps = Tensor::<1, Int>::arange(0..count as i64, (&from.device(), DType::I32));
-    let first = from.clone().reshape([batch, 1]).expand([batch, count]);
-    first + steps.reshape([1, count]).expand([batch, count])
 }
 
 /// `[nodes, nodes]`: 1 in row `a` and column `n` where `a` is `n` or an ancestor of it.

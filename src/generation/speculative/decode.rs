@@ -1,9 +1,10 @@
 //! The loop of rounds.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use super::drafter::Drafter;
 use super::model::TreeLm;
+use super::recorded::{RECORDING, Recorded};
 use super::rounds::Rounds;
 use crate::error::{Error, Result};
 use crate::generation::batch::Batch;
@@ -63,39 +64,95 @@ pub fn speculate<M: TreeLm>(
     requests: &[Request],
     options: &Options,
     drafter: impl Drafter,
-    mut on_piece: impl FnMut(Piece) -> ControlFlow<()>,
+    on_piece: impl FnMut(Piece) -> ControlFlow<()>,
 ) -> Result<Vec<Speculated>> {
     options.check()?;
     let free = TokenTable::unconstrained(vocabulary);
     let batch = Batch::new(model, vocabulary, requests, &free)?;
-    let mut rounds = Rounds::start(model, drafter, vocabulary, &batch, options)?;
+    let mut rounds = Rounds::start(model, drafter, vocabulary, &batch, options, batch.steps)?;
+    stream(&batch, vocabulary, options, &mut rounds, 1, Rounds::round, on_piece)
+}
+
+/// As [`speculate`], with the round recorded once the prompts are read, and replayed: a dispatch a round on the host's
+/// side, see [`DecodeGraph`](crate::generation::DecodeGraph). The rounds that recording runs count like any others.
+/// On the CPU, which records nothing, it is `speculate`.
+///
+/// The model and the drafter have to leave what they change in the buffers that held it, and to read nothing back nor
+/// make tensors of host data after their first round; those of this library do.
+///
+/// ```
+/// use std::ops::ControlFlow;
+///
+/// use burn_dfa::generation::speculative::{PromptLookup, Speculated, TreeLm, speculate_recorded};
+/// use burn_dfa::generation::{Options, Request};
+/// use burn_dfa::{Result, Vocabulary};
+///
+/// fn run(model: &impl TreeLm, words: &Vocabulary, requests: &[Request]) -> Result<Vec<Speculated>> {
+///     let drafter = PromptLookup::new(4, 3);
+///     speculate_recorded(model, words, requests, &Options::default(), drafter, |_| ControlFlow::Continue(()))
+/// }
+/// ```
+///
+/// # Errors
+/// As [`speculate`], and [`Error::is_model`] where the device records graphs, but not of this round.
+pub fn speculate_recorded<M: TreeLm>(
+    model: &M,
+    vocabulary: &Vocabulary,
+    requests: &[Request],
+    options: &Options,
+    drafter: impl Drafter,
+    on_piece: impl FnMut(Piece) -> ControlFlow<()>,
+) -> Result<Vec<Speculated>> {
+    options.check()?;
+    let free = TokenTable::unconstrained(vocabulary);
+    let batch = Batch::new(model, vocabulary, requests, &free)?;
+    let rounds = batch.steps + RECORDING;
+    let rounds = Rounds::start(model, drafter, vocabulary, &batch, options, rounds)?;
+    let (mut rounds, done) = Recorded::new(rounds, &model.device())?;
+    stream(&batch, vocabulary, options, &mut rounds, done, Recorded::round, on_piece)
+}
+
+/// Rounds of which the host can read what they did.
+pub(super) trait Readable {
+    /// As [`Rounds::read`].
+    fn read(&self, rounds: Range<usize>) -> Result<(Vec<i32>, Vec<i32>)>;
+}
+
+/// Runs rounds after the first `done`, reads them every few, and hands the tokens to their rows and the caller.
+fn stream<R: Readable>(
+    batch: &Batch,
+    vocabulary: &Vocabulary,
+    options: &Options,
+    rounds: &mut R,
+    mut done: usize,
+    mut round: impl FnMut(&mut R),
+    mut on_piece: impl FnMut(Piece) -> ControlFlow<()>,
+) -> Result<Vec<Speculated>> {
     let mut rows: Vec<_> =
         batch.rows(vocabulary).into_iter().map(|row| Reader::new(row, batch.length)).collect();
     let mut read = 0;
     // Every round appends a token at least.
-    'rounds: for done in 1..=batch.steps {
-        if done > 1 {
-            rounds.round();
-        }
-        if done - read < options.read_every && done < batch.steps {
-            continue;
-        }
-        let (text, lengths) = rounds.read(read..done)?;
-        read = done;
-        let slots = text.len() / rows.len();
-        let count = rows.len();
-        for (index, (row, text)) in rows.iter_mut().zip(text.chunks_exact(slots)).enumerate() {
-            let lengths = lengths.iter().skip(index).step_by(count).map(|&length| length as usize);
-            let Some((piece, tokens)) = row.read(text, lengths)? else {
-                continue;
-            };
-            if on_piece(Piece { row: index, text: &piece, tokens: &tokens }).is_break() {
-                break 'rounds;
+    'rounds: loop {
+        if done - read >= options.read_every || done >= batch.steps {
+            let (text, lengths) = rounds.read(read..done)?;
+            read = done;
+            let slots = text.len() / rows.len();
+            let count = rows.len();
+            for (index, (row, text)) in rows.iter_mut().zip(text.chunks_exact(slots)).enumerate() {
+                let lengths = lengths.iter().skip(index).step_by(count).map(|&length| length as usize);
+                let Some((piece, tokens)) = row.read(text, lengths)? else {
+                    continue;
+                };
+                if on_piece(Piece { row: index, text: &piece, tokens: &tokens }).is_break() {
+                    break 'rounds;
+                }
+            }
+            if done >= batch.steps || rows.iter().all(|reader| reader.row.is_finished()) {
+                break;
             }
         }
-        if rows.iter().all(|reader| reader.row.is_finished()) {
-            break;
-        }
+        round(rounds);
+        done += 1;
     }
     Ok(rows.into_iter().map(Reader::finish).collect())
 }

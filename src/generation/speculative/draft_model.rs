@@ -8,7 +8,7 @@ use super::model::TreeLm;
 use super::text::Text;
 use super::verify::salted;
 use crate::error::{Error, Result};
-use crate::processor::{DfaProcessor, DfaState, DraftTree};
+use crate::processor::{DfaProcessor, DfaState, DraftTree, Persistent};
 use crate::sampling::{Greedy, GumbelMax, Sampler, temperature_factor};
 use crate::tensor::{TensorTable, ints};
 use crate::vocabulary::TokenId;
@@ -128,7 +128,7 @@ impl<M: TreeLm> Drafter for DraftModel<'_, M> {
         self.batch = Some(Running {
             cache: self.model.branch(cache),
             read: Text::new(start.prompt.clone(), start.slots),
-            unread: start.unread.max(1),
+            unread: start.unread.clamp(1, start.slots),
             constraint: start.constraint.clone(),
             mask: self.is_masked.then(|| mask.unwrap_or_else(|| start.constraint.clone())),
             ids,
@@ -175,7 +175,7 @@ impl<C> Running<C> {
         let tokens = text.window(common.clone(), self.unread);
         let logits = model.read(tokens, &DraftTree::chain(self.unread - 1), &mut self.cache);
         model.truncate(text.lengths(), &mut self.cache);
-        self.read = text.clone();
+        self.read.assign(text.clone());
         let [batch, _, own] = logits.dims();
         let last = (text.lengths() - common - 1).clamp(0, self.unread as i32 - 1);
         logits.gather(1, last.reshape([batch, 1, 1]).expand([batch, 1, own])).reshape([batch, own])

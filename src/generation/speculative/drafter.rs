@@ -83,7 +83,8 @@ pub trait Drafter {
     fn start(&mut self, start: &Start) -> Result<()>;
 
     /// Guesses a token for every node of the tree but the root, which is the last token of the text. `state` is the
-    /// constraint's state after it.
+    /// constraint's state after it. What changes stays in the buffers that hold it, see
+    /// [`Persistent`](crate::processor::Persistent), so that a round can be recorded.
     ///
     /// # Panics
     /// Some drafters panic where no batch was begun.
@@ -105,30 +106,23 @@ impl Drafter for () {
     }
 }
 
-impl<D: Drafter + ?Sized> Drafter for &mut D {
-    fn tree(&self) -> DraftTree {
-        (**self).tree()
-    }
+/// Drafters behind pointers.
+macro_rules! passes_on {
+    ($($pointer:ty),*) => {$(
+        impl<D: Drafter + ?Sized> Drafter for $pointer {
+            fn tree(&self) -> DraftTree {
+                (**self).tree()
+            }
 
-    fn start(&mut self, start: &Start) -> Result<()> {
-        (**self).start(start)
-    }
+            fn start(&mut self, start: &Start) -> Result<()> {
+                (**self).start(start)
+            }
 
-    fn draft(&mut self, text: &Text, state: &DfaState) -> Vec<Guess> {
-        (**self).draft(text, state)
-    }
+            fn draft(&mut self, text: &Text, state: &DfaState) -> Vec<Guess> {
+                (**self).draft(text, state)
+            }
+        }
+    )*};
 }
 
-impl<D: Drafter + ?Sized> Drafter for Box<D> {
-    fn tree(&self) -> DraftTree {
-        (**self).tree()
-    }
-
-    fn start(&mut self, start: &Start) -> Result<()> {
-        (**self).start(start)
-    }
-
-    fn draft(&mut self, text: &Text, state: &DfaState) -> Vec<Guess> {
-        (**self).draft(text, state)
-    }
-}
+passes_on!(&mut D, Box<D>);

@@ -55,8 +55,7 @@ impl Drafter for PromptLookup {
             still = still * shifted.equal(wanted).int().cast(DType::I32);
             agree = agree + still.clone();
         }
-        let slot = Tensor::<1, Int>::arange(0..slots as i64, (&device, DType::I32));
-        let slot = slot.reshape([1, slots]).expand(all);
+        let slot = text.steps(slots).reshape([1, slots]).expand(all);
         let late = slot.clone().greater_equal((lengths - 1).reshape([batch, 1]).expand(all));
         let rank = (agree * slots as i32 + slot).mask_fill(late, -1);
         let place = rank.argmax(1).reshape([batch]).cast(DType::I32);

@@ -15,7 +15,7 @@
 //! | `()` | nothing |
 //!
 //! [`speculate`] runs a batch. All shapes are fixed, and all of a round stays on the device: what was accepted
-//! differs from row to row and is a tensor.
+//! differs from row to row and is a tensor. So a round can be recorded and replayed, see [`speculate_recorded`].
 //!
 //! Sources: Leviathan, Kalman, Matias, "Fast Inference from Transformers via Speculative Decoding", 2023
 //! (arXiv:2211.17192); Miao et al., "SpecInfer", 2024 (arXiv:2305.09781) for trees; Saxena, "Prompt Lookup
@@ -30,11 +30,12 @@ mod forced;
 mod fork;
 mod lookup;
 mod model;
+mod recorded;
 mod rounds;
 mod text;
 mod verify;
 
-pub use decode::{Speculated, speculate};
+pub use decode::{Speculated, speculate, speculate_recorded};
 pub use draft_model::DraftModel;
 pub use drafter::{Drafter, Guess, Start};
 pub use forced::{Forced, ForcedBytes};

@@ -8,7 +8,8 @@ use crate::processor::DraftTree;
 /// A causal language model that reads a tree of tokens at once, and forgets some of them again.
 ///
 /// Its rows grow by different numbers of tokens, so that each has a length of its own: the number of slots in
-/// use, left padding included. As in [`CausalLm`], shapes are constant and nothing is read from the device.
+/// use, left padding included. As in [`CausalLm`], shapes are constant and nothing is read from the device; for a round
+/// that is recorded, caches stay in the buffers that hold them.
 ///
 /// ```
 /// use std::ops::ControlFlow;

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use burn::tensor::{DType, IndexingUpdateOp, Int, Tensor};
 
+use super::decode::Readable;
 use super::drafter::{Drafter, Start};
 use super::model::TreeLm;
 use super::text::Text;
@@ -12,10 +13,13 @@ use crate::error::{Error, Result};
 use crate::generation::batch::Batch;
 use crate::generation::request::Options;
 use crate::generation::session::{Filters, filtered, filters};
-use crate::processor::{DfaProcessor, DfaState, DraftTree, InitContext, LogitsProcessor, StepContext};
+use crate::processor::{
+    DfaProcessor, DfaState, DraftTree, InitContext, LogitsProcessor, Persistent, StepContext,
+};
 use crate::vocabulary::Vocabulary;
 
-/// Everything that a round reads and writes, on the device.
+/// Everything that a round reads and writes, on the device. A round reads nothing back, makes no tensor of host data,
+/// and writes its state into the buffers that hold it.
 pub(super) struct Rounds<'m, M: TreeLm, D> {
     model: &'m M,
     drafter: D,
@@ -38,13 +42,15 @@ pub(super) struct Rounds<'m, M: TreeLm, D> {
 }
 
 impl<'m, M: TreeLm, D: Drafter> Rounds<'m, M, D> {
-    /// Reads the prompts and chooses the first token of every row.
+    /// Reads the prompts and chooses the first token of every row; there is room to log `rounds` of them, the first
+    /// included.
     pub(super) fn start(
         model: &'m M,
         mut drafter: D,
         vocabulary: &Vocabulary,
         batch: &Batch,
         options: &Options,
+        rounds: usize,
     ) -> Result<Self> {
         let (device, width) = (model.device(), model.vocab_size());
         let constraint = batch.constraint(options, width, &device)?;
@@ -96,7 +102,7 @@ impl<'m, M: TreeLm, D: Drafter> Rounds<'m, M, D> {
             cache: model.branch(cache),
             paths: tree.paths(&device),
             depths: tree.depths_on(&device),
-            log: Tensor::zeros([batch.steps, batch.len()], (&device, DType::I32)),
+            log: Tensor::zeros([rounds, batch.len()], (&device, DType::I32)),
             round: Tensor::zeros([1], (&device, DType::I32)),
             model,
             drafter,
@@ -132,11 +138,12 @@ impl<'m, M: TreeLm, D: Drafter> Rounds<'m, M, D> {
         let logits = self.filter(logits);
         let verdict = self.verifier.verify(&self.tree, &guesses, logits);
 
-        self.state = nodes.at(verdict.last.clone());
+        self.state.assign(nodes.at(verdict.last.clone()));
         let path = self.paths.clone().select(0, verdict.last.clone());
         let accepted = self.depths.clone().select(0, verdict.last);
         let next = verdict.next.reshape([batch, 1]);
-        let new = along(tokens, path.clone(), next, accepted.clone());
+        let steps = self.text.steps(self.tree.depth() + 1);
+        let new = along(tokens, path.clone(), next, accepted.clone(), steps);
         if !self.tree.is_chain() {
             self.model.compact(path, self.tree.len(), &mut self.cache);
         }
@@ -145,6 +152,7 @@ impl<'m, M: TreeLm, D: Drafter> Rounds<'m, M, D> {
         self.model.truncate(self.text.lengths() - 1, &mut self.cache);
         self.note();
     }
+
     /// Filters the logits of every node, `[batch, nodes, width]`.
     fn filter(&self, logits: Tensor<3>) -> Tensor<3> {
         if self.filters.is_identity() {
@@ -165,15 +173,24 @@ impl<'m, M: TreeLm, D: Drafter> Rounds<'m, M, D> {
         self.round.inplace(|round| round + 1);
     }
 
+    /// The number of rounds so far.
+    pub(super) fn count(&self) -> Result<usize> {
+        let rounds = read(self.round.clone())?;
+        Ok(rounds.first().map_or(0, |&rounds| rounds.max(0) as usize))
+    }
+}
+
+impl<M: TreeLm, D: Drafter> Readable for Rounds<'_, M, D> {
     /// Reads the text, row by row, and the lengths after some rounds, round by round.
-    pub(super) fn read(&self, rounds: Range<usize>) -> Result<(Vec<i32>, Vec<i32>)> {
+    fn read(&self, rounds: Range<usize>) -> Result<(Vec<i32>, Vec<i32>)> {
         let [_, batch] = self.log.dims();
-        let read = |tensor: Tensor<2, Int>| {
-            let data = tensor.try_into_data().map_err(|error| Error::model(format!("tokens: {error}")))?;
-            data.try_to_vec::<i32>().map_err(|error| Error::model(format!("tokens: {error:?}")))
-        };
         Ok((read(self.text.tokens())?, read(self.log.clone().slice([rounds, 0..batch]))?))
     }
+}
+
+fn read<const D: usize>(tensor: Tensor<D, Int>) -> Result<Vec<i32>> {
+    let data = tensor.try_into_data().map_err(|error| Error::model(format!("tokens: {error}")))?;
+    data.try_to_vec::<i32>().map_err(|error| Error::model(format!("tokens: {error:?}")))
 }
 
 /// The tokens along the first `accepted` steps of a path, then `next`, `[batch, depth + 1]`.
@@ -182,19 +199,20 @@ impl<'m, M: TreeLm, D: Drafter> Rounds<'m, M, D> {
 /// - `tokens`: `[batch, nodes]`
 /// - `path`: `[batch, depth + 1]`
 /// - `next`: `[batch, 1]`
+/// - `steps`: 0, 1, …, `[depth + 1]`
 fn along(
     tokens: Tensor<2, Int>,
     path: Tensor<2, Int>,
     next: Tensor<2, Int>,
     accepted: Tensor<1, Int>,
+    steps: Tensor<1, Int>,
 ) -> Tensor<2, Int> {
     let [batch, columns] = path.dims();
     if columns == 1 {
         return next;
     }
     let drafts = tokens.gather(1, path).slice([0..batch, 1..columns]);
-    let step = Tensor::<1, Int>::arange(0..columns as i64, (&next.device(), DType::I32));
-    let step = step.reshape([1, columns]).expand([batch, columns]);
-    let over = step.greater_equal(accepted.reshape([batch, 1]).expand([batch, columns]));
+    let steps = steps.reshape([1, columns]).expand([batch, columns]);
+    let over = steps.greater_equal(accepted.reshape([batch, 1]).expand([batch, columns]));
     Tensor::cat(vec![drafts, next.clone()], 1).mask_where(over, next.expand([batch, columns]))
 }

@@ -2,6 +2,8 @@
 
 use burn::tensor::{DType, IndexingUpdateOp, Int, Tensor};
 
+use crate::processor::Persistent;
+
 /// The tokens of every row so far, prompt and output, in rows of their own lengths.
 ///
 /// Prompts are left padded, so that all rows begin with the same length; slots past the length of a row hold some
@@ -24,6 +26,9 @@ pub struct Text {
     tokens: Tensor<2, Int>,
     /// `[batch]`, `i32`
     lengths: Tensor<1, Int>,
+    /// `0..slots`, and where each row begins: Burn makes ranges of host data, and a round makes none.
+    steps: Tensor<1, Int>,
+    rows: Tensor<1, Int>,
 }
 
 impl Text {
@@ -34,9 +39,15 @@ impl Text {
     pub fn new(prompt: Tensor<2, Int>, slots: usize) -> Self {
         let ([batch, length], device) = (prompt.dims(), prompt.device());
         assert!(length <= slots, "prompts of {length} tokens in {slots} slots");
-        let tokens = Tensor::zeros([batch, slots], (&device, DType::I32));
+        let options = (&device, DType::I32);
+        let tokens = Tensor::zeros([batch, slots], options);
         let tokens = tokens.slice_assign([0..batch, 0..length], prompt.cast(DType::I32));
-        Self { tokens, lengths: Tensor::full([batch], length as i32, (&device, DType::I32)) }
+        Self {
+            tokens,
+            lengths: Tensor::full([batch], length as i32, options),
+            steps: Tensor::arange(0..slots as i64, options),
+            rows: Tensor::arange(0..batch as i64, options) * slots as i32,
+        }
     }
 
     /// All slots, `[batch, slots]`.
@@ -58,9 +69,12 @@ impl Text {
     ///
     /// # Shapes
     /// - `from`: `[batch]`
+    ///
+    /// # Panics
+    /// Where `count` is more than the slots.
     pub fn window(&self, from: Tensor<1, Int>, count: usize) -> Tensor<2, Int> {
         let [_, slots] = self.tokens.dims();
-        self.tokens.clone().gather(1, run(from, count).clamp(0, slots as i32 - 1))
+        self.tokens.clone().gather(1, self.run(from, count).clamp(0, slots as i32 - 1))
     }
 
     /// Appends `counts[b]` of the tokens to row `b`; a row that is full stays as long as it is.
@@ -68,12 +82,14 @@ impl Text {
     /// # Shapes
     /// - `tokens`: `[batch, most]`
     /// - `counts`: `[batch]`, `i32`
+    ///
+    /// # Panics
+    /// Where `most` is more than the slots.
     pub fn append(&mut self, tokens: Tensor<2, Int>, counts: Tensor<1, Int>) {
         let ([batch, most], [_, slots]) = (tokens.dims(), self.tokens.dims());
         let longest = slots.saturating_sub(most) as i32;
-        let rows = Tensor::<1, Int>::arange(0..batch as i64, (&tokens.device(), DType::I32)) * slots as i32;
-        let first = self.lengths.clone().clamp_max(longest) + rows;
-        let places = run(first, most).reshape([-1]);
+        let first = self.lengths.clone().clamp_max(longest) + self.rows.clone();
+        let places = self.run(first, most).reshape([-1]);
         let tokens = tokens.cast(DType::I32).reshape([-1]);
         self.tokens.inplace(|buffer| {
             let flat = buffer.reshape([-1]).select_assign(0, places, tokens, IndexingUpdateOp::Assign);
@@ -82,23 +98,34 @@ impl Text {
         self.lengths.inplace(|lengths| (lengths + counts).clamp_max(longest));
     }
 
+    /// 0, 1, …, `[count]`; `count` is at most the number of slots.
+    pub(super) fn steps(&self, count: usize) -> Tensor<1, Int> {
+        self.steps.clone().slice([0..count])
+    }
+
+    /// `from[b]`, `from[b] + 1`, …, `[batch, count]`.
+    fn run(&self, from: Tensor<1, Int>, count: usize) -> Tensor<2, Int> {
+        let [batch] = from.dims();
+        let steps = self.steps(count).reshape([1, count]).expand([batch, count]);
+        from.reshape([batch, 1]).expand([batch, count]) + steps
+    }
+
     /// How many tokens the rows of two texts begin with in common, `[batch]`; at most all of this and all but the
     /// last of the other.
     pub(super) fn common(&self, other: &Self) -> Tensor<1, Int> {
         let [batch, slots] = self.tokens.dims();
-        let slot = Tensor::<1, Int>::arange(0..slots as i64, (&self.tokens.device(), DType::I32));
-        let slot = slot.reshape([1, slots]).expand([batch, slots]);
+        let slot = self.steps.clone().reshape([1, slots]).expand([batch, slots]);
         let same = self.tokens.clone().equal(other.tokens.clone());
         let differs = slot.mask_fill(same, slots as i32).min_dim(1).reshape([batch]);
         differs.min_pair(self.lengths.clone()).min_pair(other.lengths.clone() - 1)
     }
 }
 
-/// `from[b]`, `from[b] + 1`, …, `[batch, count]`.
-fn run(from: Tensor<1, Int>, count: usize) -> Tensor<2, Int> {
-    let [batch] = from.dims();
-    let steps = Tensor::<1, Int>::arange(0..count as i64, (&from.device(), DType::I32));
-    from.reshape([batch, 1]).expand([batch, count]) + steps.reshape([1, count]).expand([batch, count])
+impl Persistent for Text {
+    fn assign(&mut self, new: Self) {
+        self.tokens.assign(new.tokens);
+        self.lengths.assign(new.lengths);
+    }
 }
 
 #[cfg(test)]

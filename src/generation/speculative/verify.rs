@@ -1,7 +1,7 @@
 //! Which guesses are accepted, and what comes after them.
 
 use burn::tensor::activation::softmax;
-use burn::tensor::{DType, Device, Int, Tensor};
+use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor};
 
 use super::drafter::Guess;
 use crate::error::Result;
@@ -149,9 +149,13 @@ impl Guess {
     /// The probabilities that the tokens were drawn from, `[batch, width]`; 1 for the token itself where no chance
     /// was involved.
     pub(super) fn distribution(&self, width: usize) -> Tensor<2> {
-        self.drawn_from
-            .clone()
-            .unwrap_or_else(|| self.tokens.clone().one_hot::<2>(width).float().cast(DType::F32))
+        // Burn's `one_hot` reads its indices back.
+        let itself = || {
+            let ([batch], options) = (self.tokens.dims(), (&self.tokens.device(), DType::F32));
+            let (none, one) = (Tensor::zeros([batch, width], options), Tensor::ones([batch, 1], options));
+            none.scatter(1, self.tokens.clone().reshape([batch, 1]), one, IndexingUpdateOp::Add)
+        };
+        self.drawn_from.clone().unwrap_or_else(itself)
     }
 }
 

@@ -1,0 +1,115 @@
+//! A round of speculative decoding as operations of Burn, recorded instead of run.
+
+use std::ops::ControlFlow;
+
+use burn::tensor::{Device, FloatDType};
+use burn_dfa::generation::speculative::{
+    DraftModel, Drafter, Forced, ForcedBytes, Fork, PromptLookup, speculate, speculate_recorded,
+};
+use burn_dfa::generation::{Options, Piece, generate};
+use burn_dfa_llama::Llama;
+use burn_dfa_tiny::draft;
+
+use crate::embedded::Embedded;
+use crate::operations::{Recorded, renumbered};
+use crate::{alone, devices};
+
+/// Every kind of drafter.
+const DRAFTERS: [&str; 5] = ["model", "unmasked", "lookup", "forced, then model", "fork"];
+
+fn drafter<'m>(name: &str, small: &'m Llama) -> Box<dyn Drafter + 'm> {
+    let model = || DraftModel::new(small, 3);
+    let forced = Forced::new(2, ForcedBytes::LongestToken);
+    match name {
+        "model" => Box::new(model()),
+        "unmasked" => Box::new(model().unmasked()),
+        "lookup" => Box::new(PromptLookup::new(3, 2)),
+        "fork" => Box::new(Fork::new(model(), PromptLookup::new(2, 2)).unwrap()),
+        _ => Box::new(forced.before(model()).unwrap()),
+    }
+}
+
+fn go_on(_: Piece) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+fn small(device: &Device) -> Llama {
+    let config = str::from_utf8(draft::CONFIG).unwrap();
+    Llama::from_bytes(config, draft::WEIGHTS, FloatDType::F32, device).unwrap()
+}
+
+/// What [`speculate`] does until its first read, after `rounds` of them, which fails: nothing was computed.
+fn record(name: &str, temperature: Option<f32>, rounds: usize) -> Recorded {
+    let device = Device::capture();
+    let captured = device
+        .capture_scope(|scope| {
+            let embedded = Embedded::load(&device);
+            let small = small(&device);
+            let (person, order) = (embedded.schema("person"), embedded.schema("order"));
+            let requests = embedded.requests(&[Some(&person), None, Some(&order)], 60, 0);
+            let options = Options { read_every: rounds, temperature, ..Options::default() };
+            let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
+            let read = speculate(model, vocabulary, &requests, &options, drafter(name, &small), |_| {
+                panic!("nothing was read")
+            });
+            let error = read.unwrap_err();
+            assert!(error.is_model(), "{error}");
+            scope.complete([], [])
+        })
+        .unwrap();
+    let operations = captured.graph.operations.iter().map(|operation| format!("{operation:?}")).collect();
+    Recorded { operations, values: captured.values.len() }
+}
+
+#[test]
+fn every_round_is_the_same_operations_and_reads_nothing_back() {
+    let _turn = alone();
+    for (name, temperature) in DRAFTERS.into_iter().flat_map(|name| [(name, None), (name, Some(0.8))]) {
+        // The reading of the prompts counts as a round, and the first of guesses makes what the others use again.
+        let [one, short, long] = [1, 2, 8].map(|rounds| record(name, temperature, rounds));
+        let place = format!("{name}, {temperature:?}");
+        assert_eq!(short.values, long.values, "{place}: a round makes no tensor out of host data");
+        let first = short.operations.len() - one.operations.len();
+        let more = long.operations.len() - short.operations.len();
+        assert_eq!(more % 6, 0, "{place}: {more} operations of 6 rounds");
+        let length = more / 6;
+        let start = short.operations.len();
+        let round =
+            |index: usize| renumbered(&long.operations[start + index * length..start + (index + 1) * length]);
+        let expected = round(0);
+        for index in 1..6 {
+            assert_eq!(round(index), expected, "{place}, round {index}");
+        }
+        eprintln!("{place}: {length} operations a round, {first} the first");
+    }
+}
+
+#[test]
+fn a_replayed_round_writes_the_tokens_of_one_that_is_run() {
+    let _turn = alone();
+    for (device_name, device) in devices::all() {
+        let (embedded, small) = (Embedded::load(&device), small(&device));
+        let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
+        let (person, order) = (embedded.schema("person"), embedded.schema("order"));
+        let long = embedded.requests(&[Some(&person), None, Some(&order)], 60, 0);
+        // Over before the round is recorded.
+        let short = embedded.requests(&[None, None], 2, 3);
+        let few = if device_name == "flex" { &DRAFTERS[..] } else { &["forced, then model", "fork"] };
+        for (name, requests) in few.iter().flat_map(|name| [(name, &long), (name, &short)]) {
+            for temperature in [None, Some(0.9)] {
+                let options = Options { temperature, read_every: 3, ..Options::default() };
+                let run = drafter(name, &small);
+                let run = speculate(model, vocabulary, requests, &options, run, go_on).unwrap();
+                let replayed = drafter(name, &small);
+                let replayed = speculate_recorded(model, vocabulary, requests, &options, replayed, go_on);
+                assert_eq!(replayed.unwrap(), run, "{device_name}, {name}, {temperature:?}");
+                if device_name == "flex" && temperature.is_none() {
+                    let plain = generate(model, vocabulary, requests, &options, go_on);
+                    let outputs: Vec<_> = run.into_iter().map(|row| row.output).collect();
+                    assert_eq!(outputs, plain.unwrap(), "{name}");
+                }
+            }
+        }
+        eprintln!("{device_name}: {} drafters", few.len());
+    }
+}
