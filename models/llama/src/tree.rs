@@ -102,7 +102,7 @@ impl LlamaTreeCache {
     fn run(&self, from: &Tensor<1, Int>, count: usize) -> Tensor<2, Int> {
         let [batch] = from.dims();
         let first = from.clone().reshape([batch, 1]).expand([batch, count]);
-        let steps = self.slots.clone().slice([0..count]);
+        let steps = self.slots.clone().narrow(0, 0, count);
         first + steps.reshape([1, count]).expand([batch, count])
     }
 

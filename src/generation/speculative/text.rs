@@ -100,7 +100,7 @@ impl Text {
 
     /// 0, 1, …, `[count]`; `count` is at most the number of slots.
     pub(super) fn steps(&self, count: usize) -> Tensor<1, Int> {
-        self.steps.clone().slice([0..count])
+        self.steps.clone().narrow(0, 0, count)
     }
 
     /// `from[b]`, `from[b] + 1`, …, `[batch, count]`.
