@@ -160,6 +160,12 @@ impl Constraint {
         read.map(|schema| Kind::JsonSchema(Box::new(schema)).into())
     }
 
+    /// As [`json_schema`](Self::json_schema), of a schema that somebody else holds.
+    fn of_schema(schema: &serde_json::Value) -> Result<Self> {
+        let schema = json_schema::parse(schema, &JsonOptions::default())?;
+        Ok(Kind::JsonSchema(Box::new(schema)).into())
+    }
+
     /// Remarks on a JSON schema: what is bounded and what is ignored. All else is honoured to the letter, and so
     /// is every other constraint.
     pub fn explain(&self) -> &[Note] {

@@ -7,7 +7,8 @@
 
 use regex_automata::nfa::thompson::{self, WhichCaptures};
 use regex_automata::util::primitives::StateID;
-use regex_syntax::ast::{self, AssertionKind, Ast};
+use regex_syntax::ast::{self, AssertionKind, Ast, ClassSetItem};
+use regex_syntax::hir::translate::TranslatorBuilder;
 use regex_syntax::hir::{Dot, Hir, HirKind, Repetition};
 
 use crate::automaton::{ByteDfa, Nfa};
@@ -23,22 +24,38 @@ pub(crate) struct Regex {
 /// Most bytes of a pattern's Thompson automaton, where the limits allow as much.
 const NFA_BYTES: usize = 128 << 20;
 
+/// Most bytes of a pattern, which takes about 200 times as much while it is read.
+pub(super) const MAX_BYTES: usize = 1 << 20;
+
+/// Most classes with a name, such as `\w`, in a pattern: two bytes there are 6 KB of ranges here.
+pub(super) const MAX_NAMED: usize = 4096;
+
+/// Most items between the brackets of one class, whose reading takes time by their square.
+pub(super) const MAX_ITEMS: usize = 4096;
+
 impl Regex {
     /// Reads a pattern.
     ///
     /// # Errors
     /// A pattern error with the offset.
     pub(crate) fn parse(pattern: &str) -> Result<Self> {
+        if pattern.len() > MAX_BYTES {
+            return Err(Error::pattern(MAX_BYTES, too_many("bytes", MAX_BYTES)));
+        }
+        let ast = ast::parse::Parser::new()
+            .parse(pattern)
+            .map_err(|error| Error::pattern(error.span().start.offset, error.kind().to_string()))?;
+        ast::visit(&ast, Weights::default())?;
         // Bytes that are not UTF-8 are allowed where the pattern asks for them.
-        let hir = regex_syntax::ParserBuilder::new()
+        let hir = TranslatorBuilder::new()
             .utf8(false)
             .build()
-            .parse(pattern)
-            .map_err(|error| pattern_error(&error))?;
+            .translate(pattern, &ast)
+            .map_err(|error| Error::pattern(error.span().start.offset, error.kind().to_string()))?;
         let properties = hir.properties();
         if !properties.is_utf8() && properties.look_set().contains_word_unicode() {
             return Err(Error::pattern(
-                first_boundary(pattern),
+                ast::visit(&ast, FirstBoundary).err().unwrap_or(0),
                 r"a Unicode word boundary in a pattern that matches bytes that are not UTF-8: write (?-u:\b), or leave Unicode on",
             ));
         }
@@ -146,38 +163,75 @@ fn once(inner: &Repetition, outer: &Repetition) -> Option<(u32, Option<u32>)> {
     Some((inner.min * outer.min, max))
 }
 
-fn pattern_error(error: &regex_syntax::Error) -> Error {
-    match error {
-        regex_syntax::Error::Parse(error) => {
-            Error::pattern(error.span().start.offset, error.kind().to_string())
+/// Why a pattern with more than `most` of something is refused.
+pub(super) fn too_many(what: &str, most: usize) -> String {
+    format!("more than {most} {what}; split the pattern, or list strings with `Constraint::choice` or `enum`")
+}
+
+/// Refuses what takes far more room or time than it is long.
+#[derive(Default)]
+struct Weights {
+    named: usize,
+    /// Of the class at hand, the innermost brackets counting for all around them.
+    items: usize,
+}
+
+impl Weights {
+    fn named(&mut self, offset: usize) -> Result<()> {
+        self.named += 1;
+        if self.named > MAX_NAMED {
+            return Err(Error::pattern(offset, too_many("classes with a name", MAX_NAMED)));
         }
-        regex_syntax::Error::Translate(error) => {
-            Error::pattern(error.span().start.offset, error.kind().to_string())
+        Ok(())
+    }
+}
+
+impl ast::Visitor for Weights {
+    type Output = ();
+    type Err = Error;
+
+    fn finish(self) -> Result<()> {
+        Ok(())
+    }
+
+    fn visit_pre(&mut self, ast: &Ast) -> Result<()> {
+        self.items = 0;
+        match ast {
+            Ast::ClassUnicode(_) | Ast::ClassPerl(_) => self.named(ast.span().start.offset),
+            _ => Ok(()),
         }
-        other => Error::pattern(0, other.to_string()),
+    }
+
+    fn visit_class_set_item_pre(&mut self, item: &ClassSetItem) -> Result<()> {
+        self.items += 1;
+        let offset = item.span().start.offset;
+        if self.items > MAX_ITEMS {
+            return Err(Error::pattern(offset, too_many("items in a class", MAX_ITEMS)));
+        }
+        match item {
+            ClassSetItem::Unicode(_) | ClassSetItem::Perl(_) => self.named(offset),
+            _ => Ok(()),
+        }
     }
 }
 
 /// Where the first word boundary of a pattern is written.
-fn first_boundary(pattern: &str) -> usize {
-    struct First;
-    impl ast::Visitor for First {
-        type Output = ();
-        type Err = usize;
+struct FirstBoundary;
 
-        fn finish(self) -> std::result::Result<(), usize> {
-            Ok(())
-        }
+impl ast::Visitor for FirstBoundary {
+    type Output = ();
+    type Err = usize;
 
-        fn visit_pre(&mut self, ast: &Ast) -> std::result::Result<(), usize> {
-            match ast {
-                Ast::Assertion(assertion) if is_boundary(&assertion.kind) => Err(assertion.span.start.offset),
-                _ => Ok(()),
-            }
+    fn finish(self) -> std::result::Result<(), usize> {
+        Ok(())
+    }
+
+    fn visit_pre(&mut self, ast: &Ast) -> std::result::Result<(), usize> {
+        match ast {
+            Ast::Assertion(assertion) if is_boundary(&assertion.kind) => Err(assertion.span.start.offset),
+            _ => Ok(()),
         }
     }
-    let Ok(ast) = ast::parse::Parser::new().parse(pattern) else { return 0 };
-    ast::visit(&ast, First).err().unwrap_or(0)
 }
 
 fn is_boundary(kind: &AssertionKind) -> bool {

@@ -76,7 +76,7 @@ impl ResponseFormat {
         match self {
             Self::Text => Ok(None),
             Self::JsonObject => Constraint::json_schema(serde_json::json!({"type": "object"})).map(Some),
-            Self::JsonSchema { json_schema } => Constraint::json_schema(json_schema.schema.clone()).map(Some),
+            Self::JsonSchema { json_schema } => Constraint::of_schema(&json_schema.schema).map(Some),
         }
     }
 }
@@ -130,7 +130,7 @@ impl StructuredOutputs {
                 })?;
                 Constraint::json_schema(schema)
             }
-            (Some(schema), None, None) => Constraint::json_schema(schema.clone()),
+            (Some(schema), None, None) => Constraint::of_schema(schema),
             (None, Some(regex), None) => Constraint::regex(regex),
             (None, None, Some(choice)) => Constraint::choice(choice.iter().cloned()),
             _ => {
@@ -172,6 +172,9 @@ impl Constraint {
         let Value::Object(fields) = request else {
             return Err(Error::request("a request is an object"));
         };
+        if is_deep(request) {
+            return Err(Error::request(format!("it is nested more than {MAX_DEPTH} deep")));
+        }
         let field = |name| fields.get(name).filter(|value| !value.is_null());
         match (field("response_format"), field("structured_outputs")) {
             (Some(_), Some(_)) => {
@@ -190,6 +193,24 @@ impl Constraint {
             }
         }
     }
+}
+
+/// Deepest nesting of a request: more than a schema may have, and little enough for what reads it by recursion.
+const MAX_DEPTH: usize = 512;
+
+fn is_deep(request: &Value) -> bool {
+    let mut rest = vec![(request, 0)];
+    while let Some((value, depth)) = rest.pop() {
+        if depth > MAX_DEPTH {
+            return true;
+        }
+        match value {
+            Value::Array(items) => rest.extend(items.iter().map(|item| (item, depth + 1))),
+            Value::Object(members) => rest.extend(members.values().map(|member| (member, depth + 1))),
+            _ => {}
+        }
+    }
+    false
 }
 
 fn read<T: for<'de> Deserialize<'de>>(name: &str, value: &Value) -> Result<T> {

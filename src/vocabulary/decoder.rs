@@ -16,8 +16,11 @@
 
 use serde_json::Value;
 
-use super::byte_level;
+use super::{byte_level, check_bytes};
 use crate::error::{Error, Result};
+
+/// Most steps of a decoder. Those in use have up to four.
+const MAX_STEPS: usize = 32;
 
 /// The mark of SentencePiece for a space.
 const METASPACE: char = '▁';
@@ -49,6 +52,9 @@ impl Decoder {
         }
         if byte_fallback && !this.has(&Step::ByteLevel) && !this.has(&Step::ByteFallback) {
             this.steps.push(Step::ByteFallback);
+        }
+        if this.steps.len() > MAX_STEPS {
+            return refuse(&format!("one of more than {MAX_STEPS} steps"));
         }
         Ok(this)
     }
@@ -122,32 +128,39 @@ impl Decoder {
     }
 
     /// The bytes of an entry of the model.
-    pub(super) fn piece(&self, piece: &str) -> Vec<u8> {
+    ///
+    /// # Errors
+    /// Where they are too many, before they are written.
+    pub(super) fn piece(&self, piece: &str) -> Result<Vec<u8>> {
+        check_bytes(piece.len(), 0)?;
         let mut text = piece.to_owned();
         for step in &self.steps {
             match step {
                 Step::ByteLevel => {
-                    return byte_level::bytes(&text).unwrap_or_else(|| text.into_bytes());
+                    return Ok(byte_level::bytes(&text).unwrap_or_else(|| text.into_bytes()));
                 }
                 Step::ByteFallback => {
                     if let Some(byte) = fallback(&text) {
-                        return vec![byte];
+                        return Ok(vec![byte]);
                     }
                 }
                 Step::Replace { from, to } => {
-                    if text.contains(from.as_str()) {
+                    let count = text.matches(from.as_str()).count();
+                    if count > 0 {
+                        let kept = text.len() - count * from.len();
+                        check_bytes(count.saturating_mul(to.len()).saturating_add(kept), 0)?;
                         text = text.replace(from.as_str(), to);
                     }
                 }
             }
         }
-        text.into_bytes()
+        Ok(text.into_bytes())
     }
 
     /// The bytes of an added token that is text. Those of a byte-level tokenizer are matched in, and
     /// stand for, plain text; in others they are pieces like all (Gemma adds `▁▁`, two spaces).
-    pub(super) fn added(&self, content: &str) -> Vec<u8> {
-        if self.has(&Step::ByteLevel) { content.as_bytes().to_vec() } else { self.piece(content) }
+    pub(super) fn added(&self, content: &str) -> Result<Vec<u8>> {
+        if self.has(&Step::ByteLevel) { Ok(content.as_bytes().to_vec()) } else { self.piece(content) }
     }
 }
 

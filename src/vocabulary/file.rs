@@ -114,6 +114,9 @@ impl Vocabulary {
         if len > Self::MAX_LEN {
             return Err(super::too_wide(len));
         }
+        let starts = std::iter::once(0).chain(ends.iter().copied());
+        let longest = starts.zip(&ends).map(|(start, &end)| end.saturating_sub(start)).max().unwrap_or(0);
+        super::check_bytes(longest as usize, bytes)?;
         if !ends.is_sorted() || ends.last().map_or(0, |&end| end as usize) != bytes {
             return Err(damaged("the contents of its ids overlap"));
         }

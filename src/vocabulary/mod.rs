@@ -130,6 +130,12 @@ impl Vocabulary {
     /// The most ids that a vocabulary may have. The widest in use have about 2^18.
     pub const MAX_LEN: usize = 1 << 24;
 
+    /// The most bytes that one token may have. The longest in use have about 2^9.
+    pub const MAX_TOKEN_BYTES: usize = 1 << 16;
+
+    /// The most bytes that all tokens may have together. The largest vocabularies in use have about 2^21.
+    pub const MAX_BYTES: usize = 1 << 26;
+
     /// A vocabulary whose id *i* is the *i*-th character. A character may occur several times.
     ///
     /// It names no end-of-sequence id, and every id is a character: append an id for the end with
@@ -157,7 +163,8 @@ impl Vocabulary {
     /// A vocabulary whose id *i* is the *i*-th byte string; `None` is never text ([`TokenKind::Unused`]).
     ///
     /// # Errors
-    /// [`Error::is_vocabulary`]: more than [`MAX_LEN`](Self::MAX_LEN) tokens, or 4 GiB of bytes.
+    /// [`Error::is_vocabulary`]: more than [`MAX_LEN`](Self::MAX_LEN) tokens, a token of more than
+    /// [`MAX_TOKEN_BYTES`](Self::MAX_TOKEN_BYTES), or more than [`MAX_BYTES`](Self::MAX_BYTES) in all.
     pub fn from_bytes<B: AsRef<[u8]>>(tokens: impl IntoIterator<Item = Option<B>>) -> Result<Self> {
         let mut vocabulary = Self::default();
         for token in tokens {
@@ -183,7 +190,8 @@ impl Vocabulary {
     /// ```
     ///
     /// # Errors
-    /// [`Error::is_vocabulary`]: more than [`MAX_LEN`](Self::MAX_LEN) tokens, or 4 GiB of bytes.
+    /// [`Error::is_vocabulary`]: more than [`MAX_LEN`](Self::MAX_LEN) tokens, a token of more than
+    /// [`MAX_TOKEN_BYTES`](Self::MAX_TOKEN_BYTES), or more than [`MAX_BYTES`](Self::MAX_BYTES) in all.
     pub fn from_tokens<B: AsRef<[u8]>>(tokens: impl IntoIterator<Item = (TokenKind, B)>) -> Result<Self> {
         let mut vocabulary = Self::default();
         for (kind, content) in tokens {
@@ -198,11 +206,9 @@ impl Vocabulary {
         if self.kinds.len() == Self::MAX_LEN {
             return Err(too_wide(Self::MAX_LEN + 1));
         }
-        let Ok(end) = u32::try_from(self.contents.len() + content.len()) else {
-            return Err(Error::vocabulary("its tokens hold more than 4 GiB"));
-        };
+        check_bytes(content.len(), self.contents.len() + content.len())?;
         self.contents.extend_from_slice(content);
-        self.ends.push(end);
+        self.ends.push(self.contents.len() as u32);
         self.kinds.push(kind);
         Ok(())
     }
@@ -352,6 +358,18 @@ impl Vocabulary {
 
 fn too_wide(len: usize) -> Error {
     Error::vocabulary(format!("{len} ids are more than the limit of {}", Vocabulary::MAX_LEN))
+}
+
+/// Refuses a token of too many bytes, and too many bytes of all tokens.
+fn check_bytes(token: usize, all: usize) -> Result<()> {
+    let (what, bytes, most) = match token > Vocabulary::MAX_TOKEN_BYTES {
+        true => ("a token", token, Vocabulary::MAX_TOKEN_BYTES),
+        false => ("all tokens", all, Vocabulary::MAX_BYTES),
+    };
+    if bytes <= most {
+        return Ok(());
+    }
+    Err(Error::vocabulary(format!("{what} of {bytes} bytes, the limit is {most}")))
 }
 
 /// `error`, said of the file at `path`.

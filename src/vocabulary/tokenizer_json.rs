@@ -45,7 +45,8 @@ impl Vocabulary {
     /// # Errors
     /// [`Error::is_vocabulary`]: not such a file; a model or decoder that is not supported, by name; an
     /// id given twice, negative, not below [`MAX_LEN`](Self::MAX_LEN), or far beyond the number of tokens
-    /// (16 ids per token and 65,536 more are allowed).
+    /// (16 ids per token and 65,536 more are allowed); a token of more than
+    /// [`MAX_TOKEN_BYTES`](Self::MAX_TOKEN_BYTES), or more than [`MAX_BYTES`](Self::MAX_BYTES) in all.
     pub fn from_tokenizer_json(json: impl AsRef<[u8]>) -> Result<Self> {
         let text = std::str::from_utf8(json.as_ref())
             .map_err(|error| Error::vocabulary(format!("not UTF-8 at byte {}", error.valid_up_to())))?;
@@ -84,11 +85,11 @@ fn assemble(file: &File) -> Result<Vocabulary> {
         match slot {
             Slot::Hole => vocabulary.push(TokenKind::Unused, &[])?,
             Slot::Piece(piece) if special(piece) => vocabulary.push(TokenKind::Special, piece.as_bytes())?,
-            Slot::Piece(piece) => vocabulary.push(TokenKind::Normal, &decoder.piece(piece))?,
+            Slot::Piece(piece) => vocabulary.push(TokenKind::Normal, &decoder.piece(piece)?)?,
             Slot::Added(token) if special(&token.content) => {
                 vocabulary.push(TokenKind::Special, token.content.as_bytes())?;
             }
-            Slot::Added(token) => vocabulary.push(TokenKind::Added, &decoder.added(&token.content))?,
+            Slot::Added(token) => vocabulary.push(TokenKind::Added, &decoder.added(&token.content)?)?,
         }
     }
     Ok(vocabulary)

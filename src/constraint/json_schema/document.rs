@@ -64,7 +64,15 @@ struct Identifiers<'a> {
     dynamic: HashMap<String, Vec<String>>,
     /// The resources with `$recursiveAnchor`.
     recursive: usize,
+    /// More of them, or longer ones, than are looked at.
+    too_many: bool,
 }
+
+/// Most bytes of a reference.
+const MAX_REFERENCE: usize = 1 << 16;
+
+/// Most bytes of pointers and identifiers on the way through a document: either may be repeated in every place below.
+const MAX_BYTES: usize = 256 << 20;
 
 impl<'a> Document<'a> {
     pub(super) fn new(root: &'a Value) -> Self {
@@ -112,11 +120,19 @@ impl<'a> Document<'a> {
 
     /// Follows a reference; the error is the reason.
     pub(super) fn resolve(&mut self, reference: &str) -> Result<Target<'a>, String> {
+        if reference.len() > MAX_REFERENCE {
+            return Err(format!("a reference of {} bytes: {MAX_REFERENCE} are the most", reference.len()));
+        }
         let absolute = resolve(&self.base, reference);
         let (uri, fragment) = absolute.split_once('#').unwrap_or((&absolute, ""));
         let fragment = percent_decode(fragment)
             .ok_or_else(|| format!("the reference {reference:?} is not percent-encoded UTF-8"))?;
         let root = self.root;
+        if self.identifiers().too_many {
+            return Err(format!(
+                "the names and identifiers of the schema take more than {MAX_BYTES} bytes, repeated in every place below them; shorten them"
+            ));
+        }
         let (mut pointer, mut schema) = match self.identifiers().resources.get(uri) {
             Some((pointer, schema)) => (pointer.clone(), *schema),
             None if reference.starts_with('#') => (String::new(), root),
@@ -208,12 +224,19 @@ const HOLDERS: &[(&str, Holds)] = &[
 impl<'a> Identifiers<'a> {
     fn collect(&mut self, root: &'a Value, draft: Draft) {
         let mut rest = vec![(String::new(), String::new(), root)];
+        let mut bytes = 0;
         while let Some((pointer, mut base, schema)) = rest.pop() {
+            if bytes > MAX_BYTES {
+                self.too_many = true;
+                return;
+            }
             if !schema.is_object() {
                 continue;
             }
             if let Some(id) = identifier(schema, draft) {
                 base = resolve(&base, id);
+                // As an identifier, and with two anchors.
+                bytes += 4 * (pointer.len() + base.len());
             }
             if pointer.is_empty() || identifier(schema, draft).is_some() {
                 self.bases.insert(pointer.clone(), base.clone());
@@ -226,6 +249,10 @@ impl<'a> Identifiers<'a> {
             for (name, holds) in HOLDERS {
                 let Some(held) = schema.get(name) else { continue };
                 let mut below = |token: &str, schema: &'a Value| {
+                    bytes += pointer.len() + base.len();
+                    if bytes > MAX_BYTES {
+                        return;
+                    }
                     let mut pointer = pointer.clone();
                     push(&mut pointer, name);
                     if !matches!(holds, Holds::One) {

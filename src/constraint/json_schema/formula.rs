@@ -245,21 +245,27 @@ impl Formulas {
 
     /// Exactly one of `parts`.
     pub(super) fn one(&mut self, parts: impl IntoIterator<Item = Formula>) -> Formula {
+        // How often each was met, in the order in which they were.
+        let mut times: FastMap<Formula, usize> = FastMap::default();
         let mut open: Vec<Formula> = Vec::new();
-        let mut twice: Vec<Formula> = Vec::new();
         let mut found = 0;
         for part in parts {
             match part.decided() {
                 Some(false) => {}
                 Some(true) => found += 1,
-                None if open.contains(&part) => twice.push(part),
-                None => open.push(part),
+                None => {
+                    let times = times.entry(part).or_default();
+                    *times += 1;
+                    if *times == 1 {
+                        open.push(part);
+                    }
+                }
             }
         }
         if found > 1 {
             return Formula::FALSE;
         }
-        open.retain(|part| !twice.contains(part));
+        let (open, twice): (Vec<_>, Vec<_>) = open.into_iter().partition(|part| times[part] == 1);
         let rest = match (found, &open[..]) {
             (1, _) => {
                 let any = self.or(open);

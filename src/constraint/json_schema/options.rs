@@ -20,7 +20,7 @@ use super::string::Spelling;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JsonOptions {
-    /// White space between tokens. Default: none.
+    /// White space between tokens, of 64 characters in one place at most. Default: none.
     pub whitespace: Whitespace,
     /// What `additionalProperties` is where an object is silent about it. Default: as the standard says, open.
     pub additional: Additional,

@@ -5,6 +5,7 @@ use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 use super::Refusal;
 use super::escape::{self, Escape};
 use super::term::{Side, Term};
+use crate::constraint::regex;
 
 /// Deepest nesting of groups.
 const MAX_DEPTH: usize = 100;
@@ -13,8 +14,12 @@ pub(super) type Result<T> = std::result::Result<T, Refusal>;
 
 /// What `pattern` says.
 pub(super) fn parse(pattern: &str) -> Result<Term> {
+    if pattern.len() > regex::MAX_BYTES {
+        let reason = regex::too_many("bytes", regex::MAX_BYTES);
+        return Err(Refusal { offset: regex::MAX_BYTES, reason });
+    }
     let groups = group_count(pattern);
-    let mut parser = Parser { pattern, at: 0, depth: 0, groups };
+    let mut parser = Parser { pattern, at: 0, depth: 0, groups, classes: 0 };
     let term = parser.disjunction()?;
     match parser.peek() {
         None => Ok(term),
@@ -29,6 +34,8 @@ pub(super) struct Parser<'a> {
     depth: usize,
     /// How many groups the pattern captures.
     pub(super) groups: u32,
+    /// Escapes of classes so far.
+    classes: usize,
 }
 
 impl Parser<'_> {
@@ -100,7 +107,7 @@ impl Parser<'_> {
             },
             Some('[') => Term::Class(self.class(start)?),
             Some('.') => Term::Class(escape::terminators(true)),
-            Some('\\') => match escape::read(self, false)? {
+            Some('\\') => match self.escape(false)? {
                 Escape::Char(c) => literal(c),
                 Escape::Class(set) => Term::Class(set),
             },
@@ -112,6 +119,17 @@ impl Parser<'_> {
             None => return Ok(Term::Concat(Vec::new())),
         };
         self.quantified(atom)
+    }
+
+    /// An escape after its backslash.
+    fn escape(&mut self, in_class: bool) -> Result<Escape> {
+        let start = self.at - 1;
+        let escape = escape::read(self, in_class)?;
+        self.classes += usize::from(matches!(escape, Escape::Class(_)));
+        if self.classes > regex::MAX_NAMED {
+            return Err(self.refuse(start, regex::too_many("classes with a name", regex::MAX_NAMED)));
+        }
+        Ok(escape)
     }
 
     fn group(&mut self, start: usize) -> Result<Term> {
@@ -177,7 +195,13 @@ impl Parser<'_> {
 
     /// The counts of `{n}`, `{n,}` or `{n,m}` after its brace; `None` (and nothing read) where it is neither.
     fn braces(&mut self, start: usize) -> Result<Option<(u32, Option<u32>)>> {
-        let Some((inner, _)) = self.rest().split_once('}') else { return Ok(None) };
+        // Not as far as the next brace, which may be far: a pattern of nothing but braces takes no longer than others.
+        let end = self.rest().find(|c: char| c != ',' && !c.is_ascii_digit());
+        let Some((inner, "}")) =
+            end.and_then(|end| Some((&self.rest()[..end], self.rest().get(end..end + 1)?)))
+        else {
+            return Ok(None);
+        };
         let (low, high) = inner.split_once(',').map_or((inner, None), |(low, high)| (low, Some(high)));
         let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
         if low.is_empty() || !digits(low) || !high.is_none_or(digits) {
@@ -202,8 +226,13 @@ impl Parser<'_> {
     fn class(&mut self, start: usize) -> Result<ClassUnicode> {
         let negated = self.eat("^");
         let mut set = ClassUnicode::empty();
+        let mut items = 0;
         while !self.eat("]") {
             let from = self.at;
+            items += 1;
+            if items > regex::MAX_ITEMS {
+                return Err(self.refuse(from, regex::too_many("items in a class", regex::MAX_ITEMS)));
+            }
             let first = self.class_atom(start)?;
             let is_range = self.rest().starts_with('-') && !self.rest().starts_with("-]");
             if !is_range {
@@ -235,7 +264,7 @@ impl Parser<'_> {
     fn class_atom(&mut self, start: usize) -> Result<Escape> {
         match self.next() {
             None => Err(self.refuse(start, "a class that is not closed")),
-            Some('\\') => escape::read(self, true),
+            Some('\\') => self.escape(true),
             Some(c) => Ok(Escape::Char(c)),
         }
     }

@@ -4,6 +4,7 @@
 //! A keyword evaluates a property (or an item) if the schemas around it hold; what they claim is a formula, and
 //! so is "evaluated". Where patterns or `contains` stand under conditions, the cases are written out.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -12,7 +13,6 @@ use super::{Gathered, Reader};
 use crate::constraint::json_schema::ecma::Pattern;
 use crate::constraint::json_schema::formula::{Except, Formula, Formulas, Leaf};
 use crate::error::Result;
-use crate::limits::{Limits, Meter};
 
 /// Most conditions whose cases are written out.
 const MAX_CONDITIONS: usize = 4;
@@ -47,6 +47,11 @@ pub(super) enum Items {
 impl Evaluated {
     pub(super) fn unknown() -> Self {
         Self { unknown: true, ..Self::default() }
+    }
+
+    /// About as much as it takes, and as what it becomes under a condition does.
+    pub(super) fn bytes(&self) -> usize {
+        (self.properties.len() + self.items.len()).saturating_mul(128)
     }
 
     pub(super) fn property(&mut self, what: Properties) {
@@ -109,32 +114,32 @@ impl<'a> Reader<'a> {
         evaluated: &[(Formula, Properties)],
     ) -> Result<Formula> {
         let mut names: Vec<Arc<str>> = Vec::new();
+        let mut conditions: HashMap<Arc<str>, Vec<Formula>> = HashMap::new();
         let mut patterns: Vec<(Formula, Arc<Pattern>)> = Vec::new();
         let mut all = Vec::new();
         for (when, what) in evaluated {
             match what {
-                Properties::Name(name) if !names.contains(name) => names.push(Arc::clone(name)),
-                Properties::Name(_) => {}
+                Properties::Name(name) => {
+                    let conditions = conditions.entry(Arc::clone(name)).or_default();
+                    if conditions.is_empty() {
+                        names.push(Arc::clone(name));
+                    }
+                    conditions.push(*when);
+                }
                 Properties::Matching(pattern) => patterns.push((*when, Arc::clone(pattern))),
                 Properties::All => all.push(*when),
             }
         }
         let all = self.formulas.or(all);
+        let lower = |(when, pattern): &(Formula, Arc<Pattern>)| Ok((*when, pattern.lower(&self.meter)?));
+        let lowered = patterns.iter().map(lower).collect::<Result<Vec<_>>>()?;
         let mut claims = Vec::new();
         for name in &names {
-            let mut conditions = vec![all];
-            for (when, what) in evaluated {
-                let evaluates = match what {
-                    Properties::Name(other) => other == name,
-                    Properties::Matching(pattern) => {
-                        pattern.lower(&Meter::start(&Limits::default()))?.matches(name.as_bytes())
-                    }
-                    Properties::All => false,
-                };
-                if evaluates {
-                    conditions.push(*when);
-                }
-            }
+            let mut conditions = conditions.remove(name).unwrap_or_default();
+            let matching = lowered.iter().filter(|(_, dfa)| dfa.matches(name.as_bytes()));
+            conditions.extend(matching.map(|(when, _)| *when));
+            self.hold(conditions.len() * size_of::<Formula>())?;
+            conditions.push(all);
             conditions.push(self.formulas.leaf(Leaf::Property(Arc::clone(name), schema)));
             claims.push(self.formulas.or(conditions));
         }
@@ -165,6 +170,7 @@ impl<'a> Reader<'a> {
                 Items::First(count) if index < *count => Some(*when),
                 _ => None,
             }));
+            self.hold((conditions.len() + satisfying.len()) * size_of::<Formula>())?;
             conditions.push(self.cases("unevaluatedItems", &satisfying, |formulas, satisfying| {
                 let formula = formulas.or(satisfying.into_iter().chain([schema]));
                 formulas.leaf(Leaf::Item(index, formula))

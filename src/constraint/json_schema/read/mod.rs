@@ -18,15 +18,29 @@ use super::document::{Document, Draft, push};
 use super::formula::{Formula, Formulas, Leaf};
 use super::keywords::{self, Keyword};
 use super::note::{Note, Treatment};
-use super::options::{JsonOptions, Unknown};
+use super::options::{JsonOptions, Unknown, Whitespace};
 use super::types::Types;
 use super::value::{Inexact, Json};
 use super::{MAX_DEPTH, Schema};
 use crate::error::{Error, Result};
+use crate::limits::{Limits, Meter};
+
+/// Most bytes of pointers, and of what is evaluated, while a schema is read: both grow with depth, and so faster
+/// than the schema.
+const MAX_HELD: usize = 256 << 20;
+
+/// Most characters of white space in one place, or for one level.
+const MAX_SPACES: usize = 64;
 
 /// Reads `root`.
 pub(super) fn read(root: &Value, options: &JsonOptions) -> Result<Schema> {
+    if let Whitespace::Pretty(spaces) | Whitespace::Flexible(spaces) = options.whitespace
+        && spaces > MAX_SPACES
+    {
+        return Err(Error::input(format!("white space of {spaces} characters: {MAX_SPACES} are the most")));
+    }
     let document = Document::new(root);
+    let limits = Limits::default();
     let mut reader = Reader {
         tracks: document.draft >= Draft::D2019 && mentions_unevaluated(root),
         document,
@@ -40,6 +54,8 @@ pub(super) fn read(root: &Value, options: &JsonOptions) -> Result<Schema> {
         done: HashMap::new(),
         later: Vec::new(),
         depth: 0,
+        held: 0,
+        meter: Meter::start(&limits),
     };
     let root = reader.schema(root)?.formula;
     let Reader { formulas, origins, notes, later, done, .. } = reader;
@@ -75,6 +91,10 @@ struct Reader<'a> {
     /// Pointers of the schemas that [`Leaf::Later`] stands for.
     later: Vec<String>,
     depth: usize,
+    /// Bytes so far, of which [`MAX_HELD`] are allowed.
+    held: usize,
+    /// The clock of reading: no compilation has begun yet.
+    meter: Meter<'a>,
 }
 
 /// Keywords of a schema object as they are gathered.
@@ -86,8 +106,11 @@ struct Gathered {
 impl<'a> Reader<'a> {
     /// The schema at `self.at`.
     fn schema(&mut self, schema: &'a Value) -> Result<Read> {
+        self.hold(self.at.len())?;
         if let Some(read) = self.done.get(&self.at) {
-            return Ok(read.clone());
+            let read = read.clone();
+            self.hold(read.evaluated.bytes())?;
+            return Ok(read);
         }
         if self.in_place.contains(&self.at) {
             return Err(
@@ -113,6 +136,7 @@ impl<'a> Reader<'a> {
         self.open.insert(self.at.clone());
         self.in_place.push(self.at.clone());
         let outside = self.document.enter(&self.at, schema);
+        self.hold(outside.len())?;
         let read = match schema {
             Value::Bool(value) => {
                 Ok(Read { formula: Formula::constant(*value), evaluated: Evaluated::default() })
@@ -125,8 +149,23 @@ impl<'a> Reader<'a> {
         self.open.remove(&self.at);
         self.depth -= 1;
         let read = read?;
+        self.hold(read.evaluated.bytes())?;
         self.done.insert(self.at.clone(), read.clone());
         Ok(read)
+    }
+
+    /// Refuses to hold so many bytes more than there are, and to go on past the deadline.
+    fn hold(&mut self, bytes: usize) -> Result<()> {
+        self.held = self.held.saturating_add(bytes);
+        if self.held > MAX_HELD {
+            return Err(Error::schema(
+                "",
+                format!(
+                    "its names and identifiers, repeated in every place below them, take more than {MAX_HELD} bytes; shorten them, or split the schema"
+                ),
+            ));
+        }
+        self.meter.time()
     }
 
     /// The schema at `tokens` below the one at hand, of the same value.

@@ -1,0 +1,104 @@
+//! What must hold of whatever was accepted.
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use burn_dfa::{ByteDfa, Constraint, Limits, StateId, TokenId, TokenTable, Vocabulary};
+
+/// Limits that keep one input short.
+pub fn limits() -> Limits {
+    Limits {
+        states: 20_000,
+        bytes: 32 << 20,
+        tabulated_bytes: 4 << 20,
+        tabulated_states: 300,
+        time: Duration::from_secs(1),
+    }
+}
+
+/// All bytes, a few words, a special token, a hole, and the end.
+static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
+    let words = [
+        "ab", "the", " a", "é", "\u{FFFD}", "true", "null", "\":", "{\"", "\"}", "\",\"", "]]", "00", "\\u00",
+    ];
+    let tokens = (0..=255u8).map(|byte| Some(vec![byte]));
+    let tokens = tokens.chain(words.map(|word| Some(word.as_bytes().to_vec()))).chain([None, None]);
+    let vocabulary = Vocabulary::from_bytes(tokens).expect("a vocabulary");
+    let end = TokenId(vocabulary.len() as u32 - 1);
+    vocabulary.with_eos([end]).expect("an end")
+});
+
+/// Lowers and compiles `constraint`, and walks along it as `bytes` say.
+pub fn examine(constraint: &Constraint, bytes: &[u8]) {
+    let Ok(Some(dfa)) = constraint.to_byte_dfa(&limits()) else { return };
+    consistent(&dfa);
+    let Some(table) = compile(constraint, &VOCABULARY, bytes) else { return };
+    let Some(text) = shortest(&table, &VOCABULARY) else { return };
+    assert!(dfa.matches(&text), "{:?} is no member", String::from_utf8_lossy(&text));
+    if let Ok(value) = serde_json::from_slice(&text)
+        && let Ok(Some((written, true))) = constraint.json_text(&value, &limits())
+    {
+        assert!(dfa.matches(written.as_bytes()), "{written} is said to be a member");
+    }
+}
+
+fn consistent(dfa: &ByteDfa) {
+    assert!(dfa.start().index() < dfa.state_count() && !dfa.is_empty());
+    assert!(dfa.classes().iter().all(|&class| usize::from(class) < dfa.class_count()));
+    for state in (0..dfa.state_count() as u32).map(StateId) {
+        assert!(
+            (0..dfa.class_count()).all(|class| dfa.next_by_class(state, class).index() < dfa.state_count())
+        );
+    }
+}
+
+/// Compiles `constraint` in every form, and has the forms agree along the tokens that `bytes` choose.
+pub fn compile(constraint: &Constraint, vocabulary: &Vocabulary, bytes: &[u8]) -> Option<TokenTable> {
+    let limits = limits();
+    let made = TokenTable::compile(constraint, vocabulary, &limits).ok();
+    let tables = [
+        made.clone(),
+        TokenTable::tabulate(constraint, vocabulary, &limits).ok(),
+        TokenTable::walk(constraint, vocabulary, &limits).ok(),
+    ];
+    let tables: Vec<TokenTable> = tables.into_iter().flatten().collect();
+    let mut states: Vec<StateId> = tables.iter().map(TokenTable::start).collect();
+    for table in &tables {
+        table.validate().unwrap_or_else(|error| panic!("{error}"));
+        let _ = shortest(table, vocabulary);
+        assert_eq!(table.next(StateId::FREE, TokenId(u32::MAX)), StateId::DEAD);
+    }
+    for &byte in bytes.iter().take(64) {
+        let Some((table, &state)) = tables.first().zip(states.first()) else { break };
+        let legal: Vec<TokenId> = table.allowed(state).collect();
+        for (other, &at) in tables.iter().zip(&states).skip(1) {
+            assert!(other.allowed(at).eq(legal.iter().copied()), "the forms allow different tokens");
+        }
+        let Some(&token) = legal.get(usize::from(byte) % legal.len().max(1)) else { break };
+        for (table, state) in tables.iter().zip(&mut states) {
+            *state = table.next(*state, token);
+        }
+    }
+    made
+}
+
+/// Goes the shortest way to the end; its text, or nothing where it is long.
+fn shortest(table: &TokenTable, vocabulary: &Vocabulary) -> Option<Vec<u8>> {
+    const LONGEST: u32 = 200;
+    let mut state = table.start();
+    let mut tokens = Vec::new();
+    assert_ne!(table.tokens_to_end(state), u32::MAX, "a table that cannot end");
+    if table.tokens_to_end(state) > LONGEST {
+        return None;
+    }
+    while state != StateId::DONE {
+        let left = table.tokens_to_end(state);
+        let next = table.allowed(state).map(|token| (table.next(state, token), token));
+        let (next, token) = next.min_by_key(|&(next, _)| table.tokens_to_end(next)).expect("no dead end");
+        assert!(table.tokens_to_end(next) < left, "the way to the end grows shorter");
+        tokens.push(token);
+        state = next;
+    }
+    assert!(table.accepts(&tokens));
+    Some(vocabulary.decode(&tokens))
+}
