@@ -24,7 +24,7 @@ pub(crate) struct Regex {
 /// Most bytes of a pattern's Thompson automaton, where the limits allow as much.
 const NFA_BYTES: usize = 128 << 20;
 
-/// Most bytes of a pattern, which takes about 200 times as much while it is read.
+/// Most bytes of a pattern.
 pub(super) const MAX_BYTES: usize = 1 << 20;
 
 /// Most classes with a name, such as `\w`, in a pattern: two bytes there are 6 KB of ranges here.

@@ -42,6 +42,7 @@ const ATTACKS: &[Attack] = attacks! {
         schema(gauge, json!({"pattern": format!("[{class}]")}))
     };
     "groups 10,000 deep": Pattern = |gauge| regex(gauge, &format!("{}a{}", "(".repeat(10_000), ")".repeat(10_000)));
+    "1 MB of alternatives": Any = |gauge| regex(gauge, &"ab|".repeat(340_000));
     "10 MB of alternatives": Any = |gauge| regex(gauge, &"ab|".repeat(3_500_000));
     "boundaries": Any = |gauge| regex(gauge, &format!("{}a", r"(?:\b|\B|^|$)*".repeat(200)));
     // Schemas.
