@@ -147,7 +147,7 @@ impl Error {
         matches!(self.kind, Kind::IncompatibleVocabulary(_))
     }
 
-    /// A table whose contents are not a valid automaton.
+    /// A table whose contents are not a valid automaton, or whose file is malformed or cannot be read or written.
     pub fn is_table(&self) -> bool {
         matches!(self.kind, Kind::Table(_))
     }

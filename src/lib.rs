@@ -65,6 +65,7 @@ pub mod generation;
 mod kernel;
 mod limits;
 pub mod processor;
+mod random;
 pub mod sampling;
 pub mod table;
 pub mod tensor;
@@ -74,7 +75,7 @@ pub use automaton::{ByteDfa, StateId};
 pub use constraint::Constraint;
 pub use error::{Error, Limit, Result};
 pub use limits::Limits;
-pub use table::TokenTable;
+pub use table::{TableCache, TokenTable};
 pub use tensor::{Capacity, Kernels, Layout, TensorOptions, TensorTable};
 pub use vocabulary::{TokenId, Vocabulary};
 

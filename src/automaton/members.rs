@@ -1,6 +1,7 @@
 //! Members of a language: the shortest, and some at random.
 
 use super::{ByteDfa, Csr, StateId};
+use crate::random::Random;
 
 impl ByteDfa {
     /// The shortest member, of equally short ones the first in the order of bytes; `None` where the language
@@ -106,18 +107,5 @@ impl ByteDfa {
             }
         }
         distances
-    }
-}
-
-/// SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
-struct Random(u64);
-
-impl Random {
-    /// A number below `end`, which is not 0.
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ mixed >> 31) % end as u64) as usize
     }
 }

@@ -8,6 +8,7 @@
 //! Whatever the form, the *whole* output has to match: constraints are anchored at both ends.
 
 mod choice;
+mod definition;
 mod json_schema;
 mod marker;
 mod pattern;
@@ -17,6 +18,7 @@ mod tokens;
 
 use std::sync::Arc;
 
+use definition::Given;
 pub use json_schema::{
     Additional, Escapes, Formats, JsonOptions, Note, Numbers, Order, Treatment, Unknown, Whitespace,
 };
@@ -52,10 +54,12 @@ pub struct Constraint {
 
 #[derive(Clone, Debug)]
 enum Kind {
-    Regex(Regex),
+    /// With its pattern.
+    Regex(Regex, Arc<str>),
     Choice(Arc<[String]>),
     Pattern(CharPattern),
-    JsonSchema(Box<json_schema::Schema>),
+    /// With the schema as it was given.
+    JsonSchema(Box<json_schema::Schema>, Arc<Given>),
     Dfa(Arc<ByteDfa>),
     Transitions(Transitions),
     TokenSets(Vec<Vec<TokenId>>),
@@ -86,7 +90,7 @@ impl Constraint {
     /// Where the pattern cannot be read, or asks for what a finite automaton cannot do (back-references,
     /// look-ahead with `(?=`); the error has the [`offset`](Error::offset).
     pub fn regex(pattern: &str) -> Result<Self> {
-        Regex::parse(pattern).map(|regex| Kind::Regex(regex).into())
+        Regex::parse(pattern).map(|regex| Kind::Regex(regex, pattern.into()).into())
     }
 
     /// Exactly one of some strings. The empty string may be among them.
@@ -155,9 +159,9 @@ impl Constraint {
     /// # Errors
     /// As there.
     pub fn json_schema_with(schema: serde_json::Value, options: &JsonOptions) -> Result<Self> {
-        let read = json_schema::parse(&schema, options);
-        json_schema::discard(schema);
-        read.map(|schema| Kind::JsonSchema(Box::new(schema)).into())
+        let given = Given { schema, options: options.clone() };
+        let schema = json_schema::parse(&given.schema, options)?;
+        Ok(Kind::JsonSchema(Box::new(schema), Arc::new(given)).into())
     }
 
     /// As [`json_schema`](Self::json_schema), of a schema that somebody else holds.
@@ -170,7 +174,7 @@ impl Constraint {
     /// is every other constraint.
     pub fn explain(&self) -> &[Note] {
         match &self.kind {
-            Kind::JsonSchema(schema) => schema.notes(),
+            Kind::JsonSchema(schema, _) => schema.notes(),
             Kind::After(_, constraint) => constraint.explain(),
             _ => &[],
         }
@@ -196,7 +200,7 @@ impl Constraint {
     /// # Errors
     /// Where a limit is breached.
     pub fn json_text(&self, value: &serde_json::Value, limits: &Limits) -> Result<Option<(String, bool)>> {
-        let Kind::JsonSchema(schema) = &self.kind else { return Ok(None) };
+        let Kind::JsonSchema(schema, _) = &self.kind else { return Ok(None) };
         let (text, member) = schema.arrange(value, &Meter::start(limits))?;
         Ok(Some((String::from_utf8_lossy(&text).into_owned(), member)))
     }
@@ -248,10 +252,10 @@ impl Constraint {
     /// The automaton of the constraint.
     pub(crate) fn lower(&self, meter: &Meter) -> Result<Lowered> {
         let dfa: Arc<ByteDfa> = match &self.kind {
-            Kind::Regex(regex) => regex.lower(meter)?.into(),
+            Kind::Regex(regex, _) => regex.lower(meter)?.into(),
             Kind::Choice(choices) => choice::lower(choices, meter)?.into(),
             Kind::Pattern(pattern) => pattern.lower(meter)?.into(),
-            Kind::JsonSchema(schema) => schema.lower(meter)?.into(),
+            Kind::JsonSchema(schema, _) => schema.lower(meter)?.into(),
             Kind::Dfa(dfa) => Arc::clone(dfa),
             Kind::Transitions(transitions) => {
                 return Ok(Lowered::Tokens(transitions.lower(), Vec::new()));

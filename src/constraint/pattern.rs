@@ -163,6 +163,34 @@ impl CharPattern {
         self.push(piece.into(), Quantifier::Optional)
     }
 
+    /// The pattern as a regex of the same language.
+    pub(super) fn to_regex(&self) -> String {
+        let mut regex = String::new();
+        for (piece, quantifier) in &self.elements {
+            match piece {
+                Piece::Class(class) if class.ranges().is_empty() => regex.push_str(r"[^\s\S]"),
+                Piece::Class(class) => {
+                    regex.push('[');
+                    for &(first, last) in class.ranges() {
+                        let range = format!(r"\x{{{:X}}}-\x{{{:X}}}", u32::from(first), u32::from(last));
+                        regex.push_str(&range);
+                    }
+                    regex.push(']');
+                }
+                Piece::Literal(literal) => {
+                    regex.extend(["(?:", &regex_syntax::escape(literal), ")"]);
+                }
+            }
+            regex.push_str(match quantifier {
+                Quantifier::One => "",
+                Quantifier::OneOrMore => "+",
+                Quantifier::ZeroOrMore => "*",
+                Quantifier::Optional => "?",
+            });
+        }
+        regex
+    }
+
     /// Reads the compact form with the class names `UPPER`, `LOWER`, `DIGIT`, `ALPHA`, `ALNUM`, `BLANK`,
     /// `PRINT` and `ANY`; see [`parse_with`](Self::parse_with).
     ///

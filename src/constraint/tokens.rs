@@ -91,6 +91,10 @@ impl Transitions {
     pub(super) fn lower(&self) -> TokenAutomaton {
         self.automaton.clone()
     }
+
+    pub(super) fn automaton(&self) -> &TokenAutomaton {
+        &self.automaton
+    }
 }
 
 /// Refuses an empty list and an empty set.

@@ -47,6 +47,11 @@ impl Marks {
         Ok(Self { first, count: tokens.len(), tokens: tokens.into_iter().zip(0..).collect() })
     }
 
+    /// `count` columns from `first` on, for `tokens` with their columns counted from there.
+    pub(super) fn of_columns(first: usize, count: usize, tokens: Vec<(TokenId, u32)>) -> Self {
+        Self { first, count, tokens }
+    }
+
     /// The same columns for the ids that stand for these tokens.
     pub(super) fn prune(&self, ids: &[TokenId]) -> Self {
         let tokens = ids.iter().enumerate().filter_map(|(id, &token)| {

@@ -30,16 +30,22 @@
 //! - from every state but `DEAD`, some token path leads to `DONE`: no dead ends;
 //! - special tokens never match as text, and a token that is a marker is text nowhere.
 
+mod artifact;
 mod build;
+mod cache;
 mod columns;
 mod compile;
 mod forced;
 mod marks;
+mod members;
 mod prune;
 mod walk;
 
 use std::fmt;
 use std::sync::Arc;
+
+pub use artifact::{Artifact, Origin};
+pub use cache::TableCache;
 
 use crate::automaton::StateId;
 use crate::constraint::{Constraint, Lowered};

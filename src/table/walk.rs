@@ -168,7 +168,7 @@ impl Parts {
 
     /// Finds the states that every plain token may follow: those from which any run of plain bytes stays alive
     /// for as long as the longest plain token.
-    fn find_plain(&mut self) {
+    pub(super) fn find_plain(&mut self) {
         let Reading::Bytes { column_of, .. } = &self.reading else { return };
         let mut columns: Vec<usize> =
             (0..=u8::MAX).filter(|&b| is_plain_byte(b)).map(|b| column_of[b as usize] as usize).collect();

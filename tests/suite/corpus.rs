@@ -12,6 +12,12 @@ use std::time::Instant;
 use burn_dfa::{Constraint, Limits, StateId, TokenId, TokenTable, Vocabulary};
 use tokenizers::Tokenizer;
 
+use cutter::Cutter;
+
+/// The command line tool cuts texts as well.
+#[path = "../../src/bin/burn-dfa/cutter.rs"]
+mod cutter;
+
 const CORPORA: [&str; 2] = ["regex/re2_search_fullmatch.json", "regex/rust_regex_fullmatch.json"];
 
 /// A regex with strings and whether each matches as a whole.
@@ -39,20 +45,18 @@ fn cases(corpus: &str) -> Option<Vec<Case>> {
 }
 
 /// A tokenizer and the ways to cut a string into its tokens.
-struct Cutter {
+struct Ways {
     vocabulary: Vocabulary,
     tokenizer: Tokenizer,
-    by_bytes: HashMap<Vec<u8>, TokenId>,
-    longest: usize,
+    cutter: Cutter,
 }
 
-impl Cutter {
+impl Ways {
     fn new(name: &str, eos: u32) -> Option<Self> {
         let json = data::read(&format!("tokenizers/{name}/tokenizer.json"))?;
         let vocabulary = Vocabulary::from_tokenizer_json(&json).unwrap().with_eos([TokenId(eos)]).unwrap();
-        let by_bytes: HashMap<_, _> = vocabulary.iter().map(|(id, bytes)| (bytes.to_vec(), id)).collect();
-        let longest = by_bytes.keys().map(Vec::len).max()?;
-        Some(Self { vocabulary, tokenizer: json.parse().unwrap(), by_bytes, longest })
+        let cutter = Cutter::new(&vocabulary);
+        Some(Self { vocabulary, tokenizer: json.parse().unwrap(), cutter })
     }
 
     /// By the tokenizer, where that spells `text` and nothing else.
@@ -63,22 +67,9 @@ impl Cutter {
         (is_text && self.vocabulary.decode(&tokens) == text.as_bytes()).then_some(tokens)
     }
 
-    /// By the longest token of at most `longest` bytes at each place, where there is one.
-    fn cut(&self, text: &str, longest: usize) -> Option<Vec<TokenId>> {
-        let mut rest = text.as_bytes();
-        let mut tokens = Vec::new();
-        while !rest.is_empty() {
-            let lengths = (1..=longest.min(rest.len())).rev();
-            let (length, &token) =
-                lengths.filter_map(|n| Some((n, self.by_bytes.get(&rest[..n])?))).next()?;
-            tokens.push(token);
-            rest = &rest[length..];
-        }
-        Some(tokens)
-    }
-
-    fn ways(&self, text: &str) -> [Option<Vec<TokenId>>; 3] {
-        [self.encoded(text), self.cut(text, self.longest), self.cut(text, 1)]
+    fn of(&self, text: &str) -> [Option<Vec<TokenId>>; 3] {
+        let [longest, bytes] = self.cutter.cuts(text);
+        [self.encoded(text), longest, bytes]
     }
 }
 
@@ -95,7 +86,7 @@ fn accepts(table: &TokenTable, tokens: &[TokenId], eos: TokenId) -> bool {
 
 /// Holds every verdict of the corpora against the token tables of one tokenizer.
 fn check(name: &str, eos: u32) {
-    let Some(cutter) = Cutter::new(name, eos) else { return };
+    let Some(ways) = Ways::new(name, eos) else { return };
     for corpus in CORPORA {
         let Some(cases) = cases(corpus) else { continue };
         let clock = Instant::now();
@@ -105,7 +96,7 @@ fn check(name: &str, eos: u32) {
         for Case { pattern, verdicts } in &cases {
             let table = tables.entry(pattern.clone()).or_insert_with(|| {
                 let constraint = Constraint::regex(pattern).map_err(|error| error.to_string())?;
-                match TokenTable::compile(&constraint, &cutter.vocabulary, &Limits::default()) {
+                match TokenTable::compile(&constraint, &ways.vocabulary, &Limits::default()) {
                     Ok(table) => Ok(Some(table)),
                     Err(error) if error.is_unsatisfiable() => Ok(None),
                     Err(error) => Err(error.to_string()),
@@ -123,7 +114,7 @@ fn check(name: &str, eos: u32) {
                 }
             };
             for (text, verdict) in verdicts {
-                for (way, tokens) in cutter.ways(text).iter().enumerate() {
+                for (way, tokens) in ways.of(text).iter().enumerate() {
                     let Some(tokens) = tokens else { continue };
                     walks[way] += 1;
                     let accepted = table.as_ref().is_some_and(|table| accepts(table, tokens, TokenId(eos)));

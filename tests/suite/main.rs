@@ -1,5 +1,6 @@
 //! All integration tests, in one program: each program links the backends anew.
 
+mod artifact;
 mod automaton;
 mod backends;
 mod common;

@@ -293,9 +293,12 @@ fn automata_are_drawn() {
 #[test]
 fn schemas_are_explained() {
     let Some(tool) = tool() else { return };
-    let exact = file("exact.json", r#"{"type": "object", "properties": {"a": {"multipleOf": 3}}}"#);
+    let exact = file(
+        "exact.json",
+        r#"{"type": "object", "title": "t", "properties": {"a": {"multipleOf": 3}, "b": {"type": "null"}}}"#,
+    );
     let exact = succeeds(&mut tool(&["explain", "--schema", exact.to_str().unwrap()]));
-    assert!(exact.starts_with("exact"), "{exact}");
+    assert_eq!(exact, "exact, all of it: type (2), properties, multipleOf\n");
     let noted =
         file("noted.json", r##"{"properties": {"a": {"format": "colour", "items": {"$ref": "#"}}}}"##);
     let noted = succeeds(&mut tool(&["explain", "--json", "--schema", noted.to_str().unwrap()]));
@@ -303,6 +306,97 @@ fn schemas_are_explained() {
     let said: Vec<_> = notes.iter().map(|note| (&note["pointer"], &note["treatment"])).collect();
     assert!(said.contains(&(&Value::from("/properties/a/format"), &Value::from("ignored"))), "{said:?}");
     assert!(said.iter().any(|(_, treatment)| *treatment == "bounded"), "{said:?}");
+    assert_eq!((&notes[0]["treatment"], &notes[0]["keywords"]["properties"]), (&"exact".into(), &1.into()));
+    assert!(notes[0]["keywords"]["format"].is_null());
+    // Refused as it is read, and where its parts meet.
+    let refused = [
+        (r#"{"properties": {"a": {"type": "integer", "minimum": "3"}}}"#, Some("/properties/a/minimum")),
+        (r#"{"type": "array", "uniqueItems": true, "items": {"type": "string"}}"#, Some("/uniqueItems")),
+        (r#"{"type": "integer", "minimum": 3, "maximum": 2}"#, None),
+    ];
+    for (schema, pointer) in refused {
+        let path = file("refused.json", schema);
+        let output = tool(&["explain", "--json", "--schema", path.to_str().unwrap()]).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{schema}: {}", text(&output.stderr));
+        let last: Value = serde_json::from_str(text(&output.stdout).lines().last().unwrap()).unwrap();
+        assert_eq!((&last["treatment"], last["pointer"].as_str()), (&"refused".into(), pointer), "{schema}");
+    }
+    fails(&mut tool(&["explain", "--schema", file("no.json", "{").to_str().unwrap()]), &["not JSON"]);
+}
+
+#[test]
+fn artefacts_are_written_and_inspected() {
+    let Some(tool) = tool() else { return };
+    let path = file("date.safetensors", "");
+    let path = path.to_str().unwrap();
+    for form in ["tabulated", "walked"] {
+        let args = [
+            "compile",
+            "--regex",
+            "[0-9]{4}-[0-9]{2}",
+            "--tokenizer",
+            "models/tiny",
+            "--form",
+            form,
+            "-o",
+            path,
+        ];
+        let said = succeeds(&mut tool(&args));
+        assert!(said.contains(&format!("form           {form}")) && said.contains("written to"), "{said}");
+        let shown = succeeds(&mut tool(&["inspect", path]));
+        assert!(shown.contains(r#"constraint       {"regex":"[0-9]{4}-[0-9]{2}"}"#), "{shown}");
+        assert!(shown.contains("sound            checked without its vocabulary"), "{shown}");
+        let json = succeeds(&mut tool(&["inspect", "--json", "--tokenizer", "models/tiny", path]));
+        let json: Value = serde_json::from_str(&json).unwrap();
+        assert_eq!((&json["sound"], &json["least_tokens"]), (&true.into(), &8.into()), "{json}");
+        assert_eq!(json["metadata"]["constraint"]["regex"], "[0-9]{4}-[0-9]{2}");
+        assert_eq!(json["tensors"]["next"]["dtype"], "I32");
+        let elsewhere =
+            tool(&["inspect", path, "--tokenizer", "models/tiny", "--eos", "1"]).output().unwrap();
+        assert_eq!(elsewhere.status.code(), Some(1));
+        assert!(text(&elsewhere.stdout).contains("compile the constraint for it"));
+    }
+    let mut damaged = std::fs::read(path).unwrap();
+    *damaged.last_mut().unwrap() ^= 1;
+    std::fs::write(path, damaged).unwrap();
+    let output = tool(&["inspect", path]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stdout).contains("the file is damaged"), "{}", text(&output.stdout));
+    std::fs::write(path, "not an artefact at all").unwrap();
+    fails(&mut tool(&["inspect", path]), &["date.safetensors", "no safetensors file"]);
+    fails(&mut tool(&["inspect", "nowhere", "--json"]), &["{\"error\":\"cannot read nowhere"]);
+}
+
+#[test]
+fn values_and_files_are_checked_as_well() {
+    let Some(tool) = tool() else { return };
+    let schema =
+        file("pair.json", r#"{"properties": {"a": {"type": "integer"}, "b": {}}, "required": ["a"]}"#);
+    let schema = schema.to_str().unwrap();
+    let laid_out = file("laid-out.json", "{ \"b\": [ ],\n \"a\": 1.0 }\n");
+    let laid_out = laid_out.to_str().unwrap();
+    let checked = succeeds(&mut tool(&["check", "--schema", schema, "--value", "--file", laid_out]));
+    assert_eq!(checked, "match    {\"a\":1,\"b\":[]}\n");
+    let as_text = tool(&["check", "--schema", schema, "--file", laid_out]).output().unwrap();
+    assert_eq!(as_text.status.code(), Some(1));
+    let wrong = tool(&["check", "--schema", schema, "--value", r#"{"a": "x"}"#]).output().unwrap();
+    assert_eq!(wrong.status.code(), Some(1));
+    let said = text(&wrong.stdout);
+    assert!(said.contains("at byte 5") && said.contains("as bytes:   [\\-0-9]"), "{said}");
+    fails(&mut tool(&["check", "--schema", schema, "--value", "{"]), &["is not JSON"]);
+    fails(&mut tool(&["check", "--regex", "a", "--value", "1"]), &["--value is for JSON schemas"]);
+}
+
+#[test]
+fn every_command_helps_with_examples() {
+    let Some(tool) = tool() else { return };
+    let help = succeeds(&mut tool(&["--help"]));
+    for name in ["compile", "check", "explain", "inspect", "draw", "sample", "vocab", "corpus", "completions"]
+    {
+        assert!(help.contains(name), "{help}");
+        let own = succeeds(&mut tool(&[name, "--help"]));
+        assert!(own.contains("Example") && own.contains(&format!("\n  burn-dfa {name} ")), "{own}");
+    }
 }
 
 #[test]
@@ -343,7 +437,7 @@ fn shells_are_told_of_every_subcommand() {
     let Some(tool) = tool() else { return };
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let script = succeeds(&mut tool(&["completions", shell]));
-        for name in ["compile", "check", "explain", "draw", "sample", "vocab", "corpus"] {
+        for name in ["compile", "check", "explain", "inspect", "draw", "sample", "vocab", "corpus"] {
             assert!(script.contains(name), "{shell}: {name} is missing");
         }
     }

@@ -27,6 +27,17 @@ pub struct ConstraintArgs {
 }
 
 impl ConstraintArgs {
+    /// The JSON schema, where one is given as such, and what is made of it.
+    pub fn read_with_schema(&self) -> Result<(Option<Value>, burn_dfa::Result<Constraint>)> {
+        match &self.schema {
+            Some(path) => {
+                let schema = json(path)?;
+                Ok((Some(schema.clone()), Constraint::json_schema(schema)))
+            }
+            None => Ok((None, Ok(self.read()?))),
+        }
+    }
+
     pub fn read(&self) -> Result<Constraint> {
         if let Some(pattern) = &self.regex {
             Ok(Constraint::regex(pattern)?)

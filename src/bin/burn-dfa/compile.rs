@@ -1,61 +1,96 @@
-//! `burn-dfa compile`: how large the table of a constraint is.
+//! `burn-dfa compile`: a constraint and a tokenizer to a table, as a file.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use burn_dfa::table::Origin;
 use burn_dfa::{Layout, Limits, TensorOptions, TensorTable, TokenTable};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
 use crate::args::{ConstraintArgs, TokenizerArgs};
 use crate::{Output, Result};
 
-/// Compile a constraint for a tokenizer and print the size of its table.
+/// Compile a constraint for a tokenizer: print the size of its table, and write it to a file.
+///
+/// The file is an artefact: `burn-dfa inspect` shows it, `TokenTable::load` and examples/pytorch use it.
 #[derive(Args)]
 #[command(mut_arg("tokenizer", |arg| arg.required(true)))]
 #[command(after_help = "Examples:
   burn-dfa compile --regex '\\d{4}-\\d\\d-\\d\\d' --tokenizer model/
-  burn-dfa compile --schema person.json --tokenizer tokenizer.json --eos 2 --json")]
+  burn-dfa compile --schema person.json --tokenizer model/ -o person.safetensors
+  burn-dfa compile --schema person.json --tokenizer tokenizer.json --eos 2 --form walked --json")]
 pub struct Compile {
     #[command(flatten)]
     constraint: ConstraintArgs,
     #[command(flatten)]
     tokenizer: TokenizerArgs,
+    /// Write the table here, as a safetensors file.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// How the table is held.
+    #[arg(long, value_enum, default_value_t = Form::Auto)]
+    form: Form,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Form {
+    /// Tabulated where that is small, walked otherwise.
+    Auto,
+    /// A row of token classes for each state.
+    Tabulated,
+    /// The automaton over bytes, which every token walks.
+    Walked,
 }
 
 impl Compile {
     pub fn run(&self, out: &mut Output) -> Result<ExitCode> {
         let (constraint, vocabulary) = (self.constraint.read()?, self.tokenizer.read()?);
+        let limits = Limits::default();
+        let compile = match self.form {
+            Form::Auto => TokenTable::compile,
+            Form::Tabulated => TokenTable::tabulate,
+            Form::Walked => TokenTable::walk,
+        };
         let started = Instant::now();
-        let table = TokenTable::compile(&constraint, &vocabulary, &Limits::default())?;
+        let table = compile(&constraint, &vocabulary, &limits)?;
         let milliseconds = started.elapsed().as_secs_f64() * 1e3;
         let (width, fingerprint) = (vocabulary.len(), vocabulary.fingerprint());
         let (form, columns) =
             if table.is_walked() { ("walked", "byte classes ") } else { ("tabulated", "token classes") };
         let (states, classes, least) =
             (table.state_count(), table.class_count(), table.tokens_to_end(table.start()));
-        let (default, _) = TensorTable::plan(&[&table], width, &TensorOptions::default())?;
+        let any = TensorOptions { max_bytes: usize::MAX, ..TensorOptions::default() };
+        // A table too large for the device is one to know the size of.
+        let default = TensorTable::plan(&[&table], width, &any).map(|(layout, _)| layout)?;
         let bytes = [Layout::Dense, Layout::Classes, Layout::Walk].map(|layout| {
-            let options =
-                TensorOptions { layout: Some(layout), max_bytes: usize::MAX, ..TensorOptions::default() };
+            let options = TensorOptions { layout: Some(layout), ..any.clone() };
             (layout, TensorTable::plan(&[&table], width, &options).map(|(_, bytes)| bytes))
         });
         let name = |layout: Layout| format!("{layout:?}").to_lowercase();
+        let mut artefact = None;
+        if let Some(path) = &self.output {
+            table.save(path, &Origin::new(&constraint, &limits))?;
+            artefact = Some((path, std::fs::metadata(path)?.len()));
+        }
         if out.json {
             let bytes: Map<String, Value> =
                 bytes.iter().map(|(layout, bytes)| (name(*layout), json!(bytes.as_ref().ok()))).collect();
+            let artefact = artefact.map(|(path, bytes)| json!({"path": path, "bytes": bytes}));
             let table = json!({
                 "vocabulary": width, "fingerprint": fingerprint.to_string(), "form": form, "states": states,
                 "classes": classes, "bytes": bytes, "layout": name(default), "least_tokens": least,
-                "milliseconds": milliseconds,
+                "milliseconds": milliseconds, "artefact": artefact,
             });
             writeln!(out.to, "{table}")?;
             return Ok(ExitCode::SUCCESS);
         }
-        writeln!(out.to, "vocabulary     {width} tokens, {fingerprint}")?;
+        let (strong, faint) = (out.styles.strong, out.styles.faint);
+        writeln!(out.to, "vocabulary     {width} tokens, {faint}{fingerprint}{faint:#}")?;
         writeln!(out.to, "form           {form}")?;
-        writeln!(out.to, "states         {states}")?;
-        writeln!(out.to, "{columns}  {classes}")?;
+        writeln!(out.to, "states         {strong}{states}{strong:#}")?;
+        writeln!(out.to, "{columns}  {strong}{classes}{strong:#}")?;
         for (layout, bytes) in bytes {
             let chosen = if layout == default { ", chosen" } else { "" };
             match bytes {
@@ -65,6 +100,9 @@ impl Compile {
         }
         writeln!(out.to, "least tokens   {least} (end of sequence included)")?;
         writeln!(out.to, "compiled in    {milliseconds:.1} ms")?;
+        if let Some((path, bytes)) = artefact {
+            writeln!(out.to, "written to     {}, {bytes} bytes", path.display())?;
+        }
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -17,9 +17,9 @@ impl Cutter {
         Self { by_bytes, longest }
     }
 
-    /// The ways to cut `text` that the vocabulary has: by the longest tokens, by single bytes.
-    pub fn ways(&self, text: &str) -> impl Iterator<Item = Vec<TokenId>> {
-        [self.cut(text, self.longest), self.cut(text, 1)].into_iter().flatten()
+    /// `text` by the longest tokens and by single bytes, where the vocabulary has them.
+    pub fn cuts(&self, text: &str) -> [Option<Vec<TokenId>>; 2] {
+        [self.cut(text, self.longest), self.cut(text, 1)]
     }
 
     /// By the longest token of at most `longest` bytes at each place, where there is one.

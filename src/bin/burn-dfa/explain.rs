@@ -1,21 +1,26 @@
-//! `burn-dfa explain`: what a JSON schema has ignored or bounded.
+//! `burn-dfa explain`: what of a JSON schema is exact, bounded, ignored or refused.
+
+mod keywords;
 
 use std::process::ExitCode;
 
 use burn_dfa::constraint::Treatment;
+use burn_dfa::{Error, Limits};
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::args::ConstraintArgs;
-use crate::{Output, Result};
+use crate::{NO_MATCH, Output, Result};
 
-/// Say which keywords of a JSON schema are not honoured to the letter: ignored, or bounded. All others are exact.
+/// Say which keywords of a JSON schema are exact, which are bounded or ignored, and which is refused.
 ///
-/// A schema that cannot be honoured is an error, which names the place and the way out.
+/// A bounded keyword allows fewer texts than the schema, never others; an ignored one has no effect. A schema with a
+/// keyword that cannot be honoured is refused, with the place and the way out. Exit codes: 0, the schema can be
+/// compiled; 1, it is refused; 2, an error, such as a file that is not JSON.
 #[derive(Args)]
 #[command(after_help = "Examples:
   burn-dfa explain --schema person.json
-  burn-dfa explain --schema person.json --json")]
+  burn-dfa explain --schema person.json --json | jq -r 'select(.treatment == \"ignored\").pointer'")]
 pub struct Explain {
     #[command(flatten)]
     constraint: ConstraintArgs,
@@ -23,24 +28,61 @@ pub struct Explain {
 
 impl Explain {
     pub fn run(&self, out: &mut Output) -> Result<ExitCode> {
-        let constraint = self.constraint.read()?;
+        let (schema, constraint) = self.constraint.read_with_schema()?;
+        let constraint = match constraint {
+            Ok(constraint) => constraint,
+            Err(error) => return refused(out, &error),
+        };
         let notes = constraint.explain();
-        if notes.is_empty() && !out.json {
-            writeln!(out.to, "exact: every keyword is honoured to the letter")?;
+        let pointers: Vec<&str> = notes.iter().map(|note| &*note.pointer).collect();
+        let exact = schema.map(|schema| keywords::count(&schema, &pointers));
+        if out.json {
+            let exact: Option<serde_json::Map<String, Value>> =
+                exact.map(|exact| exact.into_iter().map(|(name, count)| (name, count.into())).collect());
+            writeln!(out.to, "{}", json!({"pointer": null, "treatment": "exact", "keywords": exact}))?;
+        } else {
+            let good = out.styles.good;
+            let names = |exact: Vec<(String, usize)>| {
+                let name = |(name, count)| if count == 1 { name } else { format!("{name} ({count})") };
+                exact.into_iter().map(name).collect::<Vec<_>>().join(", ")
+            };
+            let all = if notes.is_empty() { ", all of it" } else { "" };
+            let exact = exact.map_or_else(String::new, |exact| format!(": {}", names(exact)));
+            writeln!(out.to, "{good}exact{good:#}{all}{exact}")?;
         }
         for note in notes {
+            let (treatment, reason) = match &note.treatment {
+                Treatment::Bounded(reason) => ("bounded", reason),
+                Treatment::Ignored(reason) => ("ignored", reason),
+                _ => return Err("a treatment that this tool does not know".into()),
+            };
             if out.json {
-                let (treatment, reason) = match &note.treatment {
-                    Treatment::Bounded(reason) => ("bounded", reason),
-                    Treatment::Ignored(reason) => ("ignored", reason),
-                    _ => return Err("a treatment that this tool does not know".into()),
-                };
                 let line = json!({"pointer": note.pointer, "treatment": treatment, "reason": reason});
                 writeln!(out.to, "{line}")?;
             } else {
-                writeln!(out.to, "{note}")?;
+                let (strong, place) = (out.styles.strong, place(&note.pointer));
+                writeln!(out.to, "{strong}{treatment}{strong:#} {place}: {reason}")?;
             }
         }
-        Ok(ExitCode::SUCCESS)
+        // Some conflicts show only where parts meet.
+        match constraint.to_byte_dfa(&Limits::default()) {
+            Ok(_) => Ok(ExitCode::SUCCESS),
+            Err(error) => refused(out, &error),
+        }
     }
+}
+
+fn refused(out: &mut Output, error: &Error) -> Result<ExitCode> {
+    if out.json {
+        let line = json!({"pointer": error.pointer(), "treatment": "refused", "reason": error.to_string()});
+        writeln!(out.to, "{line}")?;
+    } else {
+        let bad = out.styles.bad;
+        writeln!(out.to, "{bad}refused{bad:#} {error}")?;
+    }
+    Ok(ExitCode::from(NO_MATCH))
+}
+
+fn place(pointer: &str) -> &str {
+    if pointer.is_empty() { "the root" } else { pointer }
 }

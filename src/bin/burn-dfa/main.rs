@@ -1,5 +1,5 @@
-//! The command line over the library: compile, check, explain, draw and sample constraints, write vocabularies
-//! down, measure a corpus.
+//! The command line over the library: compile, check, explain, draw and sample constraints, inspect artefacts, write
+//! vocabularies down, measure a corpus.
 
 mod args;
 mod check;
@@ -10,8 +10,9 @@ mod corpus;
 mod cutter;
 mod draw;
 mod explain;
-mod random;
+mod inspect;
 mod sample;
+mod style;
 mod vocab;
 
 use std::error::Error;
@@ -20,15 +21,23 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Compile, check, draw and sample constraints for constrained decoding.
+use style::Styles;
+
+/// Compile, check, explain, draw and sample constraints for constrained decoding.
 ///
-/// Exit codes: 0, done, or the text matches; 1, a text does not match, or a figure got worse; 2, an error.
+/// Exit codes: 0, done, or the text matches; 1, a text does not match, a schema is refused, an artefact is not sound,
+/// or a figure got worse; 2, an error.
 #[derive(Parser)]
 #[command(name = "burn-dfa", version)]
+#[command(after_help = "Examples:
+  burn-dfa check --regex '[0-9]{4}-[0-9]{2}' 2026-11
+  burn-dfa draw --regex '(cat|dog)s?' -o automaton.svg
+  burn-dfa compile --schema person.json --tokenizer model/ -o person.safetensors
+  burn-dfa inspect person.safetensors")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Print JSON: an object, or one per line.
+    /// Print JSON: an object, or one per line; an error is one as well.
     #[arg(long, global = true)]
     json: bool,
 }
@@ -39,6 +48,7 @@ enum Command {
     Check(check::Check),
     Draw(draw::Draw),
     Explain(explain::Explain),
+    Inspect(inspect::Inspect),
     Sample(sample::Sample),
     Vocab(vocab::Vocab),
     Corpus(corpus::Corpus),
@@ -52,6 +62,7 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 struct Output<'a> {
     to: &'a mut dyn Write,
     json: bool,
+    styles: Styles,
 }
 
 /// The exit code of a text that does not match.
@@ -59,15 +70,21 @@ const NO_MATCH: u8 = 1;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    let styles = Styles::of(&io::stdout());
     let mut stdout = BufWriter::new(io::stdout().lock());
-    let result = run(&cli.command, &mut Output { to: &mut stdout, json: cli.json });
+    let result = run(&cli.command, &mut Output { to: &mut stdout, json: cli.json, styles });
     let result = result.and_then(|code| Ok(stdout.flush().map(|()| code)?));
     result.unwrap_or_else(|error| {
         // A reader that has read enough, such as `head`.
         if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
             return ExitCode::SUCCESS;
         }
-        eprintln!("error: {error}");
+        if cli.json {
+            eprintln!("{}", serde_json::json!({"error": error.to_string()}));
+        } else {
+            let bad = Styles::of(&io::stderr()).bad;
+            eprintln!("{bad}error:{bad:#} {error}");
+        }
         ExitCode::from(2)
     })
 }
@@ -78,6 +95,7 @@ fn run(command: &Command, out: &mut Output) -> Result<ExitCode> {
         Command::Check(command) => command.run(out),
         Command::Draw(command) => command.run(out),
         Command::Explain(command) => command.run(out),
+        Command::Inspect(command) => command.run(out),
         Command::Sample(command) => command.run(out),
         Command::Vocab(command) => command.run(out),
         Command::Corpus(command) => command.run(out),

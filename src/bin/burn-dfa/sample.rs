@@ -7,7 +7,6 @@ use clap::Args;
 use serde_json::json;
 
 use crate::args::{ConstraintArgs, TokenizerArgs};
-use crate::random::{Random, member};
 use crate::{Output, Result};
 
 /// Write random texts that match a constraint: along legal tokens, or bytes where no tokenizer is named.
@@ -26,7 +25,7 @@ pub struct Sample {
     /// The same seed writes the same texts.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Most tokens of a text, the end included.
+    /// Most tokens of a text, the end included; bytes where no tokenizer is named.
     #[arg(long, value_name = "N", default_value_t = 128)]
     max_tokens: u32,
 }
@@ -42,10 +41,7 @@ impl Sample {
                 format!("the shortest text takes {least} tokens, --max-tokens is {most}: raise it").into()
             );
         }
-        let mut random = Random::new(self.seed);
-        for _ in 0..self.count {
-            let tokens = member(&table, &vocabulary, self.max_tokens, &mut random);
-            let tokens = tokens.ok_or("no token fits, although the way to the end is short enough")?;
+        for tokens in table.samples(&vocabulary, self.seed, self.max_tokens).take(self.count) {
             let text = vocabulary.decode(&tokens);
             let text = String::from_utf8_lossy(&text);
             if out.json {

@@ -1,5 +1,7 @@
 //! How a schema is read and its members are written.
 
+use serde::Serialize;
+
 use super::string::Spelling;
 
 /// What a JSON schema leaves open about its texts, and how far what is infinite is followed.
@@ -18,7 +20,7 @@ use super::string::Spelling;
 /// assert!(dfa.matches(b"[1, 2]") && !dfa.matches(b"[1,2]"));
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct JsonOptions {
     /// White space between tokens, of 64 characters in one place at most. Default: none.
     pub whitespace: Whitespace,
@@ -74,7 +76,8 @@ impl JsonOptions {
 }
 
 /// White space between the tokens of JSON.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Whitespace {
     /// None.
@@ -88,7 +91,8 @@ pub enum Whitespace {
 }
 
 /// What an object that is silent about `additionalProperties` allows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Additional {
     /// Any additional property, as the standard says.
@@ -98,7 +102,8 @@ pub enum Additional {
 }
 
 /// The order of an object's properties.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Order {
     /// As the schema declares them; additional ones last.
@@ -108,7 +113,8 @@ pub enum Order {
 }
 
 /// What `format` does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Formats {
     /// Known formats bind.
@@ -118,7 +124,8 @@ pub enum Formats {
 }
 
 /// What becomes of formats and keywords that are not known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Unknown {
     /// They are annotations, as the standard says.
@@ -128,7 +135,8 @@ pub enum Unknown {
 }
 
 /// How numbers are spelled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Numbers {
     /// Integers by their digits alone; where a schema tells numbers apart, no exponents.
@@ -138,7 +146,8 @@ pub enum Numbers {
 }
 
 /// Which characters of a string may be escaped.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Escapes {
     /// Those that must be: `"`, `\` and control characters have the short escape where there is one (`\"` `\\`

@@ -2,6 +2,7 @@
 
 mod place;
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use burn_dfa::{Constraint, Limits, TokenTable, Vocabulary};
@@ -10,13 +11,18 @@ use serde_json::json;
 
 use crate::args::{ConstraintArgs, TokenizerArgs};
 use crate::cutter::Cutter;
+use crate::style::Styles;
 use crate::{NO_MATCH, Output, Result};
 use place::{Place, mismatch};
 
-/// Check whether texts match a constraint, and where one does not, show what could come there.
+/// Check whether texts match a constraint, and where one does not, show what could come there: as characters, as bytes
+/// and, where a tokenizer is named, as tokens.
+///
+/// Exit codes: 0, all match; 1, one does not; 2, an error.
 #[derive(Args)]
 #[command(after_help = "Examples:
   burn-dfa check --schema person.json '{\"name\":\"Ada\"}'
+  burn-dfa check --schema person.json --value --file answer.json
   burn-dfa check --regex '\\d{4}-\\d{2}-\\d{2}' --tokenizer tokenizer.json 2026-1-01")]
 pub struct Check {
     #[command(flatten)]
@@ -24,8 +30,14 @@ pub struct Check {
     #[command(flatten)]
     tokenizer: TokenizerArgs,
     /// The texts.
-    #[arg(required = true)]
+    #[arg(required_unless_present = "file")]
     texts: Vec<String>,
+    /// A file that holds a text, `-` for the standard input; a line feed at its end is left out.
+    #[arg(long, value_name = "FILE")]
+    file: Vec<PathBuf>,
+    /// Take texts as JSON values, however they are laid out: each is first written as the schema has it.
+    #[arg(long)]
+    value: bool,
 }
 
 /// The constraint over tokens.
@@ -45,7 +57,8 @@ impl Check {
             false => None,
         };
         let mut all = true;
-        for text in &self.texts {
+        for text in self.texts.iter().cloned().map(Ok).chain(self.file.iter().map(|path| read(path))) {
+            let text = &if self.value { arranged(&constraint, &text?)? } else { text? };
             let place = mismatch(&dfa, text);
             all &= place.is_none();
             let next = match (&place, &tokens) {
@@ -62,6 +75,27 @@ impl Check {
     }
 }
 
+/// The text of a file.
+fn read(path: &Path) -> Result<String> {
+    let text = if path == Path::new("-") {
+        std::io::read_to_string(std::io::stdin())
+    } else {
+        std::fs::read_to_string(path)
+    };
+    let mut text = text.map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+    if text.ends_with('\n') {
+        text.pop();
+    }
+    Ok(text)
+}
+
+/// A JSON value as the schema writes it.
+fn arranged(constraint: &Constraint, text: &str) -> Result<String> {
+    let value = serde_json::from_str(text).map_err(|e| format!("{text:?} is not JSON: {e}"))?;
+    let arranged = constraint.json_text(&value, &Limits::default())?;
+    Ok(arranged.map(|(text, _)| text).ok_or("--value is for JSON schemas")?)
+}
+
 /// A token that could come: its id and its text, `None` for an end of sequence.
 type Next = (u32, Option<String>);
 
@@ -73,7 +107,7 @@ impl Tokens {
 
     /// What could come after `text`; `None` where the vocabulary cannot spell it.
     fn after(&self, text: &str) -> Option<Vec<Next>> {
-        let tokens = self.cutter.ways(text).next()?;
+        let tokens = self.cutter.cuts(text).into_iter().flatten().next()?;
         let state = tokens.iter().fold(self.table.start(), |state, &token| self.table.next(state, token));
         let readable = |bytes: &[u8]| match std::str::from_utf8(bytes) {
             Ok(text) => format!("{text:?}"),
@@ -87,8 +121,10 @@ impl Tokens {
 const SHOWN: usize = 8;
 
 fn print(out: &mut Output, text: &str, place: Option<&Place>, next: Option<&[Next]>) -> Result<()> {
-    let Some(place) = place else { return Ok(writeln!(out.to, "match    {text}")?) };
-    writeln!(out.to, "no match {text}")?;
+    let Styles { good, bad, strong, faint } = out.styles;
+    let Some(place) = place else { return Ok(writeln!(out.to, "{good}match{good:#}    {text}")?) };
+    let (right, rest) = text.split_at(place.byte);
+    writeln!(out.to, "{bad}no match{bad:#} {right}{bad}{rest}{bad:#}")?;
     let found = match place.found {
         Some(found) => format!("{found:?} cannot come here"),
         None => "the text ends here, and more has to come".to_owned(),
@@ -96,14 +132,22 @@ fn print(out: &mut Output, text: &str, place: Option<&Place>, next: Option<&[Nex
     writeln!(out.to, "  at byte {}, character {}: {found}", place.byte, place.character)?;
     let end = place.may_end.then_some("the end");
     let could: Vec<&str> = place.expected.as_deref().into_iter().chain(end).collect();
-    writeln!(out.to, "  could come: {}", could.join(", or "))?;
+    if !could.is_empty() {
+        writeln!(out.to, "  could come: {strong}{}{strong:#}", could.join(", or "))?;
+    }
+    if let Some(bytes) = &place.bytes {
+        writeln!(out.to, "  as bytes:   {bytes}")?;
+    }
     if let Some(next) = next {
         let shown = next.iter().take(SHOWN).map(|(id, text)| match text {
             Some(text) => format!("{text} ({id})"),
             None => format!("end of sequence ({id})"),
         });
         let shown: Vec<String> = shown.collect();
-        let more = if next.len() > SHOWN { format!(", … {} in all", next.len()) } else { String::new() };
+        let more = match next.len() {
+            len if len > SHOWN => format!(", {faint}… {len} in all{faint:#}"),
+            _ => String::new(),
+        };
         writeln!(out.to, "  as tokens:  {}{more}", shown.join(", "))?;
     }
     Ok(())
@@ -120,7 +164,9 @@ fn line(text: &str, place: Option<&Place>, next: Option<&[Next]>) -> serde_json:
         "matches": false,
         "byte": place.byte,
         "character": place.character,
+        "found": place.found,
         "expected": place.expected,
+        "bytes": place.bytes,
         "may_end": place.may_end,
         "tokens": tokens,
         "token_count": next.map(<[Next]>::len),

@@ -11,8 +11,10 @@ pub struct Place {
     pub character: usize,
     /// The character; `None` at the end of the text.
     pub found: Option<char>,
-    /// What could come instead, the end left out; `None` where nothing could.
+    /// The characters that could come instead, the end left out; `None` where none could.
     pub expected: Option<String>,
+    /// The bytes that could; `None` where none could.
+    pub bytes: Option<String>,
     /// Whether the text could end there.
     pub may_end: bool,
 }
@@ -38,8 +40,8 @@ pub fn mismatch(dfa: &ByteDfa, text: &str) -> Option<Place> {
     }
     let (byte, character) =
         found.map_or_else(|| (text.len(), text.chars().count()), |(byte, character, _)| (byte, character));
-    let expected = of_chars(|char| after(state, char) != StateId::DEAD)
-        .or_else(|| of_bytes(|byte| dfa.next(state, byte) != StateId::DEAD));
+    let expected = of_chars(|char| after(state, char) != StateId::DEAD);
+    let bytes = of_bytes(|byte| dfa.next(state, byte) != StateId::DEAD);
     let may_end = dfa.is_accepting(state);
-    Some(Place { byte, character, found: found.map(|(_, _, char)| char), expected, may_end })
+    Some(Place { byte, character, found: found.map(|(_, _, char)| char), expected, bytes, may_end })
 }

@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 use super::rows::{Instance, Row, Source};
 use crate::Result;
 use crate::cutter::Cutter;
-use crate::random::{Random, member};
 
 /// The most tokens of a random member beyond the least.
 const SLACK: u32 = 64;
@@ -176,8 +175,13 @@ impl<'a> Bench<'a> {
             };
             let mut accepted = false;
             for text in texts {
-                let verdicts: Vec<bool> =
-                    self.cutter.ways(&text).map(|tokens| accepts(table, &tokens, self.vocabulary)).collect();
+                let verdicts: Vec<bool> = self
+                    .cutter
+                    .cuts(&text)
+                    .into_iter()
+                    .flatten()
+                    .map(|tokens| accepts(table, &tokens, self.vocabulary))
+                    .collect();
                 accepted |= verdicts.contains(&true);
                 outcome.split += usize::from(verdicts.windows(2).any(|pair| pair[0] != pair[1]));
             }
@@ -191,10 +195,8 @@ impl<'a> Bench<'a> {
     }
 
     fn draw(&self, table: &TokenTable, row: &Row, outcome: &mut Outcome) {
-        let mut random = Random::new(row.id.len() as u64);
         let budget = table.tokens_to_end(table.start()).saturating_add(SLACK);
-        for _ in 0..self.samples {
-            let Some(tokens) = member(table, self.vocabulary, budget, &mut random) else { continue };
+        for tokens in table.samples(self.vocabulary, row.id.len() as u64, budget).take(self.samples) {
             outcome.samples += 1;
             let text = self.vocabulary.decode(&tokens);
             let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(&text).is_ok();

@@ -9,7 +9,7 @@ mod table;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use burn_dfa::{Limits, TokenTable};
+use burn_dfa::{Limits, StateId, TokenTable};
 use clap::Args;
 use serde_json::json;
 
@@ -46,22 +46,30 @@ impl Draw {
         let constraint = self.constraint.read()?;
         let extension =
             self.output.as_ref().map(|path| path.extension().unwrap_or_default().to_string_lossy());
+        // For a program, and for a person.
+        let said;
         let text = if self.table {
             if extension.as_deref() != Some("svg") {
                 return Err("a table is drawn as SVG: name a file that ends in .svg with -o".into());
             }
             let vocabulary = self.tokenizer.read()?;
             let table = TokenTable::tabulate(&constraint, &vocabulary, &Limits::default())?;
-            self.check(table.state_count())?;
+            let states = table.state_count() - StateId::RESERVED as usize;
+            self.check(states)?;
+            let classes = table.class_count();
+            said = (
+                json!({"states": states, "classes": classes}),
+                format!("{states} states, {classes} token classes"),
+            );
             table::svg(&table, &vocabulary)
         } else {
             let dfa = constraint.to_byte_dfa(&Limits::default())?;
             let dfa = dfa.ok_or("the constraint is on tokens, not on text")?;
             self.check(dfa.state_count() - 1)?;
             let graph = Graph::new(&dfa);
-            if out.json {
-                writeln!(out.to, "{}", json!({"accepting": graph.accepting, "edges": graph.edges()}))?;
-            }
+            let (states, edges) = (graph.accepting.len(), graph.edges());
+            let sizes = format!("{states} states, {} edges", edges.len());
+            said = (json!({"accepting": graph.accepting, "edges": edges}), sizes);
             match extension.as_deref() {
                 Some("svg") => svg::svg(&graph),
                 Some("dot" | "gv") | None => dot::dot(&graph),
@@ -71,9 +79,15 @@ impl Draw {
         match &self.output {
             Some(path) => {
                 std::fs::write(path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+                if !out.json {
+                    writeln!(out.to, "{}: {}", path.display(), said.1)?;
+                }
             }
             None if out.json => {}
             None => out.to.write_all(text.as_bytes())?,
+        }
+        if out.json {
+            writeln!(out.to, "{}", said.0)?;
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -1,0 +1,79 @@
+//! Loading an artefact, all its checks included, beside writing one: 1,000 states × 500 token classes, and the same states
+//! walked, for a vocabulary of 49,152 tokens.
+
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+use burn_dfa::constraint::Transitions;
+use burn_dfa::table::Origin;
+use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
+use divan::Bencher;
+
+fn main() {
+    LazyLock::force(&VOCABULARY);
+    divan::main();
+}
+
+const WIDTH: u32 = 49_152;
+
+/// All bytes, numbers, and an end.
+static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
+    let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
+    let words = (256..WIDTH - 1).map(|number| number.to_string().into_bytes());
+    let vocabulary = Vocabulary::from_bytes(bytes.chain(words).map(Some).chain([None])).unwrap();
+    let vocabulary = vocabulary.with_eos([TokenId(WIDTH - 1)]).unwrap();
+    // Computed once for a vocabulary.
+    vocabulary.fingerprint();
+    vocabulary
+});
+
+/// A state for each but the reserved ones; each goes to some other on each of as many tokens as there are classes.
+fn tabulated() -> TokenTable {
+    let (states, classes) = (1_000 - 3, 500 - 3);
+    let next = |state: u32, token: u32| (state + 1) * (token + 1) % states;
+    let rows = (0..states)
+        .flat_map(|state| (0..classes).map(move |token| (state, TokenId(token * 90), next(state, token))));
+    let transitions = Transitions::new(0, [states - 1], rows).unwrap();
+    let table =
+        TokenTable::compile(&Constraint::transitions(transitions), &VOCABULARY, &Limits::default()).unwrap();
+    assert_eq!((table.state_count(), table.class_count()), (1_000, 500));
+    table
+}
+
+fn walked() -> TokenTable {
+    let constraint = Constraint::regex("([a-z]+ ?[0-9]){0,498}").unwrap();
+    let table = TokenTable::walk(&constraint, &VOCABULARY, &Limits::default()).unwrap();
+    assert!((990..2_000).contains(&table.state_count()), "{table:?}");
+    table
+}
+
+/// The file of a table; the system cleans it up.
+fn file(table: &TokenTable, form: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("burn-dfa-bench-{form}-{}.safetensors", std::process::id()));
+    table.save(&path, &Origin::default()).unwrap();
+    path
+}
+
+fn load(bencher: Bencher, table: &TokenTable, form: &str) {
+    let path = file(table, form);
+    let load = || TokenTable::load(&path, &VOCABULARY, &Limits::default()).unwrap();
+    assert!(load() == *table);
+    bencher.bench(load);
+    std::fs::remove_file(path).unwrap();
+}
+
+#[divan::bench]
+fn load_tabulated(bencher: Bencher) {
+    load(bencher, &tabulated(), "tabulated");
+}
+
+#[divan::bench]
+fn load_walked(bencher: Bencher) {
+    load(bencher, &walked(), "walked");
+}
+
+#[divan::bench]
+fn write_tabulated(bencher: Bencher) {
+    let table = tabulated();
+    bencher.bench(|| table.to_bytes(&Origin::default()).unwrap());
+}

@@ -1,0 +1,109 @@
+//! `burn-dfa inspect`: what a file of `compile` holds, and whether it is sound.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use burn_dfa::table::Artifact;
+use burn_dfa::{Limits, TokenTable};
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::args::TokenizerArgs;
+use crate::{NO_MATCH, Output, Result};
+
+/// Show an artefact: where it comes from, its tensors, and whether it is sound.
+///
+/// Without a tokenizer all is checked but what takes the vocabulary: its fingerprint, and how tokens are read. Exit
+/// codes: 0, sound; 1, not sound; 2, an error, such as a file that is no safetensors file.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  burn-dfa inspect person.safetensors
+  burn-dfa inspect person.safetensors --tokenizer model/ --json")]
+pub struct Inspect {
+    /// The artefact.
+    file: PathBuf,
+    #[command(flatten)]
+    tokenizer: TokenizerArgs,
+}
+
+impl Inspect {
+    pub fn run(&self, out: &mut Output) -> Result<ExitCode> {
+        let bytes =
+            std::fs::read(&self.file).map_err(|e| format!("cannot read {}: {e}", self.file.display()))?;
+        let artifact = Artifact::from_bytes(&bytes).map_err(|e| format!("{}: {e}", self.file.display()))?;
+        let limits = Limits { bytes: bytes.len().max(Limits::default().bytes), ..Limits::default() };
+        let vocabulary = if self.tokenizer.is_some() { Some(self.tokenizer.read()?) } else { None };
+        if let Some(vocabulary) = &vocabulary {
+            // Computed once, and not a part of reading a file.
+            vocabulary.fingerprint();
+        }
+        let started = Instant::now();
+        let sound = match &vocabulary {
+            Some(vocabulary) => artifact.to_table(vocabulary, &limits).map(Some),
+            None => artifact.validate(&limits).map(|()| None),
+        };
+        let milliseconds = started.elapsed().as_secs_f64() * 1e3;
+        let code = if sound.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(NO_MATCH) };
+        let checked = if vocabulary.is_some() { "with its vocabulary" } else { "without its vocabulary" };
+        if out.json {
+            let tensors = artifact.tensors().map(|(name, dtype, shape, bytes)| {
+                (name.to_owned(), json!({"dtype": dtype, "shape": shape, "bytes": bytes}))
+            });
+            let metadata: serde_json::Map<String, Value> = artifact
+                .all_metadata()
+                .iter()
+                // JSON within JSON is shown as what it is.
+                .map(|(name, text)| match &name[..] {
+                    "constraint" | "limits" => {
+                        (name.clone(), serde_json::from_str(text).unwrap_or_else(|_| json!(text)))
+                    }
+                    _ => (name.clone(), json!(text)),
+                })
+                .collect();
+            let line = json!({
+                "file": self.file, "bytes": bytes.len(), "sound": sound.is_ok(), "checked": checked,
+                "error": sound.as_ref().err().map(ToString::to_string),
+                "metadata": metadata, "tensors": tensors.collect::<serde_json::Map<_, _>>(),
+                "least_tokens": sound.ok().flatten().as_ref().map(least), "milliseconds": milliseconds,
+            });
+            writeln!(out.to, "{line}")?;
+            return Ok(code);
+        }
+        let styles = out.styles;
+        writeln!(out.to, "{:<16} {}, {} bytes", "file", self.file.display(), bytes.len())?;
+        for (name, text) in artifact.all_metadata() {
+            let text: String = shortened(text);
+            writeln!(out.to, "{name:<16} {text}")?;
+        }
+        for (name, dtype, shape, bytes) in artifact.tensors() {
+            writeln!(out.to, "tensor           {name}, {dtype} {shape:?}, {bytes} bytes")?;
+        }
+        match sound {
+            Ok(table) => {
+                if let Some(table) = table {
+                    writeln!(out.to, "{:<16} {} (end of sequence included)", "least tokens", least(&table))?;
+                }
+                let good = styles.good;
+                writeln!(out.to, "{good}{:<16}{good:#} checked {checked} in {milliseconds:.1} ms", "sound")?;
+            }
+            Err(error) => {
+                let bad = styles.bad;
+                writeln!(out.to, "{bad}{:<16}{bad:#} checked {checked}: {error}", "not sound")?;
+            }
+        }
+        Ok(code)
+    }
+}
+
+fn least(table: &TokenTable) -> u32 {
+    table.tokens_to_end(table.start())
+}
+
+/// The beginning of a text that is long, control characters escaped.
+fn shortened(text: &str) -> String {
+    const LONGEST: usize = 100;
+    let plain = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    let shown: String = text.chars().take(LONGEST).map(plain).collect();
+    if text.chars().nth(LONGEST).is_some() { format!("{shown}… ({} bytes)", text.len()) } else { shown }
+}

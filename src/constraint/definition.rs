@@ -1,0 +1,194 @@
+//! A constraint written down as JSON.
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+use super::{Constraint, JsonOptions, Kind, Marker, json_schema};
+use crate::automaton::ByteDfa;
+
+/// A JSON schema as it was given.
+pub(super) struct Given {
+    pub(super) schema: Value,
+    pub(super) options: JsonOptions,
+}
+
+/// However deep the schema is nested where nobody reads it.
+impl Drop for Given {
+    fn drop(&mut self) {
+        json_schema::discard(self.schema.take());
+    }
+}
+
+impl fmt::Debug for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Given").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+impl Constraint {
+    /// What was asked for, as JSON text; `None` where there is an automaton over bytes in it.
+    ///
+    /// Regexes, character patterns (as a regex of the same language), choices and JSON schemas are objects that
+    /// [`from_request`](Self::from_request) reads, `{"regex": …}`, `{"choice": […]}` and `{"json": …}`; beside a schema
+    /// stand its `options` where they are not the default. Sets of tokens are `{"token_sets": [[id, …], …]}`,
+    /// transitions `{"transitions": {"initial": …, "accepting": […], "transitions": [[state, id, next], …]}}`, with
+    /// their states numbered anew from 1; a constraint after free text `{"after": marker, "constraint": …}`, the marker being a
+    /// text or the id of a token.
+    ///
+    /// ```
+    /// use burn_dfa::Constraint;
+    ///
+    /// let constraint = Constraint::choice(["yes", "no"])?;
+    /// assert_eq!(constraint.definition().unwrap(), r#"{"choice":["yes","no"]}"#);
+    /// # Ok::<(), burn_dfa::Error>(())
+    /// ```
+    pub fn definition(&self) -> Option<String> {
+        self.definition_with(&|_| None)
+    }
+
+    /// The same with a text for automata.
+    pub(crate) fn definition_with(&self, automaton: &dyn Fn(&ByteDfa) -> Option<String>) -> Option<String> {
+        Some(match &self.kind {
+            Kind::Regex(_, pattern) => json!({"regex": &**pattern}).to_string(),
+            Kind::Pattern(pattern) => json!({"regex": pattern.to_regex()}).to_string(),
+            Kind::Choice(choices) => json!({"choice": &**choices}).to_string(),
+            Kind::JsonSchema(_, given) => {
+                let schema = text(&given.schema);
+                if given.options == JsonOptions::default() {
+                    format!(r#"{{"json":{schema}}}"#)
+                } else {
+                    format!(r#"{{"json":{schema},"options":{}}}"#, json!(given.options))
+                }
+            }
+            Kind::TokenSets(sets) => {
+                let sets = sets.iter().map(|set| set.iter().map(|id| id.0).collect::<Vec<_>>());
+                json!({"token_sets": sets.collect::<Vec<_>>()}).to_string()
+            }
+            Kind::Transitions(transitions) => {
+                let automaton = transitions.automaton();
+                let accepting: Vec<usize> =
+                    automaton.accepting.iter().enumerate().filter_map(|(at, &is)| is.then_some(at)).collect();
+                let rows = automaton.transitions.iter().map(|&(state, id, next)| [state, id.0, next]);
+                let rows: Vec<_> = rows.collect();
+                json!({"transitions": {
+                    "initial": automaton.start, "accepting": accepting, "transitions": rows
+                }})
+                .to_string()
+            }
+            Kind::Dfa(dfa) => return automaton(dfa),
+            Kind::After(marker, constraint) => {
+                let marker = match marker {
+                    Marker::Text(text) => json!(text),
+                    Marker::Token(token) => json!(token.0),
+                };
+                format!(r#"{{"after":{marker},"constraint":{}}}"#, constraint.definition_with(automaton)?)
+            }
+        })
+    }
+}
+
+/// The JSON text of a value, without recursion.
+fn text(value: &Value) -> String {
+    enum Part<'a> {
+        Value(&'a Value),
+        Key(&'a str),
+        Mark(char),
+    }
+    let mut text = String::new();
+    let mut rest = vec![Part::Value(value)];
+    while let Some(part) = rest.pop() {
+        match part {
+            Part::Mark(mark) => text.push(mark),
+            Part::Key(key) => text.extend([&json!(key).to_string(), ":"]),
+            Part::Value(Value::Array(items)) => {
+                text.push('[');
+                rest.push(Part::Mark(']'));
+                for (at, item) in items.iter().enumerate().rev() {
+                    rest.push(Part::Value(item));
+                    rest.extend((at > 0).then_some(Part::Mark(',')));
+                }
+            }
+            Part::Value(Value::Object(members)) => {
+                text.push('{');
+                rest.push(Part::Mark('}'));
+                for (at, (key, member)) in members.iter().enumerate().rev() {
+                    rest.extend([Part::Value(member), Part::Key(key)]);
+                    rest.extend((at > 0).then_some(Part::Mark(',')));
+                }
+            }
+            Part::Value(scalar) => text.push_str(&scalar.to_string()),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::constraint::{CharClass, CharPattern, Transitions, Whitespace};
+    use crate::{Limits, TokenId};
+
+    /// Reads what was written.
+    fn again(constraint: &Constraint) -> Constraint {
+        let definition: Value = serde_json::from_str(&constraint.definition().unwrap()).unwrap();
+        Constraint::from_request(&definition).unwrap().unwrap()
+    }
+
+    #[test]
+    fn what_is_written_means_the_same() {
+        let schema = json!({"type": "object", "properties": {"b": {"type": "integer"}, "a": {"enum": ["\"", null, 1.5]}}});
+        let pattern = CharPattern::new()
+            .one_or_more(CharClass::UPPER.or(&CharClass::any_of("]^-é")))
+            .optional("a+b")
+            .zero_or_more(CharClass::BLANK);
+        let constraints = [
+            Constraint::regex("a[\"\\\\]{2}|é").unwrap(),
+            Constraint::choice(["", "a\nb", "\u{1F600}"]).unwrap(),
+            Constraint::json_schema(schema).unwrap(),
+            Constraint::pattern(pattern),
+        ];
+        for constraint in constraints {
+            let dfa = |constraint: &Constraint| constraint.to_byte_dfa(&Limits::default()).unwrap();
+            assert_eq!(dfa(&again(&constraint)), dfa(&constraint), "{constraint:?}");
+        }
+        let nothing = Constraint::pattern(CharPattern::new().one(CharClass::range('b', 'a')));
+        assert!(again(&nothing).to_byte_dfa(&Limits::default()).unwrap_err().is_unsatisfiable());
+    }
+
+    #[test]
+    fn all_that_makes_a_difference_is_written() {
+        let schema = json!({"type": "integer"});
+        let options = JsonOptions { whitespace: Whitespace::Pretty(2), ..JsonOptions::default() };
+        let spaced = Constraint::json_schema_with(schema, &options).unwrap().definition().unwrap();
+        assert!(spaced.contains(r#""whitespace":{"pretty":2}"#), "{spaced}");
+        let sets = Constraint::token_sets(vec![vec![TokenId(3), TokenId(5)], vec![TokenId(4)]]).unwrap();
+        assert_eq!(sets.definition().unwrap(), r#"{"token_sets":[[3,5],[4]]}"#);
+        let transitions = Transitions::new(7, [9], [(7, TokenId(1), 7), (7, TokenId(2), 9)]).unwrap();
+        assert_eq!(
+            Constraint::transitions(transitions).definition().unwrap(),
+            r#"{"transitions":{"initial":1,"accepting":[2],"transitions":[[1,1,1],[1,2,2]]}}"#
+        );
+        let dfa = Constraint::regex("a").unwrap().to_byte_dfa(&Limits::default()).unwrap().unwrap();
+        assert_eq!(Constraint::dfa(dfa).definition(), None);
+        let after =
+            |marker: Marker| Constraint::after(marker, Constraint::regex("a").unwrap()).definition().unwrap();
+        assert_eq!(after("\"".into()), r#"{"after":"\"","constraint":{"regex":"a"}}"#);
+        assert_eq!(after(TokenId(5).into()), r#"{"after":5,"constraint":{"regex":"a"}}"#);
+    }
+
+    #[test]
+    fn a_schema_may_be_deep_where_nobody_reads_it() {
+        let mut deep = json!(1);
+        for _ in 0..100_000 {
+            deep = Value::Array(vec![deep]);
+        }
+        let mut schema = json!({"type": "integer"});
+        schema["x-note"] = deep;
+        let constraint = Constraint::json_schema(schema).unwrap();
+        assert_eq!(
+            constraint.definition().unwrap().len(),
+            r#"{"json":{"type":"integer","x-note":1}}"#.len() + 200_000
+        );
+    }
+}

@@ -1,0 +1,69 @@
+//! Random members: walks along legal tokens that end within a budget.
+
+use super::TokenTable;
+use crate::automaton::StateId;
+use crate::random::Random;
+use crate::vocabulary::{TokenId, Vocabulary};
+
+impl TokenTable {
+    /// Outputs drawn at random, the end of sequence included, without end and the same for the same seed; none where the
+    /// shortest takes more than `max_tokens`. Meant for tests and for examples of what a constraint allows.
+    ///
+    /// A token is legal where its way to the end fits the rest of the budget, as in generation.
+    ///
+    /// ```
+    /// use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
+    ///
+    /// let vocabulary = Vocabulary::from_chars("abc.".chars())?.with_eos([TokenId(3)])?;
+    /// let table = TokenTable::compile(&Constraint::regex("a[bc]+")?, &vocabulary, &Limits::default())?;
+    /// let members: Vec<_> = table.samples(&vocabulary, 7, 10).take(3).collect();
+    /// assert!(members.iter().all(|tokens| tokens.len() <= 10 && table.accepts(tokens)));
+    /// assert_eq!(table.samples(&vocabulary, 7, 2).next(), None);
+    /// # Ok::<(), burn_dfa::Error>(())
+    /// ```
+    pub fn samples(
+        &self,
+        vocabulary: &Vocabulary,
+        seed: u64,
+        max_tokens: u32,
+    ) -> impl Iterator<Item = Vec<TokenId>> {
+        let mut random = Random(seed);
+        std::iter::from_fn(move || self.member(vocabulary, max_tokens, &mut random))
+    }
+
+    fn member(&self, vocabulary: &Vocabulary, budget: u32, random: &mut Random) -> Option<Vec<TokenId>> {
+        let mut state = self.start();
+        if self.tokens_to_end(state) > budget {
+            return None;
+        }
+        let mut tokens = Vec::new();
+        for left in (0..budget).rev() {
+            let fits = |token: &TokenId| {
+                let next = self.next(state, *token);
+                next != StateId::DEAD && self.tokens_to_end(next) <= left
+            };
+            let token = pick(vocabulary, random, fits)?;
+            state = self.next(state, token);
+            tokens.push(token);
+            if state == StateId::DONE {
+                return Some(tokens);
+            }
+        }
+        None
+    }
+}
+
+/// A token that fits: one out of a few blind tries, else out of all that do.
+fn pick(vocabulary: &Vocabulary, random: &mut Random, fits: impl Fn(&TokenId) -> bool) -> Option<TokenId> {
+    const BLIND: usize = 32;
+    // An end wherever it fits would leave few texts of any length.
+    let ends = vocabulary.eos().iter().copied().find(|token| fits(token));
+    if ends.is_some() && random.below(4) == 0 {
+        return ends;
+    }
+    let tries = (0..BLIND).map(|_| TokenId(random.below(vocabulary.len()) as u32)).find(|token| fits(token));
+    tries.or_else(|| {
+        let fitting: Vec<TokenId> = (0..vocabulary.len() as u32).map(TokenId).filter(|t| fits(t)).collect();
+        (!fitting.is_empty()).then(|| fitting[random.below(fitting.len())])
+    })
+}

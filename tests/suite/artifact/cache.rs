@@ -1,0 +1,220 @@
+//! A folder of tables that many share.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use burn_dfa::constraint::{JsonOptions, Whitespace};
+use burn_dfa::{Constraint, Limits, TableCache, TokenId, TokenTable, Vocabulary};
+use serde_json::json;
+
+use super::vocabulary;
+
+/// A new folder; the system cleans it up.
+fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("burn-dfa-cache-{}-{name}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    folder
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+fn regexes() -> Vec<Constraint> {
+    ["a+", "(ab|ca)+é?", "[abc]{3,9}"].map(|regex| Constraint::regex(regex).unwrap()).into()
+}
+
+#[test]
+fn a_table_is_compiled_once() {
+    let folder = folder("once");
+    let cache = TableCache::new(&folder, 1 << 20).unwrap();
+    let (vocabulary, limits) = (vocabulary(true), Limits::default());
+    for constraint in regexes() {
+        let compiled = TokenTable::compile(&constraint, &vocabulary, &limits).unwrap();
+        assert!(cache.compile(&constraint, &vocabulary, &limits).unwrap() == compiled);
+    }
+    let entries = files(&folder);
+    assert_eq!(entries.len(), 3);
+    assert_eq!(cache.bytes(), entries.iter().map(|path| path.metadata().unwrap().len()).sum::<u64>());
+    // From the files now: one entry in place of another answers in its place.
+    std::fs::copy(&entries[0], &entries[1]).unwrap();
+    let same = regexes().iter().map(|c| cache.compile(c, &vocabulary, &limits).unwrap()).collect::<Vec<_>>();
+    let equal = (0..3).flat_map(|i| (0..i).map(move |j| (i, j))).filter(|&(i, j)| same[i] == same[j]).count();
+    assert_eq!(equal, 1);
+    assert_eq!(files(&folder), entries);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn whatever_makes_a_difference_is_in_the_key() {
+    let folder = folder("key");
+    let cache = TableCache::new(&folder, 1 << 20).unwrap();
+    let (words, limits) = (vocabulary(true), Limits::default());
+    let regex = Constraint::regex("a+").unwrap();
+    let schema = |options: &JsonOptions| {
+        let vocabulary = Vocabulary::from_chars("[]1, .".chars()).unwrap().with_eos([TokenId(5)]).unwrap();
+        let constraint =
+            Constraint::json_schema_with(json!({"items": {"const": 1}, "type": "array"}), options).unwrap();
+        cache.compile(&constraint, &vocabulary, &limits).unwrap()
+    };
+    let dfa = |regex: &str| {
+        let dfa = Constraint::regex(regex).unwrap().to_byte_dfa(&limits).unwrap().unwrap();
+        cache.compile(&Constraint::dfa(dfa), &words, &limits).unwrap()
+    };
+    let other = words.clone().with_eos([TokenId(6)]).unwrap();
+    let less = Limits { states: 1000, ..Limits::default() };
+    let spaced = JsonOptions { whitespace: Whitespace::Spaced, ..JsonOptions::default() };
+    let after = |marker: &str, constraint| {
+        cache.compile(&Constraint::after(marker, constraint), &words, &limits).unwrap()
+    };
+    let automaton = |regex: &str| {
+        Constraint::dfa(Constraint::regex(regex).unwrap().to_byte_dfa(&limits).unwrap().unwrap())
+    };
+    let asked: [&dyn Fn() -> TokenTable; 13] = [
+        &|| cache.compile(&regex, &words, &limits).unwrap(),
+        &|| cache.tabulate(&regex, &words, &limits).unwrap(),
+        &|| cache.walk(&regex, &words, &limits).unwrap(),
+        &|| cache.compile(&regex, &other, &limits).unwrap(),
+        &|| cache.compile(&regex, &words, &less).unwrap(),
+        &|| schema(&JsonOptions::default()),
+        &|| schema(&spaced),
+        &|| dfa("a+"),
+        &|| dfa("a+b"),
+        &|| after("b", regex.clone()),
+        &|| after("c", regex.clone()),
+        &|| after("b", automaton("a+")),
+        &|| after("b", automaton("a+b")),
+    ];
+    for (at, ask) in asked.iter().enumerate() {
+        ask();
+        assert_eq!(files(&folder).len(), at + 1);
+    }
+    asked.iter().for_each(|ask| drop(ask()));
+    assert_eq!(files(&folder).len(), asked.len());
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn what_is_corrupt_is_compiled_again() {
+    let folder = folder("corrupt");
+    let cache = TableCache::new(&folder, 1 << 20).unwrap();
+    let (vocabulary, limits, constraint) = (vocabulary(true), Limits::default(), regexes().remove(1));
+    let table = cache.compile(&constraint, &vocabulary, &limits).unwrap();
+    let [path] = &files(&folder)[..] else { panic!("one entry") };
+    let right = std::fs::read(path).unwrap();
+    let mut flipped = right.clone();
+    *flipped.last_mut().unwrap() ^= 1;
+    for wrong in [&b""[..], b"not an artefact", &right[..right.len() / 2], &flipped] {
+        std::fs::write(path, wrong).unwrap();
+        assert!(cache.compile(&constraint, &vocabulary, &limits).unwrap() == table);
+        assert_eq!(std::fs::read(path).unwrap(), right);
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn what_was_not_used_for_longest_goes() {
+    let folder = folder("least");
+    let (vocabulary, limits) = (vocabulary(true), Limits::default());
+    let all = TableCache::new(&folder, 1 << 20).unwrap();
+    let ask = |cache: &TableCache, at: usize| cache.compile(&regexes()[at], &vocabulary, &limits).unwrap();
+    (0..3).for_each(|at| drop(ask(&all, at)));
+    let total = all.bytes();
+    std::fs::remove_dir_all(&folder).unwrap();
+
+    let two = TableCache::new(&folder, total - 1).unwrap();
+    let mut entries = Vec::new();
+    for at in 0..2 {
+        ask(&two, at);
+        let new = files(&folder).into_iter().find(|path| !entries.contains(path)).unwrap();
+        entries.push(new);
+    }
+    // Both are old, and the second older; then the second is used.
+    let ago = |seconds| SystemTime::now() - Duration::from_secs(seconds);
+    let age = |path: &Path, seconds| {
+        std::fs::OpenOptions::new().append(true).open(path).unwrap().set_modified(ago(seconds)).unwrap();
+    };
+    age(&entries[0], 100);
+    age(&entries[1], 200);
+    ask(&two, 1);
+    // What others have put there stays, what was left behind goes.
+    std::fs::write(folder.join("notes.txt"), "mine").unwrap();
+    let (left, fresh) = (folder.join("left.partial"), folder.join("fresh.partial"));
+    std::fs::write(&left, "half").unwrap();
+    std::fs::write(&fresh, "half").unwrap();
+    age(&left, 7200);
+    ask(&two, 2);
+    let now = files(&folder);
+    assert!(!now.contains(&entries[0]) && now.contains(&entries[1]), "{now:?}");
+    assert!(
+        !now.contains(&left) && now.contains(&fresh) && now.contains(&folder.join("notes.txt")),
+        "{now:?}"
+    );
+    assert!(two.bytes() < total && now.len() == 4, "{now:?}");
+    // A table larger than the limit is compiled and not kept.
+    let none = TableCache::new(&folder, 10).unwrap();
+    let before = files(&folder);
+    let regex = Constraint::regex("b+").unwrap();
+    none.compile(&regex, &vocabulary, &limits).unwrap();
+    assert_eq!(files(&folder), before);
+    std::fs::remove_dir_all(&folder).unwrap();
+    // And where the folder is gone, or is none, all but making it works.
+    none.compile(&regex, &vocabulary, &limits).unwrap();
+    std::fs::write(&folder, "a file").unwrap();
+    assert!(TableCache::new(&folder, 10).unwrap_err().is_table());
+    std::fs::remove_file(folder).unwrap();
+}
+
+/// Names the folder where this program is one of several.
+const SHARED: &str = "BURN_DFA_TEST_CACHE";
+
+/// Compiles and loads, from a few threads, in a folder that has room for two of three tables.
+fn work(folder: &Path) {
+    let (vocabulary, limits) = (vocabulary(true), Limits::default());
+    let tables: Vec<_> =
+        regexes().iter().map(|c| TokenTable::compile(c, &vocabulary, &limits).unwrap()).collect();
+    let least = tables.iter().map(|table| table.to_bytes(&Default::default()).unwrap().len()).sum::<usize>();
+    let cache = TableCache::new(folder, least as u64).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (cache, tables, vocabulary, limits) = (cache.clone(), &tables, &vocabulary, &limits);
+            scope.spawn(move || {
+                for round in 0..30 {
+                    let at = (thread + round) % 3;
+                    let table = cache.compile(&regexes()[at], vocabulary, limits).unwrap();
+                    assert!(table == tables[at], "thread {thread}, round {round}");
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn processes_share_a_folder() {
+    if let Some(folder) = std::env::var_os(SHARED) {
+        return work(Path::new(&folder));
+    }
+    let folder = folder("shared");
+    let test = "artifact::cache::processes_share_a_folder";
+    let start = |_| {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", test]).env(SHARED, &folder).stdout(std::process::Stdio::piped());
+        command.spawn().unwrap()
+    };
+    let children: Vec<_> = (0..4).map(start).collect();
+    work(&folder);
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    }
+    let left = files(&folder);
+    assert!(
+        !left.is_empty() && left.iter().all(|path| path.extension().unwrap() == "safetensors"),
+        "{left:?}"
+    );
+    std::fs::remove_dir_all(folder).unwrap();
+}

@@ -1,0 +1,144 @@
+//! Tables as files: what is written is read, and what was tampered with is refused or sound.
+
+mod cache;
+mod file;
+mod mutants;
+mod python;
+
+use burn_dfa::constraint::{Marker, Transitions};
+use burn_dfa::table::{Artifact, Origin};
+use burn_dfa::vocabulary::TokenKind;
+use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
+use serde_json::json;
+
+/// A small vocabulary with all kinds of tokens; `spelling` holds the bytes `a` to `c` and `é` one by one.
+fn vocabulary(spelling: bool) -> Vocabulary {
+    use TokenKind::{Added, Normal, Special, Unused};
+    let words: [(TokenKind, &[u8]); 8] = [
+        (Normal, b"ab"),
+        (Special, b"<s>"),
+        (Unused, b""),
+        (Added, b"ca"),
+        (Normal, "é".as_bytes()),
+        (Normal, b""),
+        (Special, b"</s>"),
+        (Normal, b"bc"),
+    ];
+    let bytes = "abcé".bytes().map(|byte| (Normal, vec![byte])).filter(|_| spelling);
+    let words = words.map(|(kind, word)| (kind, word.to_vec()));
+    let vocabulary = Vocabulary::from_tokens(words.into_iter().chain(bytes)).unwrap();
+    vocabulary.with_eos([TokenId(6), TokenId(2)]).unwrap()
+}
+
+/// The vocabulary of the embedded model.
+fn tiny() -> Vocabulary {
+    Vocabulary::from_folder(concat!(env!("CARGO_MANIFEST_DIR"), "/models/tiny")).unwrap()
+}
+
+/// One table of every kind, with its vocabulary and the bytes of its artefact.
+fn tables() -> Vec<(&'static str, Vocabulary, TokenTable, Vec<u8>)> {
+    let (limits, spelling, words) = (Limits::default(), vocabulary(true), vocabulary(false));
+    let regex = Constraint::regex("(ab|ca)+é?|bca").unwrap();
+    let ids = |ids: &[u32]| ids.iter().map(|&id| TokenId(id)).collect::<Vec<_>>();
+    let sets = Constraint::token_sets(vec![ids(&[1, 0]), ids(&[3]), ids(&[0, 7])]).unwrap();
+    let row = |state, id, next| (state, TokenId(id), next);
+    let transitions = Transitions::new(1, [2], [row(1, 0, 1), row(1, 4, 2), row(2, 5, 1)]).unwrap();
+    let transitions = Constraint::transitions(transitions);
+    let behind = |marker: Marker| Constraint::after(marker, regex.clone());
+    let table = |compile: fn(&Constraint, &Vocabulary, &Limits) -> _, constraint, vocabulary: &Vocabulary| {
+        let table: burn_dfa::Result<TokenTable> = compile(constraint, vocabulary, &limits);
+        let table = table.unwrap();
+        let bytes = table.to_bytes(&Origin::new(constraint, &limits)).unwrap();
+        (vocabulary.clone(), table, bytes)
+    };
+    let all = [
+        ("tabulated", table(TokenTable::tabulate, &regex, &spelling)),
+        ("tabulated, words", table(TokenTable::tabulate, &regex, &words)),
+        ("walked", table(TokenTable::walk, &regex, &spelling)),
+        ("walked, words", table(TokenTable::walk, &regex, &words)),
+        ("token sets", table(TokenTable::compile, &sets, &words)),
+        ("transitions", table(TokenTable::compile, &transitions, &words)),
+        ("text first", table(TokenTable::tabulate, &behind("c".into()), &spelling)),
+        ("text first, walked", table(TokenTable::walk, &behind("c".into()), &spelling)),
+        ("a marker", table(TokenTable::walk, &behind(TokenId(1).into()), &spelling)),
+        ("a marker, words", table(TokenTable::walk, &behind(TokenId(3).into()), &words)),
+    ];
+    let mut all: Vec<_> =
+        all.map(|(name, (vocabulary, table, bytes))| (name, vocabulary, table, bytes)).into();
+    let free = TokenTable::unconstrained(&words);
+    let bytes = free.to_bytes(&Origin::default()).unwrap();
+    all.push(("unconstrained", words, free, bytes));
+    all
+}
+
+#[test]
+fn what_is_saved_is_loaded() {
+    let path = std::env::temp_dir().join(format!("burn-dfa-artifact-{}", std::process::id()));
+    for (name, vocabulary, table, bytes) in tables() {
+        let loaded = TokenTable::from_bytes(&bytes, &vocabulary, &Limits::default()).unwrap();
+        assert!(loaded == table, "{name}: {loaded:?} instead of {table:?}");
+        let artifact = Artifact::from_bytes(&bytes).unwrap();
+        artifact.validate(&Limits::default()).unwrap();
+        assert_eq!(loaded.to_bytes(&artifact.origin()).unwrap(), bytes, "{name}");
+        table.save(&path, &artifact.origin()).unwrap();
+        assert!(TokenTable::load(&path, &vocabulary, &Limits::default()).unwrap() == table, "{name}");
+    }
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn large_tables_come_back_in_both_forms() {
+    let vocabulary = tiny();
+    let schema = json!({"properties": {"name": {"type": "string", "maxLength": 40}, "tags": {"items": {"format": "date"}}}});
+    let constraint = Constraint::json_schema(schema).unwrap();
+    for compile in [TokenTable::tabulate, TokenTable::walk] {
+        let table = compile(&constraint, &vocabulary, &Limits::default()).unwrap();
+        let bytes = table.to_bytes(&Origin::default()).unwrap();
+        assert!(
+            TokenTable::from_bytes(&bytes, &vocabulary, &Limits::default()).unwrap() == table,
+            "{table:?}"
+        );
+    }
+}
+
+#[test]
+fn an_artefact_says_where_it_comes_from() {
+    let (_, vocabulary, _, bytes) = tables().remove(0);
+    let artifact = Artifact::from_bytes(&bytes).unwrap();
+    assert_eq!(artifact.metadata("constraint"), Some(r#"{"regex":"(ab|ca)+é?|bca"}"#));
+    assert_eq!(artifact.metadata("fingerprint"), Some(&*vocabulary.fingerprint().to_string()));
+    assert_eq!(artifact.metadata("library_version"), Some(env!("CARGO_PKG_VERSION")));
+    let limits: serde_json::Value = serde_json::from_str(artifact.metadata("limits").unwrap()).unwrap();
+    assert_eq!((&limits["states"], &limits["time"]), (&json!(1_000_000), &json!(30.0)));
+    let names: Vec<_> = artifact.tensors().map(|(name, dtype, ..)| format!("{name} {dtype}")).collect();
+    assert_eq!(names, ["class I32", "next I32", "tokens_to_end I32"]);
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let (_, vocabulary, table, bytes) = tables().remove(0);
+    let other = vocabulary.clone().with_eos([TokenId(6)]).unwrap();
+    let error = TokenTable::from_bytes(&bytes, &other, &Limits::default()).unwrap_err();
+    assert!(
+        error.is_incompatible_vocabulary() && error.to_string().contains("compile the constraint for it")
+    );
+    for limits in [
+        Limits { states: table.state_count() - 1, ..Limits::default() },
+        Limits { bytes: bytes.len() - 1, ..Limits::default() },
+    ] {
+        let error = TokenTable::from_bytes(&bytes, &vocabulary, &limits).unwrap_err();
+        assert!(error.is_limit(), "{error}");
+    }
+    // A draft's table is as far from the end as that of another vocabulary.
+    let pruned = table.prune(&vocabulary, &[TokenId(0), TokenId(6)]).unwrap();
+    let error = pruned.to_bytes(&Origin::default()).unwrap_err();
+    assert!(error.is_table() && error.to_string().contains("pruned"), "{error}");
+    for path in ["no/such/file.safetensors", "src"] {
+        let error = TokenTable::load(path, &vocabulary, &Limits::default()).unwrap_err();
+        assert!(error.is_table() && error.to_string().contains(path), "{error}");
+    }
+    for other in [&b""[..], b"\xff\xff\xff\xff\xff\xff\xff\xff", b"\x02\0\0\0\0\0\0\0{}", b"GIF89a__________"]
+    {
+        assert!(TokenTable::from_bytes(other, &vocabulary, &Limits::default()).unwrap_err().is_table());
+    }
+}

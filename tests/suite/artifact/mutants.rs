@@ -1,0 +1,349 @@
+//! Artefacts with every field changed in turn: none panics, and what loads is sound.
+
+use std::collections::BTreeMap;
+
+use burn::tensor::Device;
+use burn_dfa::{Kernels, Limits, StateId, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
+use rand::{Rng, SeedableRng, rngs::StdRng};
+use safetensors::tensor::Dtype;
+
+use super::file::{File, Tensor};
+use super::tables;
+
+/// How mutants fared.
+#[derive(Debug, Default)]
+struct Fate {
+    refused: usize,
+    loaded: usize,
+    /// By the place that the error names.
+    places: BTreeMap<String, usize>,
+}
+
+impl Fate {
+    fn all(&self) -> usize {
+        self.refused + self.loaded
+    }
+
+    /// Loads a mutant; what comes of it must be an error of its own kind, or sound.
+    fn meet(
+        &mut self,
+        mutant: &[u8],
+        vocabulary: &Vocabulary,
+        what: &dyn Fn() -> String,
+    ) -> Option<TokenTable> {
+        match TokenTable::from_bytes(mutant, vocabulary, &Limits::default()) {
+            Ok(table) => {
+                self.loaded += 1;
+                sound(&table, vocabulary, what);
+                Some(table)
+            }
+            Err(error) => {
+                self.refused += 1;
+                let message = error.to_string();
+                let kinds = [error.is_table(), error.is_incompatible_vocabulary(), error.is_limit()];
+                assert!(kinds.contains(&true), "{}: {message}", what());
+                let place = if error.is_limit() {
+                    "limit"
+                } else {
+                    message.split('`').nth(1).unwrap_or("vocabulary")
+                };
+                *self.places.entry(place.to_owned()).or_default() += 1;
+                None
+            }
+        }
+    }
+}
+
+/// No lookup is out of bounds, and from every state that has a way to the end some token takes it.
+fn sound(table: &TokenTable, vocabulary: &Vocabulary, what: &dyn Fn() -> String) {
+    table.validate().unwrap();
+    let states = table.state_count() as u32;
+    let tokens = vocabulary.len() as u32 + 2;
+    for state in (0..states).map(StateId) {
+        let to_end = table.tokens_to_end(state);
+        let mut nearest = u32::MAX;
+        for token in (0..tokens).map(TokenId) {
+            let next = table.next(state, token);
+            assert!(next.0 < states, "{}: {state} on {token} leads to {next}", what());
+            nearest = nearest.min(table.tokens_to_end(next));
+            let ends = vocabulary.eos().contains(&token);
+            assert!(next != StateId::DONE || ends, "{}: {state} ends on {token}", what());
+        }
+        match state {
+            StateId::DEAD => assert_eq!(nearest, u32::MAX),
+            StateId::DONE | StateId::FREE => assert_eq!(nearest, 0),
+            _ if to_end == u32::MAX => {}
+            _ => assert!(nearest < to_end, "{}: {state} is no nearer to the end after any token", what()),
+        }
+    }
+    assert_ne!(table.tokens_to_end(table.start()), u32::MAX, "{}", what());
+}
+
+/// The device looks up what the host does.
+fn agrees(table: &TokenTable, width: usize, kernels: Kernels) {
+    let options = TensorOptions { kernels, ..TensorOptions::default() };
+    let tensors = TensorTable::new(&[table], width, &options, &Device::flex()).unwrap();
+    let states: Vec<_> = (0..table.state_count() as u32).map(StateId).collect();
+    let illegal = tensors.illegal(tensors.states(&states).unwrap(), None);
+    let illegal = crate::common::bools(illegal);
+    for (&state, row) in states.iter().zip(illegal.chunks_exact(width)) {
+        for (token, &illegal) in row.iter().enumerate() {
+            assert_eq!(illegal, table.next(state, TokenId(token as u32)) == StateId::DEAD);
+        }
+    }
+}
+
+#[test]
+fn damage_is_always_noticed() {
+    let mut fate = Fate::default();
+    for (name, vocabulary, table, bytes) in tables() {
+        for at in 0..bytes.len() {
+            for bit in 0..8 {
+                let mut mutant = bytes.clone();
+                mutant[at] ^= 1 << bit;
+                let what = || format!("{name}, byte {at}, bit {bit}");
+                let loaded = fate.meet(&mutant, &vocabulary, &what);
+                assert!(loaded.is_none_or(|loaded| loaded == table), "{}: another table", what());
+            }
+            let cut = fate.meet(&bytes[..at], &vocabulary, &|| format!("{name}, cut at {at}"));
+            assert!(cut.is_none(), "{name}, cut at {at}");
+        }
+        assert!(fate.meet(&[&bytes[..], b"\0"].concat(), &vocabulary, &|| name.into()).is_none());
+    }
+    println!("{} damaged files: {fate:?}", fate.all());
+    assert!(fate.refused > 50_000);
+}
+
+/// What a number may be changed to.
+fn numbers(old: i32, states: i32, columns: i32) -> Vec<i32> {
+    let odd = [-1, 0, 1, 2, 3, 4, states - 1, states, columns - 1, columns, 255, 256, i32::MAX, i32::MIN];
+    let bits = (0..32).map(|bit| old ^ 1 << bit);
+    odd.into_iter().chain([old.wrapping_add(1), old.wrapping_sub(1)]).chain(bits).collect()
+}
+
+#[test]
+fn every_field_may_lie_under_a_right_checksum() {
+    let mut fate = Fate::default();
+    let mut uploads = 0;
+    for (name, vocabulary, table, bytes) in tables() {
+        let file = File::read(&bytes);
+        let mut meet = |file: &File, what: &dyn Fn() -> String| {
+            if let Some(mutant) = fate.meet(&file.write(), &vocabulary, what)
+                && mutant != table
+                && uploads < 100
+            {
+                uploads += 1;
+                agrees(&mutant, vocabulary.len(), Kernels::BuiltIn);
+                agrees(&mutant, vocabulary.len(), Kernels::Fused);
+            }
+        };
+        let sizes = (table.state_count() as i32, table.class_count() as i32);
+        for (tensor, Tensor { dtype, data, .. }) in &file.tensors {
+            let width = if *dtype == Dtype::I32 { 4 } else { 2 };
+            for (at, old) in data.chunks_exact(width).enumerate() {
+                let mut wide = [0; 4];
+                wide[..width].copy_from_slice(old);
+                for new in numbers(i32::from_le_bytes(wide), sizes.0, sizes.1) {
+                    let mut lie = file.clone();
+                    let place = &mut lie.tensors.get_mut(tensor).unwrap().data[at * width..][..width];
+                    place.copy_from_slice(&new.to_le_bytes()[..width]);
+                    meet(&lie, &|| format!("{name}, {tensor}[{at}] = {new}"));
+                }
+            }
+        }
+        for (tensor, shape, lie) in reshaped(&file) {
+            meet(&lie, &|| format!("{name}, {tensor} {shape}"));
+        }
+        for (key, value, lie) in reworded(&file) {
+            meet(&lie, &|| format!("{name}, {key} is {value:?}"));
+        }
+        // Two fields at once, which may agree with each other.
+        let mut random = StdRng::seed_from_u64(7);
+        for round in 0..4_000 {
+            let mut lie = file.clone();
+            for _ in 0..random.random_range(2..6) {
+                let tensor =
+                    lie.tensors.values_mut().nth(random.random_range(0..file.tensors.len())).unwrap();
+                let width = if tensor.dtype == Dtype::I32 { 4 } else { 2 };
+                let at = random.random_range(0..tensor.data.len() / width) * width;
+                let new = random.random_range(0..sizes.0.max(sizes.1)) as u32;
+                tensor.data[at..at + width].copy_from_slice(&new.to_le_bytes()[..width]);
+            }
+            meet(&lie, &|| format!("{name}, round {round}"));
+        }
+    }
+    println!("{} mutants, {uploads} on a device: {fate:?}", fate.all());
+    assert!(fate.all() >= 100_000, "{}", fate.all());
+    assert!(fate.loaded > 1_000 && uploads == 100, "some lies are another automaton: {fate:?}");
+    let fields =
+        ["class", "next", "tokens_to_end", "column", "offsets", "symbols", "start", "form", "fingerprint"];
+    assert!(fields.iter().all(|field| fate.places.contains_key(*field)), "{fate:?}");
+}
+
+/// Tensors that are missing, have another name, type, shape or length.
+fn reshaped(file: &File) -> Vec<(String, String, File)> {
+    let mut all = Vec::new();
+    for name in file.tensors.keys() {
+        let mut push = |what: String, change: &dyn Fn(&mut File)| {
+            let mut lie = file.clone();
+            change(&mut lie);
+            all.push((name.clone(), what, lie));
+        };
+        let tensor =
+            |lie: &mut File, change: &dyn Fn(&mut Tensor)| change(lie.tensors.get_mut(name).unwrap());
+        push("is missing".into(), &|lie| drop(lie.tensors.remove(name)));
+        for other in ["", "next", "class", "column", "__metadata", "Next", "\0"] {
+            push(format!("is named {other:?}"), &|lie| {
+                let moved = lie.tensors.remove(name).unwrap();
+                lie.tensors.insert(other.into(), moved);
+            });
+            push(format!("is there twice, as {other:?}"), &|lie| {
+                let copy = lie.tensors[name].clone();
+                lie.tensors.insert(other.into(), copy);
+            });
+        }
+        for dtype in
+            [Dtype::I32, Dtype::U32, Dtype::F32, Dtype::U16, Dtype::I16, Dtype::U8, Dtype::I64, Dtype::BOOL]
+        {
+            push(format!("is of {dtype}"), &|lie| {
+                tensor(lie, &|tensor| {
+                    let old = tensor.dtype.bitsize();
+                    tensor.dtype = dtype;
+                    if let Some(last) = tensor.shape.last_mut() {
+                        *last = *last * old / dtype.bitsize();
+                    }
+                    let len = tensor.shape.iter().product::<usize>() * dtype.bitsize() / 8;
+                    tensor.data.resize(len, 0);
+                });
+            });
+        }
+        let shape = file.tensors[name].shape.clone();
+        let (bytes, all) = (file.tensors[name].dtype.bitsize() / 8, shape.iter().product::<usize>());
+        let mut shapes = vec![
+            vec![],
+            vec![0],
+            vec![0, 0],
+            vec![1, all],
+            vec![all, 1],
+            vec![all],
+            vec![all, 1, 1],
+            vec![usize::MAX, 0],
+        ];
+        for at in 0..shape.len() {
+            for other in [0, 1, 2, 3, shape[at] - 1, shape[at] + 1, 2 * shape[at]] {
+                let mut changed = shape.clone();
+                changed[at] = other;
+                shapes.push(changed);
+            }
+        }
+        let swapped: Vec<usize> = shape.iter().rev().copied().collect();
+        shapes.push(swapped);
+        for shape in shapes {
+            let elements = shape.iter().product::<usize>();
+            push(format!("is of the shape {shape:?}"), &|lie| {
+                tensor(lie, &|tensor| {
+                    tensor.shape = shape.clone();
+                    tensor.data.resize(elements * bytes, 0);
+                });
+            });
+        }
+    }
+    all
+}
+
+/// Metadata that are missing or say something else.
+fn reworded(file: &File) -> Vec<(String, String, File)> {
+    let mut all = Vec::new();
+    for (key, value) in &file.metadata {
+        let mut lies = vec![
+            String::new(),
+            "0".into(),
+            "1".into(),
+            "2".into(),
+            "3".into(),
+            "-1".into(),
+            "+1".into(),
+            " 3".into(),
+            "3.0".into(),
+            "99999999999999999999".into(),
+            "4294967295".into(),
+            "2147483648".into(),
+            "null".into(),
+            "tabulated".into(),
+            "walked".into(),
+            "x".repeat(10_000),
+            "0".repeat(64),
+            value.to_uppercase(),
+            format!("{value}0"),
+            value.repeat(2),
+        ];
+        for at in (0..value.len()).filter(|&at| value.is_char_boundary(at)) {
+            let (before, after) = value.split_at(at);
+            let mut rest = after.chars();
+            rest.next();
+            lies.push(format!("{before}{}", rest.as_str()));
+            lies.push(format!("{before}\u{1F600}{after}"));
+            lies.push(format!("{before}9{}", rest.as_str()));
+        }
+        for lie in lies {
+            let mut other = file.clone();
+            other.metadata.insert(key.clone(), lie.clone());
+            all.push((key.clone(), lie, other));
+        }
+        let mut without = file.clone();
+        without.metadata.remove(key);
+        all.push((key.clone(), "missing".into(), without));
+    }
+    all
+}
+
+#[test]
+fn headers_may_lie_too() {
+    let (_, vocabulary, table, bytes) = tables().remove(2);
+    let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    let (header, data) = bytes[8..].split_at(length);
+    let header: serde_json::Value = serde_json::from_slice(header).unwrap();
+    let mut fate = Fate::default();
+    let names: Vec<String> =
+        header.as_object().unwrap().keys().filter(|key| *key != "__metadata__").cloned().collect();
+    let huge = [0, 1, 7, 8, 1 << 31, (1 << 61) - 1, 1 << 61, u64::MAX / 4, u64::MAX - 8, u64::MAX];
+    for name in names {
+        let mut lies = Vec::new();
+        for &one in &huge {
+            for &other in &huge {
+                lies.push(("data_offsets", serde_json::json!([one, other])));
+                lies.push(("shape", serde_json::json!([one, other])));
+            }
+            lies.push(("shape", serde_json::json!([one])));
+            lies.push(("dtype", one.into()));
+        }
+        lies.push(("dtype", "F4".into()));
+        lies.push(("shape", serde_json::json!([-1])));
+        for (field, lie) in lies {
+            let mut header = header.clone();
+            header[&name][field] = lie.clone();
+            let header = header.to_string();
+            let mutant = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), data].concat();
+            let loaded = fate.meet(&mutant, &vocabulary, &|| format!("{name}, {field} is {lie}"));
+            assert!(loaded.is_none_or(|loaded| loaded == table));
+        }
+    }
+    // Tensors whose ends pass the end of numbers.
+    let most = (1u64 << 61) - 1;
+    let mut far = serde_json::Map::new();
+    for (at, length) in [most; 8].into_iter().chain([7]).enumerate() {
+        let start = at as u64 * most;
+        let info = serde_json::json!({"dtype": "U8", "shape": [length], "data_offsets": [start, start.wrapping_add(length)]});
+        far.insert(format!("tensor {at}"), info);
+    }
+    let header = serde_json::Value::from(far).to_string();
+    let mutant = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes()].concat();
+    fate.meet(&mutant, &vocabulary, &|| "tensors past the end of numbers".into());
+    // Lengths of the header itself.
+    for length in huge.iter().copied().chain([length as u64 - 1, length as u64 + 1, bytes.len() as u64 - 8]) {
+        let mutant = [&length.to_le_bytes()[..], &bytes[8..]].concat();
+        assert!(fate.meet(&mutant, &vocabulary, &|| format!("a header of {length}")).is_none());
+    }
+    println!("{} headers: {fate:?}", fate.all());
+    assert!(fate.refused > 1_000);
+}
