@@ -34,7 +34,10 @@ impl Explain {
             Err(error) => return refused(out, &error),
         };
         let notes = constraint.explain();
-        let pointers: Vec<&str> = notes.iter().map(|note| &*note.pointer).collect();
+        // Some conflicts show only where parts meet.
+        let conflict = constraint.to_byte_dfa(&Limits::default()).err();
+        let pointers = notes.iter().map(|note| &*note.pointer);
+        let pointers: Vec<&str> = pointers.chain(conflict.as_ref().and_then(Error::pointer)).collect();
         let exact = schema.map(|schema| keywords::count(&schema, &pointers));
         if out.json {
             let exact: Option<serde_json::Map<String, Value>> =
@@ -46,7 +49,7 @@ impl Explain {
                 let name = |(name, count)| if count == 1 { name } else { format!("{name} ({count})") };
                 exact.into_iter().map(name).collect::<Vec<_>>().join(", ")
             };
-            let all = if notes.is_empty() { ", all of it" } else { "" };
+            let all = if notes.is_empty() && conflict.is_none() { ", all of it" } else { "" };
             let exact = exact.map_or_else(String::new, |exact| format!(": {}", names(exact)));
             writeln!(out.to, "{good}exact{good:#}{all}{exact}")?;
         }
@@ -64,11 +67,7 @@ impl Explain {
                 writeln!(out.to, "{strong}{treatment}{strong:#} {place}: {reason}")?;
             }
         }
-        // Some conflicts show only where parts meet.
-        match constraint.to_byte_dfa(&Limits::default()) {
-            Ok(_) => Ok(ExitCode::SUCCESS),
-            Err(error) => refused(out, &error),
-        }
+        conflict.map_or(Ok(ExitCode::SUCCESS), |error| refused(out, &error))
     }
 }
 

@@ -142,3 +142,58 @@ fn what_does_not_fit_is_refused() {
         assert!(TokenTable::from_bytes(other, &vocabulary, &Limits::default()).unwrap_err().is_table());
     }
 }
+
+/// The example of `docs/artifact.md`.
+#[test]
+fn the_worked_example_is_true() {
+    let words = [(TokenKind::Normal, "a"), (TokenKind::Normal, "b"), (TokenKind::Normal, "ab")];
+    let marks = [(TokenKind::Special, "<s>"), (TokenKind::Special, "</s>")];
+    let vocabulary = Vocabulary::from_tokens(words.into_iter().chain(marks)).unwrap();
+    let vocabulary = vocabulary.with_eos([TokenId(4)]).unwrap();
+    let constraint = Constraint::regex("ab*").unwrap();
+    let integers = |file: &file::File, name: &str| -> Vec<i32> {
+        let numbers = file.tensors[name].data.chunks_exact(4);
+        numbers.map(|number| i32::from_le_bytes(number.try_into().unwrap())).collect()
+    };
+    let reserved = |columns: usize| {
+        let row = |first: &[i32], rest: i32| [first, &vec![rest; columns - first.len()]].concat();
+        [row(&[0], 0), row(&[0, 1], 0), row(&[0, 1], 2)].concat()
+    };
+
+    let table = TokenTable::tabulate(&constraint, &vocabulary, &Limits::default()).unwrap();
+    let bytes = table.to_bytes(&Origin::default()).unwrap();
+    let file = file::File::read(&bytes);
+    assert_eq!(integers(&file, "class"), [3, 4, 3, 2, 1]);
+    assert_eq!(integers(&file, "next"), [&reserved(5)[..], &[0, 0, 0, 4, 0], &[0, 1, 0, 0, 4]].concat());
+    assert_eq!(integers(&file, "tokens_to_end"), [i32::MAX, 0, 0, 2, 1]);
+    let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    let header = str::from_utf8(&bytes[8..][..length]).unwrap();
+    let page = include_str!("../../../docs/artifact.md");
+    assert!(
+        page.contains(&format!("The file has {} bytes: the number {length} in 8 bytes", bytes.len())),
+        "{header}"
+    );
+    let shown: String = page.split("```").find_map(|block| block.strip_prefix("json\n")).unwrap().into();
+    let bare = |json: &str| json.split_whitespace().collect::<String>();
+    assert_eq!(bare(&shown), bare(header));
+
+    let table = TokenTable::walk(&constraint, &vocabulary, &Limits::default()).unwrap();
+    let file = file::File::read(&table.to_bytes(&Origin::default()).unwrap());
+    let column: Vec<i32> = (0..259usize)
+        .map(|symbol| {
+            [3, 4, 5, 0, 1, 2][match symbol {
+                97 => 1,
+                98 => 2,
+                256.. => symbol - 253,
+                _ => 0,
+            }]
+        })
+        .collect();
+    assert_eq!(integers(&file, "column"), column);
+    assert_eq!(integers(&file, "offsets"), [0, 1, 2, 4, 5, 6]);
+    assert_eq!(file.tensors["symbols"].data, [97, 98, 97, 98, 258, 257].map(u16::to_le_bytes).concat());
+    assert_eq!(
+        integers(&file, "next"),
+        [&reserved(6)[..], &[0, 0, 0, 0, 4, 0], &[0, 1, 0, 0, 0, 4]].concat()
+    );
+}
