@@ -11,6 +11,8 @@
 //!
 //! Both are the same thing: a token is a string of columns of `D`, of length one where it is tabulated.
 //!
+//! A table is saved to a file and loaded from it as an [`Artifact`], and a [`TableCache`] keeps many.
+//!
 //! # Reserved states
 //! | state | entered by | allows |
 //! |---|---|---|
