@@ -1,5 +1,6 @@
 //! A constraint written down as JSON.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde_json::{Value, json};
@@ -9,14 +10,39 @@ use crate::automaton::ByteDfa;
 
 /// A JSON schema as it was given.
 pub(super) struct Given {
-    pub(super) schema: Value,
-    pub(super) options: JsonOptions,
+    schema: Form,
+    options: JsonOptions,
+}
+
+enum Form {
+    Value(Value),
+    /// Of a schema that somebody else holds: copying it would recurse.
+    Text(String),
+}
+
+impl Given {
+    pub(super) fn new(schema: Value, options: JsonOptions) -> Self {
+        Self { schema: Form::Value(schema), options }
+    }
+
+    pub(super) fn written(schema: &Value, options: JsonOptions) -> Self {
+        Self { schema: Form::Text(text(schema)), options }
+    }
+
+    fn text(&self) -> Cow<'_, str> {
+        match &self.schema {
+            Form::Value(schema) => text(schema).into(),
+            Form::Text(text) => text.into(),
+        }
+    }
 }
 
 /// However deep the schema is nested where nobody reads it.
 impl Drop for Given {
     fn drop(&mut self) {
-        json_schema::discard(self.schema.take());
+        if let Form::Value(schema) = &mut self.schema {
+            json_schema::discard(schema.take());
+        }
     }
 }
 
@@ -54,7 +80,7 @@ impl Constraint {
             Kind::Pattern(pattern) => json!({"regex": pattern.to_regex()}).to_string(),
             Kind::Choice(choices) => json!({"choice": &**choices}).to_string(),
             Kind::JsonSchema(_, given) => {
-                let schema = text(&given.schema);
+                let schema = given.text();
                 if given.options == JsonOptions::default() {
                     format!(r#"{{"json":{schema}}}"#)
                 } else {

@@ -159,15 +159,16 @@ impl Constraint {
     /// # Errors
     /// As there.
     pub fn json_schema_with(schema: serde_json::Value, options: &JsonOptions) -> Result<Self> {
-        let given = Given { schema, options: options.clone() };
-        let schema = json_schema::parse(&given.schema, options)?;
-        Ok(Kind::JsonSchema(Box::new(schema), Arc::new(given)).into())
+        let read = json_schema::parse(&schema, options);
+        let given = Given::new(schema, options.clone());
+        Ok(Kind::JsonSchema(Box::new(read?), Arc::new(given)).into())
     }
 
     /// As [`json_schema`](Self::json_schema), of a schema that somebody else holds.
     fn of_schema(schema: &serde_json::Value) -> Result<Self> {
-        let schema = json_schema::parse(schema, &JsonOptions::default())?;
-        Ok(Kind::JsonSchema(Box::new(schema)).into())
+        let options = JsonOptions::default();
+        let read = json_schema::parse(schema, &options)?;
+        Ok(Kind::JsonSchema(Box::new(read), Arc::new(Given::written(schema, options))).into())
     }
 
     /// Remarks on a JSON schema: what is bounded and what is ignored. All else is honoured to the letter, and so
