@@ -146,6 +146,41 @@ impl CausalLm for Llama {
         padding: Tensor<1, Int>,
         capacity: usize,
     ) -> (Tensor<2>, LlamaCache) {
+        let [batch, _] = tokens.dims();
+        let (logits, cache) = self.read_prompt(tokens, padding, capacity, 1);
+        (logits.reshape([batch, self.config.vocab_size]), cache)
+    }
+
+    /// # Panics
+    /// If `tokens` does not have the cache's number of rows.
+    fn step(&self, tokens: Tensor<1, Int>, cache: &mut LlamaCache) -> Tensor<2> {
+        let batch = cache.batch();
+        assert_eq!(tokens.dims(), [batch], "one token for each row");
+        let mut x = self.model.embed_tokens.forward(tokens.reshape([batch, 1]));
+
+        let hidden = cache.hidden();
+        let rotation = cache.rotation(&self.rotary, x.dtype());
+        for (index, layer) in self.model.layers.iter().enumerate() {
+            x = layer.forward(x, |attention, qkv| cache.attend(index, attention, qkv, &rotation, &hidden));
+        }
+        let last = cache.capacity() as i64 - 1;
+        cache.slot.inplace(|slot| {
+            let next = slot.clone().add_scalar(1).clamp_max(last);
+            slot.slice_assign(s![0..1], next)
+        });
+        self.logits(x).reshape([batch, self.config.vocab_size])
+    }
+}
+
+impl Llama {
+    /// [`CausalLm::prefill`] with the logits after each of the `last` tokens, `[batch, last, vocab_size]`.
+    pub(crate) fn read_prompt(
+        &self,
+        tokens: Tensor<2, Int>,
+        padding: Tensor<1, Int>,
+        capacity: usize,
+        last: usize,
+    ) -> (Tensor<3>, LlamaCache) {
         let [batch, length] = tokens.dims();
         assert_eq!(padding.dims(), [batch], "one padding for each row");
         assert!(length > 0, "a prompt has at least one token");
@@ -191,8 +226,7 @@ impl CausalLm for Llama {
             });
         }
 
-        let last = x.narrow(1, length - 1, 1);
-        let logits = self.logits(last).reshape([batch, self.config.vocab_size]);
+        let logits = self.logits(x.narrow(1, length - last, last));
         let cache = LlamaCache {
             keys,
             values,
@@ -202,26 +236,6 @@ impl CausalLm for Llama {
             slots: Tensor::arange(0..capacity as i64, &device),
         };
         (logits, cache)
-    }
-
-    /// # Panics
-    /// If `tokens` does not have the cache's number of rows.
-    fn step(&self, tokens: Tensor<1, Int>, cache: &mut LlamaCache) -> Tensor<2> {
-        let batch = cache.batch();
-        assert_eq!(tokens.dims(), [batch], "one token for each row");
-        let mut x = self.model.embed_tokens.forward(tokens.reshape([batch, 1]));
-
-        let hidden = cache.hidden();
-        let rotation = cache.rotation(&self.rotary, x.dtype());
-        for (index, layer) in self.model.layers.iter().enumerate() {
-            x = layer.forward(x, |attention, qkv| cache.attend(index, attention, qkv, &rotation, &hidden));
-        }
-        let last = cache.capacity() as i64 - 1;
-        cache.slot.inplace(|slot| {
-            let next = slot.clone().add_scalar(1).clamp_max(last);
-            slot.slice_assign(s![0..1], next)
-        });
-        self.logits(x).reshape([batch, self.config.vocab_size])
     }
 }
 

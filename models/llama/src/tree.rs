@@ -132,6 +132,20 @@ impl TreeLm for Llama {
         cache.into_tree()
     }
 
+    /// In one call, as long as a prompt would be with its guesses.
+    fn prefill_chain(
+        &self,
+        prompt: Tensor<2, Int>,
+        padding: Tensor<1, Int>,
+        drafts: Tensor<2, Int>,
+        capacity: usize,
+    ) -> (Tensor<3>, LlamaTreeCache) {
+        let [_, count] = drafts.dims();
+        let tokens = Tensor::cat(vec![prompt.cast(DType::I32), drafts.cast(DType::I32)], 1);
+        let (logits, cache) = self.read_prompt(tokens, padding, capacity, count + 1);
+        (logits, cache.into_tree())
+    }
+
     /// # Panics
     /// If the tokens are not one for each row and node.
     fn read(&self, tokens: Tensor<2, Int>, tree: &DraftTree, cache: &mut LlamaTreeCache) -> Tensor<3> {

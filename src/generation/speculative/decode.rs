@@ -26,7 +26,7 @@ use crate::vocabulary::{TokenId, Vocabulary};
 pub struct Speculated {
     /// The output.
     pub output: Output,
-    /// Calls of the model until the row had ended, the reading of the prompt included.
+    /// Calls of the model until the row had ended; the reading of the prompt, with a first chain of guesses, is one.
     pub calls: usize,
 }
 

@@ -61,7 +61,7 @@ use crate::processor::DraftTree;
 ///     ControlFlow::Continue(())
 /// })?;
 /// assert_eq!(rows[0].output.text(), "bbb");
-/// assert_eq!(rows[0].calls, 2); // the prompt and `b`, then `bb` and the end
+/// assert_eq!(rows[0].calls, 1); // the prompt with `bbb`, and the end
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```
 pub trait TreeLm: CausalLm {
@@ -70,6 +70,27 @@ pub trait TreeLm: CausalLm {
 
     /// The cache of a prefill as one of rows with lengths; each is that of the prompts.
     fn branch(&self, cache: Self::Cache) -> Self::TreeCache;
+
+    /// Reads prompts as [`prefill`](CausalLm::prefill) does, and a chain of guesses after them; returns the logits after
+    /// each prompt and each guess. Unless a model says otherwise, that is one call after the other.
+    ///
+    /// # Shapes
+    /// - `prompt`: `[batch, length]`; `padding`: `[batch]`
+    /// - `drafts`: `[batch, count]`, one at least
+    /// - returns logits `[batch, count + 1, vocab_size]`
+    fn prefill_chain(
+        &self,
+        prompt: Tensor<2, Int>,
+        padding: Tensor<1, Int>,
+        drafts: Tensor<2, Int>,
+        capacity: usize,
+    ) -> (Tensor<3>, Self::TreeCache) {
+        let [_, count] = drafts.dims();
+        let (logits, cache) = self.prefill(prompt, padding, capacity);
+        let mut cache = self.branch(cache);
+        let more = self.read(drafts, &DraftTree::chain(count - 1), &mut cache);
+        (Tensor::cat(vec![logits.unsqueeze_dim::<3>(1), more], 1), cache)
+    }
 
     /// Reads the nodes of a tree, each with the row's tokens and its own ancestors before it, appends all of them
     /// and returns the logits after each.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use burn::tensor::{DType, IndexingUpdateOp, Int, Tensor};
 
 use super::decode::Readable;
-use super::drafter::{Drafter, Start};
+use super::drafter::{Drafter, Guess, Start};
 use super::model::TreeLm;
 use super::text::Text;
 use super::verify::Verifier;
@@ -95,11 +95,22 @@ impl<'m, M: TreeLm, D: Drafter> Rounds<'m, M, D> {
         })?;
         let text = Text::new(prompt.clone(), slots);
         let init = InitContext { prompt: prompt.clone(), padding: padding.clone(), width };
-        let (logits, cache) = model.prefill(prompt, padding, capacity);
-        constraint.check(&logits)?;
+        let state = constraint.start();
+        // The first guesses are read with the prompts, if they are a chain.
+        let first = if tree.is_chain() { tree.clone() } else { DraftTree::chain(0) };
+        let guesses = if first.len() > 1 { drafter.draft(&text, &state) } else { Vec::new() };
+        let drafts: Vec<_> = guesses.iter().map(|guess| guess.tokens.clone()).collect();
+        let (logits, cache) = if drafts.is_empty() {
+            let (logits, cache) = model.prefill(prompt, padding, capacity);
+            (logits.unsqueeze_dim::<3>(1), model.branch(cache))
+        } else {
+            model.prefill_chain(prompt, padding, Tensor::stack(drafts.clone(), 1), capacity)
+        };
+        let [_, _, logit_width] = logits.dims();
+        constraint.check(&logits.clone().narrow(1, 0, 1).reshape([batch.len(), logit_width]))?;
         let mut rounds = Self {
-            state: constraint.start(),
-            cache: model.branch(cache),
+            state,
+            cache,
             paths: tree.paths(&device),
             depths: tree.depths_on(&device),
             log: Tensor::zeros([rounds, batch.len()], (&device, DType::I32)),
@@ -113,30 +124,34 @@ impl<'m, M: TreeLm, D: Drafter> Rounds<'m, M, D> {
             text,
             tree,
         };
-        let none = Tensor::full([batch.len(), 1], width as i32, (&device, DType::I32));
-        let (root, logits) = (DraftTree::chain(0), logits.reshape([batch.len(), 1, width]));
-        let (logits, nodes) = rounds.constraint.mask_tree(&rounds.state, &root, none, logits);
-        let logits = rounds.filter(logits);
-        let first = rounds.verifier.verify(&root, &[], logits);
-        rounds.state = nodes.at(first.last.clone());
-        rounds.text.append(first.next.reshape([batch.len(), 1]), first.last.ones_like());
-        rounds.note();
+        let none = Tensor::full([batch.len()], width as i32, (&device, DType::I32));
+        let tokens = Tensor::stack(std::iter::once(none).chain(drafts).collect(), 1);
+        rounds.accept(&first, tokens, &guesses, logits);
         Ok(rounds)
     }
 
     /// Guesses, reads the guesses, and appends what is accepted and the token after it.
     pub(super) fn round(&mut self) {
         let last = self.text.last();
-        let [batch] = last.dims();
         let now = self.constraint.advance(self.state.clone(), last.clone());
         let guesses = self.drafter.draft(&self.text, &now);
         let tokens = std::iter::once(last).chain(guesses.iter().map(|guess| guess.tokens.clone()));
         let tokens = Tensor::<1, Int>::stack::<2>(tokens.collect(), 1);
-
         let logits = self.model.read(tokens.clone(), &self.tree, &mut self.cache);
-        let (logits, nodes) = self.constraint.mask_tree(&self.state, &self.tree, tokens.clone(), logits);
+        let tree = self.tree.clone();
+        self.accept(&tree, tokens, &guesses, logits);
+    }
+
+    /// Appends what is accepted of the guesses that were read, and the token after it.
+    ///
+    /// # Shapes
+    /// - `tokens`: `[batch, nodes]`
+    /// - `logits`: `[batch, nodes, width]`
+    fn accept(&mut self, tree: &DraftTree, tokens: Tensor<2, Int>, guesses: &[Guess], logits: Tensor<3>) {
+        let [batch, _] = tokens.dims();
+        let (logits, nodes) = self.constraint.mask_tree(&self.state, tree, tokens.clone(), logits);
         let logits = self.filter(logits);
-        let verdict = self.verifier.verify(&self.tree, &guesses, logits);
+        let verdict = self.verifier.verify(tree, guesses, logits);
 
         self.state.assign(nodes.at(verdict.last.clone()));
         let path = self.paths.clone().select(0, verdict.last.clone());
@@ -144,8 +159,8 @@ impl<'m, M: TreeLm, D: Drafter> Rounds<'m, M, D> {
         let next = verdict.next.reshape([batch, 1]);
         let steps = self.text.steps(self.tree.depth() + 1);
         let new = along(tokens, path.clone(), next, accepted.clone(), steps);
-        if !self.tree.is_chain() {
-            self.model.compact(path, self.tree.len(), &mut self.cache);
+        if !tree.is_chain() {
+            self.model.compact(path, tree.len(), &mut self.cache);
         }
         self.text.append(new, accepted + 1);
         // All but the last token are read.
