@@ -35,7 +35,23 @@ enum Kind {
     Table(String),
     Budget { needed: usize, given: usize, row: usize },
     Input(String),
+    Full { needed: Room, free: Room },
     Model(String),
+}
+
+/// Room in an [`Arena`](crate::Arena), taken or free.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Room {
+    /// States, in whole pages.
+    pub states: usize,
+    /// Tables.
+    pub tables: usize,
+}
+
+impl fmt::Display for Room {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} states and {} tables", self.states, self.tables)
+    }
 }
 
 /// A limit that was breached, with the value it had: of [`Limits`](crate::Limits), or of
@@ -108,6 +124,10 @@ impl Error {
         Kind::Input(reason.into()).into()
     }
 
+    pub(crate) fn full(needed: Room, free: Room) -> Self {
+        Kind::Full { needed, free }.into()
+    }
+
     pub(crate) fn model(reason: impl Into<String>) -> Self {
         Kind::Model(reason.into()).into()
     }
@@ -162,6 +182,11 @@ impl Error {
         matches!(self.kind, Kind::Input(_))
     }
 
+    /// An arena has no room for a table until others are released; see [`room`](Self::room).
+    pub fn is_full(&self) -> bool {
+        matches!(self.kind, Kind::Full { .. })
+    }
+
     /// The model or its device failed: no usable logits, or tokens that could not be read.
     pub fn is_model(&self) -> bool {
         matches!(self.kind, Kind::Model(_))
@@ -187,6 +212,14 @@ impl Error {
     pub fn breached(&self) -> Option<Limit> {
         match self.kind {
             Kind::Limit(limit) => Some(limit),
+            _ => None,
+        }
+    }
+
+    /// The room that a table needs and the room that is free, where [`is_full`](Self::is_full).
+    pub fn room(&self) -> Option<[Room; 2]> {
+        match self.kind {
+            Kind::Full { needed, free } => Some([needed, free]),
             _ => None,
         }
     }
@@ -240,6 +273,10 @@ impl fmt::Display for Error {
                 "row {row}: the shortest output of the constraint takes {needed} tokens (end of sequence included), max_tokens is {given}: raise it to {needed} at least"
             ),
             Kind::Input(reason) => f.write_str(reason),
+            Kind::Full { needed, free } => write!(
+                f,
+                "the arena is full: the table needs {needed}, free are {free}: release others first, or reserve more in `TensorOptions::capacity`"
+            ),
             Kind::Model(reason) => write!(f, "model: {reason}"),
         }
     }

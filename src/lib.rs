@@ -73,10 +73,10 @@ pub mod vocabulary;
 
 pub use automaton::{ByteDfa, StateId};
 pub use constraint::Constraint;
-pub use error::{Error, Limit, Result};
+pub use error::{Error, Limit, Result, Room};
 pub use limits::Limits;
 pub use table::{TableCache, TokenTable};
-pub use tensor::{Capacity, Kernels, Layout, TensorOptions, TensorTable};
+pub use tensor::{Arena, Capacity, Kernels, Layout, TensorOptions, TensorTable};
 pub use vocabulary::{TokenId, Vocabulary};
 
 /// The examples of the README and of the guide compile and run.

@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock};
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 
 use crate::error::{Error, Result};
-use crate::processor::Persistent;
+use crate::processor::{Persistent, RowState};
 use crate::tensor::ints;
 
 /// Chooses the next token of every row.
@@ -20,7 +20,7 @@ pub trait Sampler {
     ///
     /// # Shapes
     /// - `logits`: `[batch, width]`, with at least one value above −∞ in each row
-    /// - `step`: `[1]`, the number of tokens generated so far
+    /// - `step`: `[1]`, the number of tokens generated so far, or `[batch]` where rows began at different times
     /// - returns `[batch]`, `i32`
     fn sample(&self, logits: Tensor<2>, step: &Tensor<1, Int>) -> Tensor<1, Int>;
 
@@ -197,6 +197,21 @@ impl GumbelMax {
         Arc::make_mut(&mut self.host).halves = halves;
     }
 
+    /// Another seed for one row, in the buffers that hold the old ones.
+    pub(crate) fn reseed_row(&mut self, row: usize, seed: u64) {
+        let new = halves(&[seed]);
+        let keys = keys(&new, &self.tokens.device());
+        self.keys.iter_mut().zip(keys).for_each(|(half, new)| half.assign_row(row, new));
+        Arc::make_mut(&mut self.host).halves[row] = new[0];
+    }
+
+    /// A sampler of one row.
+    pub(crate) fn one(&self, seed: u64) -> Self {
+        let halves = halves(&[seed]);
+        let keys = keys(&halves, &self.tokens.device());
+        Self { keys, host: Arc::new(Keys { halves, factor: self.host.factor }), ..self.clone() }
+    }
+
     /// The keys on the host.
     pub(crate) fn keys(&self) -> &Arc<Keys> {
         &self.host
@@ -207,7 +222,7 @@ impl GumbelMax {
         let [batch, _] = self.keys[0].dims();
         let [_, width] = self.tokens.dims();
         let step = (step.clone().cast(DType::I32) + 1) * GOLDEN;
-        let step = step.reshape([1, 1]).expand([batch, 1]);
+        let step = step.reshape([-1, 1]).expand([batch, 1]);
         let key = mix_on_device(step.bitwise_xor(self.keys[0].clone())).bitwise_xor(self.keys[1].clone());
         let hash = self.tokens.clone().expand([batch, width]).bitwise_xor(key.expand([batch, width]));
         let hash = mix_on_device(hash);

@@ -25,6 +25,39 @@ pub(super) struct Batch<'a> {
     pub(super) steps: usize,
 }
 
+/// Refuses a model whose rows of logits are too narrow.
+pub(super) fn check_model<M: CausalLm>(model: &M, vocabulary: &Vocabulary) -> Result<()> {
+    let width = model.vocab_size();
+    if width < vocabulary.len() {
+        return Err(Error::incompatible_vocabulary(format!(
+            "the model's rows of {width} logits are narrower than the vocabulary of {} tokens",
+            vocabulary.len()
+        )));
+    }
+    Ok(())
+}
+
+/// Refuses a request that no batch of a model of `width` logits can take.
+pub(super) fn check_request(
+    row: usize,
+    request: &Request,
+    width: usize,
+    vocabulary: &Vocabulary,
+) -> Result<()> {
+    if request.prompt.is_empty() {
+        return Err(Error::input(format!(
+            "row {row}: the prompt has no token; begin with the model's first token"
+        )));
+    }
+    if request.max_tokens == 0 {
+        return Err(Error::input(format!("row {row}: max_tokens of 0 leaves nothing to generate")));
+    }
+    if let Some(token) = request.prompt.iter().find(|token| token.index() >= width) {
+        return Err(Error::input(format!("row {row}: prompt token {token} of a model of {width} tokens")));
+    }
+    request.table.map_or(Ok(()), |table| table.check_vocabulary(vocabulary))
+}
+
 impl<'a> Batch<'a> {
     /// Checks what can be checked without the device. Rows without a constraint follow `free`.
     pub(super) fn new<M: CausalLm>(
@@ -33,35 +66,14 @@ impl<'a> Batch<'a> {
         requests: &'a [Request<'a>],
         free: &'a TokenTable,
     ) -> Result<Self> {
-        let width = model.vocab_size();
-        if width < vocabulary.len() {
-            return Err(Error::incompatible_vocabulary(format!(
-                "the model's rows of {width} logits are narrower than the vocabulary of {} tokens",
-                vocabulary.len()
-            )));
-        }
+        check_model(model, vocabulary)?;
         if requests.is_empty() {
             return Err(Error::input("a batch needs at least one request"));
         }
         let mut tables: Vec<&TokenTable> = Vec::new();
         let mut rows = Vec::with_capacity(requests.len());
         for (row, request) in requests.iter().enumerate() {
-            if request.prompt.is_empty() {
-                return Err(Error::input(format!(
-                    "row {row}: the prompt has no token; begin with the model's first token"
-                )));
-            }
-            if request.max_tokens == 0 {
-                return Err(Error::input(format!("row {row}: max_tokens of 0 leaves nothing to generate")));
-            }
-            if let Some(token) = request.prompt.iter().find(|token| token.index() >= width) {
-                return Err(Error::input(format!(
-                    "row {row}: prompt token {token} of a model of {width} tokens"
-                )));
-            }
-            if let Some(table) = request.table {
-                table.check_vocabulary(vocabulary)?;
-            }
+            check_request(row, request, model.vocab_size(), vocabulary)?;
             let table = request.table.unwrap_or(free);
             let known = tables.iter().position(|other| std::ptr::eq(*other, table));
             rows.push(known.unwrap_or(tables.len()));

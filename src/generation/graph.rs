@@ -14,7 +14,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-use burn::tensor::{Graph, capture};
+use burn::tensor::{Device, Graph, capture};
 
 use super::batch::Batch;
 use super::decode::stream;
@@ -28,7 +28,7 @@ use crate::table::TokenTable;
 use crate::vocabulary::Vocabulary;
 
 /// Slots that recording takes: a prompt of one token, three steps to warm up, and the recorded one.
-const RECORDING: usize = 5;
+pub(super) const RECORDING: usize = 5;
 
 /// A recorded decode step, for batches of one size.
 ///
@@ -81,7 +81,7 @@ const RECORDING: usize = 5;
 /// ```
 pub struct DecodeGraph<'m, M: CausalLm> {
     /// Dropped before the tensors that it replays on.
-    graph: Graph<(), Box<dyn FnMut() + 'm>>,
+    graph: StepGraph<'m>,
     session: Rc<RefCell<Session<'m, M>>>,
     vocabulary: &'m Vocabulary,
     free: TokenTable,
@@ -124,18 +124,10 @@ impl<'m, M: CausalLm<Cache: Persistent>> DecodeGraph<'m, M> {
         let batch = Batch::new(model, vocabulary, &short, &free)?;
         let session = Session::start(model, vocabulary, &batch, options, capacity)?;
         let session = Rc::new(RefCell::new(session));
-        let step: Box<dyn FnMut() + 'm> = {
+        let graph = {
             let session = session.clone();
-            Box::new(move || session.borrow_mut().step())
+            record_step(&model.device(), Box::new(move || session.borrow_mut().step()))?
         };
-        let device = model.device();
-        let graph = capture(&device, step);
-        if !graph.is_hardware() && kernel::is_fused(&device) && !kernel::is_flex(&device) {
-            return Err(Error::model(
-                "its step cannot be recorded on this device: it reads back, or makes tensors from host data; \
-                 use `generate`",
-            ));
-        }
         let batch = batch.len();
         Ok(Self { graph, session, vocabulary, free, read_every: options.read_every, batch, capacity })
     }
@@ -176,17 +168,33 @@ impl<'m, M: CausalLm<Cache: Persistent>> DecodeGraph<'m, M> {
     }
 }
 
+/// The recorded step of a session.
+pub(super) type StepGraph<'m> = Graph<(), Box<dyn FnMut() + 'm>>;
+
+/// Records the step of a session, which the closure shares with its owner; it runs a few times.
+pub(super) fn record_step<'m>(device: &Device, step: Box<dyn FnMut() + 'm>) -> Result<StepGraph<'m>> {
+    let graph = capture(device, step);
+    if !graph.is_hardware() && kernel::is_fused(device) && !kernel::is_flex(device) {
+        return Err(Error::model(
+            "its step cannot be recorded on this device: it reads back, or makes tensors from host data; do \
+             without a graph",
+        ));
+    }
+    Ok(graph)
+}
+
 /// Replays the step of a session, or a round of guesses.
 ///
-/// Called by [`DecodeGraph::generate`] and by `speculate_recorded` alone, with their own graphs; what is said of a
-/// session holds of the rounds of a batch as well, whose drafter keeps its tensors as a model does.
+/// Called by [`DecodeGraph::generate`], [`Slots::step`](super::Slots::step) and `speculate_recorded` alone, with their
+/// own graphs; what is said of a session holds of the rounds of a batch as well, whose drafter keeps its tensors as a
+/// model does.
 #[allow(unsafe_code)]
-pub(super) fn replay(graph: &mut Graph<(), Box<dyn FnMut() + '_>>) {
+pub(super) fn replay(graph: &mut StepGraph<'_>) {
     // SAFETY:
     // - Liveness: the step reads and writes the tensors of the session, which the graph's closure owns, and
     //   those of the model, which it borrows. A session never drops a tensor that a step uses, it assigns to it;
-    //   nor does a model whose step is as `CausalLm::step` asks.
-    // - No concurrent use: the session is reached through the `DecodeGraph` alone, which is neither `Send` nor
+    //   nor does a model whose step is as `CausalLm::step` or `SlotLm::step_rows` asks.
+    // - No concurrent use: the session is reached through the graph's owner alone, which is neither `Send` nor
     //   `Sync` (it holds an `Rc`) and lent mutably here; the model's weights are only read, by the replay and by
     //   whoever else borrows the model.
     // - Same stream: a stream belongs to a thread; recording, writes before a replay and reads after it are

@@ -4,6 +4,8 @@
 //! on the device (process the logits, sample, step the model). The host reads tokens every few steps, to
 //! stream them and to stop. A [`DecodeGraph`] records that loop's step once and replays it for any number of
 //! batches.
+//!
+//! [`Slots`] is a batch of fixed capacity whose rows are requests that come and go.
 
 mod batch;
 mod decode;
@@ -12,6 +14,7 @@ mod model;
 mod request;
 mod row;
 mod session;
+mod slots;
 pub mod speculative;
 mod stream;
 
@@ -19,4 +22,5 @@ pub use decode::generate;
 pub use graph::DecodeGraph;
 pub use model::CausalLm;
 pub use request::{Finish, Options, Output, Piece, Request};
+pub use slots::{SlotLm, Slots};
 pub use stream::Utf8Stream;

@@ -10,7 +10,7 @@ use crate::vocabulary::{TokenId, Vocabulary};
 /// Collects the tokens of a row and follows its constraint on the host, as a check on the device.
 pub(super) struct Row<'a> {
     vocabulary: &'a Vocabulary,
-    table: &'a TokenTable,
+    table: TokenTable,
     state: StateId,
     max_tokens: usize,
     tokens: Vec<TokenId>,
@@ -21,12 +21,12 @@ pub(super) struct Row<'a> {
 
 impl<'a> Row<'a> {
     /// A row that follows `free` where the request has no constraint.
-    pub(super) fn new(request: &Request<'a>, vocabulary: &'a Vocabulary, free: &'a TokenTable) -> Self {
-        let table = request.table.unwrap_or(free);
+    pub(super) fn new(request: &Request, vocabulary: &'a Vocabulary, free: &TokenTable) -> Self {
+        let table = request.table.unwrap_or(free).clone();
         Self {
             vocabulary,
-            table,
             state: table.start(),
+            table,
             max_tokens: request.max_tokens,
             tokens: Vec::new(),
             bytes: Vec::new(),

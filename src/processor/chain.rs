@@ -28,6 +28,10 @@ impl<A, B> Chain<A, B> {
         &self.first
     }
 
+    pub(crate) fn second(&self) -> &B {
+        &self.second
+    }
+
     pub(crate) fn first_mut(&mut self) -> &mut A {
         &mut self.first
     }

@@ -2,14 +2,14 @@
 
 use burn::tensor::{Bool, DType, Device, Int, Tensor};
 
-use super::{DraftTree, InitContext, LogitsProcessor, Persistent, StepContext, process_and_sample};
+use super::{DraftTree, InitContext, LogitsProcessor, Persistent, RowState, StepContext, process_and_sample};
 use crate::automaton::StateId;
 use crate::error::{Error, Result};
 use crate::kernel;
 use crate::kernel::step::{self, Branches, Cursor, Moved};
 use crate::sampling::Sampler;
 use crate::table::TokenTable;
-use crate::tensor::{TensorTable, ints};
+use crate::tensor::{Arena, TensorTable, ints};
 
 /// Keeps the output of every row within its constraint and, where asked, within its budget of tokens.
 ///
@@ -17,7 +17,8 @@ use crate::tensor::{TensorTable, ints};
 /// an allowed one keeps its bits. With [budgets](Self::with_budgets), a token is legal only if the output can
 /// still be completed after it, so that every row ends in time.
 ///
-/// Its two halves, [`advance`](Self::advance) and [`mask`](Self::mask), can be called apart.
+/// Its two halves, [`advance`](Self::advance) and [`mask`](Self::mask), can be called apart. The rows of
+/// [`slots`](Self::slots) come and go, each with its constraint.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -39,18 +40,28 @@ use crate::tensor::{TensorTable, ints};
 /// ```
 #[derive(Clone, Debug)]
 pub struct DfaProcessor {
-    table: TensorTable,
-    rows: Vec<usize>,
-    budgets: Option<Vec<usize>>,
+    pub(super) tables: Tables,
+    /// The table of each row; `None`: idle.
+    pub(super) rows: Vec<Option<usize>>,
+    pub(super) budgets: Option<Vec<usize>>,
+}
+
+/// What the rows follow.
+#[derive(Clone, Debug)]
+pub(super) enum Tables {
+    /// The same tables, until all of them are replaced.
+    Fixed(TensorTable),
+    /// Tables that come and go.
+    Arena(Arena),
 }
 
 /// The state of a [`DfaProcessor`], on the device.
 #[derive(Clone, Debug)]
 pub struct DfaState {
     /// `[batch]`, `i32`
-    states: Tensor<1, Int>,
+    pub(super) states: Tensor<1, Int>,
     /// `[batch]`, `i32`: tokens that may still be emitted.
-    remaining: Tensor<1, Int>,
+    pub(super) remaining: Tensor<1, Int>,
 }
 
 impl DfaState {
@@ -99,6 +110,13 @@ impl Persistent for DfaState {
     }
 }
 
+impl RowState for DfaState {
+    fn assign_row(&mut self, row: usize, new: Self) {
+        self.states.assign_row(row, new.states);
+        self.remaining.assign_row(row, new.remaining);
+    }
+}
+
 impl DfaProcessor {
     /// Row `b` of the batch follows table `rows[b]`. A row without a constraint follows a table of
     /// [`TokenTable::unconstrained`](crate::TokenTable::unconstrained).
@@ -107,7 +125,8 @@ impl DfaProcessor {
     /// [`Error::is_input`] for an empty batch or a table that is not there.
     pub fn new(table: TensorTable, rows: &[usize]) -> Result<Self> {
         check_rows(rows, table.table_count())?;
-        Ok(Self { table, rows: rows.to_vec(), budgets: None })
+        let rows = rows.iter().copied().map(Some).collect();
+        Ok(Self { tables: Tables::Fixed(table), rows, budgets: None })
     }
 
     /// Row `b` may emit `budgets[b]` tokens, end of sequence included, and is complete by then.
@@ -116,7 +135,8 @@ impl DfaProcessor {
     /// - [`Error::is_budget`]: a budget is below the shortest output of the row's constraint;
     /// - [`Error::is_input`]: one budget per row is needed, each below 2³¹.
     pub fn with_budgets(mut self, budgets: &[usize]) -> Result<Self> {
-        check_budgets(budgets, &self.rows, |table| self.table.tokens_needed(table))?;
+        let table = self.table();
+        check_budgets(budgets, &self.rows, |index| table.tokens_needed(index))?;
         self.budgets = Some(budgets.to_vec());
         Ok(self)
     }
@@ -126,32 +146,44 @@ impl DfaProcessor {
     ///
     /// # Errors
     /// As [`TensorTable::replace`], [`new`](Self::new) and [`with_budgets`](Self::with_budgets), and
-    /// [`Error::is_input`] for another number of rows. Nothing has changed then.
+    /// [`Error::is_input`] for another number of rows, or of a processor of [`slots`](Self::slots). Nothing has
+    /// changed then.
     pub fn replace(&mut self, tables: &[&TokenTable], rows: &[usize], budgets: &[usize]) -> Result<()> {
         if rows.len() != self.rows.len() {
             return Err(Error::input(format!("{} rows in the place of {}", rows.len(), self.rows.len())));
         }
         check_rows(rows, tables.len())?;
-        check_budgets(budgets, rows, |table| tables[table].tokens_to_end(tables[table].start()) as usize)?;
-        self.table.replace(tables)?;
-        (self.rows, self.budgets) = (rows.to_vec(), Some(budgets.to_vec()));
+        let rows: Vec<_> = rows.iter().copied().map(Some).collect();
+        check_budgets(budgets, &rows, |table| tables[table].tokens_to_end(tables[table].start()) as usize)?;
+        match &mut self.tables {
+            Tables::Fixed(table) => table.replace(tables)?,
+            Tables::Arena(_) => {
+                return Err(Error::input("rows that come and go are not replaced: admit and vacate them"));
+            }
+        }
+        (self.rows, self.budgets) = (rows, Some(budgets.to_vec()));
         Ok(())
     }
 
     /// The table that the processor looks up.
     pub fn table(&self) -> &TensorTable {
-        &self.table
+        match &self.tables {
+            Tables::Fixed(table) => table,
+            Tables::Arena(arena) => arena.table(),
+        }
     }
 
     /// The state before the first token.
     pub fn start(&self) -> DfaState {
-        let starts: Vec<_> = self.rows.iter().map(|&index| self.table.start(index)).collect();
-        let states = self.table.states(&starts).expect("start states are states of the table");
+        let table = self.table();
+        let start = |row: &Option<usize>| row.map_or(StateId::DONE, |index| table.start(index));
+        let starts: Vec<_> = self.rows.iter().map(start).collect();
+        let states = table.states(&starts).expect("start states are states of the table");
         let remaining = match &self.budgets {
             Some(budgets) => budgets.iter().map(|&tokens| tokens as i32).collect(),
             None => vec![step::ENDLESS; self.rows.len()],
         };
-        DfaState { states, remaining: ints(remaining, self.table.device()) }
+        DfaState { states, remaining: ints(remaining, table.device()) }
     }
 
     /// Moves every row on by one token; a token of [`TensorTable::no_token`] leaves its row as it is.
@@ -159,7 +191,7 @@ impl DfaProcessor {
     /// # Shapes
     /// - `tokens`: `[batch]`
     pub fn advance(&self, state: DfaState, tokens: Tensor<1, Int>) -> DfaState {
-        step::advance(&self.table, state.after(tokens)).into()
+        step::advance(self.table(), state.after(tokens)).into()
     }
 
     /// Puts −∞ where a token is illegal.
@@ -171,8 +203,8 @@ impl DfaProcessor {
     /// Where [`check`](Self::check) refuses `logits`.
     pub fn mask(&self, state: &DfaState, logits: Tensor<2>) -> Tensor<2> {
         self.expect(&logits);
-        let none = state.states.full_like(self.table.no_token() as i32);
-        step::mask(&self.table, logits, state.clone().after(none)).0
+        let none = state.states.full_like(self.table().no_token() as i32);
+        step::mask(self.table(), logits, state.clone().after(none)).0
     }
 
     /// Follows a tree of drafts and puts −∞ where a token may not follow a node, all rows and nodes at once.
@@ -223,7 +255,7 @@ impl DfaProcessor {
         tokens: Tensor<2, Int>,
         logits: Tensor<3>,
     ) -> (Tensor<3>, TreeStates) {
-        let expected = [self.rows.len(), tree.len(), self.table.width()];
+        let expected = [self.rows.len(), tree.len(), self.table().width()];
         assert_eq!(logits.dims(), expected, "logits of every row and node");
         assert_eq!(tokens.dims(), [expected[0], expected[1]], "one token for every row and node");
         if let Err(error) = self.check_kind(logits.dtype(), &logits.device()) {
@@ -232,7 +264,7 @@ impl DfaProcessor {
         let DfaState { states, remaining } = state.clone();
         let tokens = tokens.cast(DType::I32);
         let (logits, nodes) =
-            step::mask_tree(&self.table, tree.parents(), logits, tokens, [states, remaining]);
+            step::mask_tree(self.table(), tree.parents(), logits, tokens, [states, remaining]);
         (logits, nodes.into())
     }
 
@@ -242,7 +274,7 @@ impl DfaProcessor {
     /// # Errors
     /// [`Error::is_input`] where they are not.
     pub fn check(&self, logits: &Tensor<2>) -> Result<()> {
-        let (shape, expected) = (logits.dims(), [self.rows.len(), self.table.width()]);
+        let (shape, expected) = (logits.dims(), [self.rows.len(), self.table().width()]);
         if shape != expected {
             return Err(Error::input(format!(
                 "logits of shape {shape:?} for rows and tables of shape {expected:?}"
@@ -255,7 +287,7 @@ impl DfaProcessor {
         if !kernel::reads(dtype) {
             return Err(Error::input(format!("logits of type {dtype:?}: cast them to f32, f16 or bf16")));
         }
-        let table = self.table.device();
+        let table = self.table().device();
         if device != table {
             return Err(Error::input(format!("logits on {device:?}, the table on {table:?}")));
         }
@@ -280,17 +312,22 @@ fn check_rows(rows: &[usize], tables: usize) -> Result<()> {
 }
 
 /// `needed` is the least budget of a table.
-fn check_budgets(budgets: &[usize], rows: &[usize], needed: impl Fn(usize) -> usize) -> Result<()> {
+fn check_budgets(budgets: &[usize], rows: &[Option<usize>], needed: impl Fn(usize) -> usize) -> Result<()> {
     if budgets.len() != rows.len() {
         return Err(Error::input(format!("{} budgets for {} rows", budgets.len(), rows.len())));
     }
     for (row, (&given, &table)) in budgets.iter().zip(rows).enumerate() {
-        if given < needed(table) {
-            return Err(Error::budget(needed(table), given, row));
-        }
-        if i32::try_from(given).is_err() {
-            return Err(Error::input(format!("row {row}: a budget of {given} tokens is past 2^31")));
-        }
+        check_budget(row, given, table.map_or(0, &needed))?;
+    }
+    Ok(())
+}
+
+pub(super) fn check_budget(row: usize, given: usize, needed: usize) -> Result<()> {
+    if given < needed {
+        return Err(Error::budget(needed, given, row));
+    }
+    if i32::try_from(given).is_err() {
+        return Err(Error::input(format!("row {row}: a budget of {given} tokens is past 2^31")));
     }
     Ok(())
 }
@@ -322,7 +359,7 @@ impl LogitsProcessor for DfaProcessor {
 
     fn process(&self, state: DfaState, logits: Tensor<2>, context: &StepContext) -> (Tensor<2>, DfaState) {
         self.expect(&logits);
-        let (logits, moved) = step::mask(&self.table, logits, state.after(context.tokens.clone()));
+        let (logits, moved) = step::mask(self.table(), logits, state.after(context.tokens.clone()));
         (logits, moved.into())
     }
     fn choose(
@@ -332,7 +369,7 @@ impl LogitsProcessor for DfaProcessor {
         logits: Tensor<2>,
         sampler: &dyn Sampler,
     ) {
-        let Some(rule) = sampler.rule().filter(|_| self.table.is_fused()) else {
+        let Some(rule) = sampler.rule().filter(|_| self.table().is_fused()) else {
             return process_and_sample(self, state, context, logits, sampler);
         };
         self.expect(&logits);
@@ -343,7 +380,7 @@ impl LogitsProcessor for DfaProcessor {
             states.inplace(|states| {
                 remaining.inplace(|remaining| {
                     let at = Cursor { tokens: tokens.cast(DType::I32), states, remaining };
-                    let (tokens, moved) = step::choose(&self.table, logits, at, step, rule);
+                    let (tokens, moved) = step::choose(self.table(), logits, at, step, rule);
                     (chosen, next) = (Some(tokens), Some(moved.states));
                     moved.remaining
                 });

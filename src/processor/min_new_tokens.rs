@@ -45,7 +45,7 @@ impl LogitsProcessor for MinNewTokens {
         context: &StepContext,
     ) -> (Tensor<2>, Self::State) {
         let count = i32::try_from(self.count).unwrap_or(i32::MAX);
-        let early = context.step.clone().lower_elem(count).reshape([1, 1]).expand(logits.dims());
+        let early = context.step.clone().lower_elem(count).reshape([-1, 1]).expand(logits.dims());
         let mask = state.0.clone().expand(logits.dims()).bool_and(early);
         (mask_unless_last(logits, mask), state)
     }

@@ -20,6 +20,7 @@ mod min_new_tokens;
 mod min_p;
 mod persistent;
 mod repetition;
+mod slots;
 mod suppress;
 mod temperature;
 mod top_k;
@@ -34,7 +35,7 @@ pub use chain::Chain;
 pub use dfa::{DfaProcessor, DfaState, TreeStates};
 pub use min_new_tokens::MinNewTokens;
 pub use min_p::MinP;
-pub use persistent::{Constant, Persistent};
+pub use persistent::{Constant, Persistent, RowState};
 pub use repetition::{RepetitionPenalty, Seen};
 pub use suppress::Suppress;
 pub use temperature::Temperature;
@@ -70,7 +71,7 @@ impl InitContext {
 pub struct StepContext {
     /// The tokens of the step before, `[batch]`; the width of the logits where there was none.
     pub tokens: Tensor<1, Int>,
-    /// The number of tokens generated so far, `[1]`.
+    /// The number of tokens generated so far: `[1]`, or `[batch]` where rows began at different times.
     pub step: Tensor<1, Int>,
 }
 

@@ -59,3 +59,54 @@ pub struct Constant<T>(pub T);
 impl<T: Clone> Persistent for Constant<T> {
     fn assign(&mut self, _: Self) {}
 }
+
+/// State whose rows begin and end on their own, each with the state that a batch of that row alone begins with.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_dfa::processor::RowState;
+///
+/// let device = Device::flex();
+/// let mut state = Tensor::<1>::zeros([3], &device);
+/// state.assign_row(1, Tensor::from_floats([5.0], &device));
+/// assert_eq!(state.into_data().try_to_vec::<f32>().unwrap(), [0.0, 5.0, 0.0]);
+/// ```
+pub trait RowState: Persistent {
+    /// Writes `new`, the state of one row, into row `row`, in the buffers of `self`.
+    fn assign_row(&mut self, row: usize, new: Self);
+}
+
+impl RowState for () {
+    fn assign_row(&mut self, _: usize, (): ()) {}
+}
+
+impl<const D: usize, K: Basic> RowState for Tensor<D, K> {
+    fn assign_row(&mut self, row: usize, new: Self) {
+        self.inplace(|buffer| {
+            let mut place = buffer.dims().map(|size| 0..size);
+            place[0] = row..row + 1;
+            buffer.slice_assign(place, new)
+        });
+    }
+}
+
+impl<A: RowState, B: RowState> RowState for (A, B) {
+    fn assign_row(&mut self, row: usize, (first, second): Self) {
+        self.0.assign_row(row, first);
+        self.1.assign_row(row, second);
+    }
+}
+
+/// A state of `None` stays `None`.
+impl<S: RowState> RowState for Option<S> {
+    fn assign_row(&mut self, row: usize, new: Self) {
+        if let (Some(state), Some(new)) = (self, new) {
+            state.assign_row(row, new);
+        }
+    }
+}
+
+/// What no step changes is the same for every row.
+impl<T: Clone> RowState for Constant<T> {
+    fn assign_row(&mut self, _: usize, _: Self) {}
+}

@@ -2,7 +2,7 @@
 
 use burn::tensor::{DType, IndexingUpdateOp, Int, Tensor};
 
-use super::{InitContext, LogitsProcessor, Persistent, StepContext};
+use super::{InitContext, LogitsProcessor, Persistent, RowState, StepContext};
 use crate::error::{Error, Result};
 
 /// Makes tokens of the prompt and of the output less likely (penalty above 1) or likelier (below 1): positive
@@ -56,6 +56,12 @@ impl Seen {
 impl Persistent for Seen {
     fn assign(&mut self, new: Self) {
         self.counts.assign(new.counts);
+    }
+}
+
+impl RowState for Seen {
+    fn assign_row(&mut self, row: usize, new: Self) {
+        self.counts.assign_row(row, new.counts);
     }
 }
 

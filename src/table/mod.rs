@@ -55,6 +55,7 @@ use crate::error::{Error, Limit, Result};
 use crate::limits::{Limits, Meter};
 use crate::vocabulary::{Fingerprint, TokenId, Vocabulary};
 pub(crate) use marks::Marks;
+pub(crate) use walk::reserved_column;
 
 impl StateId {
     /// The state after the end of the sequence.
@@ -225,6 +226,16 @@ impl TokenTable {
 
     pub(crate) fn parts(&self) -> &Parts {
         &self.parts
+    }
+
+    /// Whether it is walked, and reads some tokens as themselves.
+    pub(crate) fn has_marks(&self) -> bool {
+        self.parts.marks().columns() > 0
+    }
+
+    /// Whether `other` is this table or a clone of it.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.parts, &other.parts)
     }
 
     /// The state before the first token.

@@ -14,7 +14,7 @@ use crate::vocabulary::{LONGEST_PLAIN, TokenId, TokenKind, Vocabulary, is_plain_
 const SHIFT: u32 = StateId::RESERVED - 1;
 
 /// The column of a token that is not text, in the walked form.
-pub(super) fn reserved_column(vocabulary: &Vocabulary, token: TokenId) -> u32 {
+pub(crate) fn reserved_column(vocabulary: &Vocabulary, token: TokenId) -> u32 {
     if vocabulary.eos().contains(&token) {
         TokenTable::EOS
     } else if vocabulary.kind(token) == TokenKind::Unused {

@@ -1,9 +1,9 @@
 //! The layouts of a table, and their arrays before they are uploaded.
 
-use super::Joined;
+use super::placement::{Joined, PAGE, first_of, pages_of};
 use crate::automaton::StateId;
 use crate::error::{Error, Limit, Result};
-use crate::table::{Marks, Parts, Reading, TokenTable};
+use crate::table::{Reading, TokenTable, reserved_column};
 use crate::vocabulary::{TokenId, Vocabulary};
 
 /// How transitions lie in memory. The results are the same.
@@ -21,7 +21,8 @@ pub enum Layout {
     Walk,
 }
 
-/// Least sizes of the arrays of a table, so that other tables can take their place.
+/// Least sizes of the arrays of a table, so that other tables can take their place, or the room of an
+/// [`Arena`](super::Arena).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capacity {
     /// States of all tables together, the reserved ones included.
@@ -87,7 +88,7 @@ impl Sizes {
             let text: usize = texts.iter().map(|text| text.symbols(width)).sum();
             let tabulated = if walks { tables.iter().filter(|table| !table.is_walked()).count() } else { 0 };
             // At least one mark, so that a table that has one can take the place of one that has none.
-            let marks = texts.iter().map(|text| text.marks.columns()).max().unwrap_or(0).max(1);
+            let marks = texts.iter().map(|text| text.count).max().unwrap_or(0).max(1);
             let bytes = RESERVED_SYMBOL + TokenTable::RESERVED_COLUMNS + marks;
             Self {
                 layout,
@@ -179,27 +180,8 @@ impl Sizes {
     pub(super) fn arrays(&self, tables: &[&TokenTable], joined: &Joined) -> Arrays {
         let mut next = Vec::with_capacity(self.states * self.columns);
         for (table, state) in rows(tables) {
-            let to = |next: u32| joined.state(table, StateId(next)).0 as i32;
-            let table = tables[table];
-            match (self.layout, &table.parts().reading) {
-                (Layout::Dense, Reading::Classes(class)) => {
-                    let row = table.row(state);
-                    next.extend(class.iter().map(|&class| to(row[class as usize])));
-                    pad(&mut next, self.width - class.len(), 0);
-                }
-                (Layout::Dense, Reading::Bytes { .. }) => {
-                    let tokens = 0..table.vocabulary_len() as u32;
-                    next.extend(tokens.map(|id| to(table.next(state, TokenId(id)).0)));
-                    pad(&mut next, self.width - table.vocabulary_len(), 0);
-                }
-                _ => {
-                    let row = table.row(state);
-                    next.extend(row.iter().map(|&next| to(next)));
-                    // Columns that a table lacks are never looked up, but for FREE's row, which all share.
-                    let fill = if state == StateId::FREE { StateId::FREE.0 as i32 } else { 0 };
-                    pad(&mut next, self.columns - row.len(), fill);
-                }
-            }
+            let to = |next| joined.state(table, StateId(next)).0 as i32;
+            self.row(tables[table], state, to, &mut next);
         }
         next.resize(self.states * self.columns, StateId::DEAD.0 as i32);
         let mut tokens_to_end: Vec<i32> = rows(tables)
@@ -223,17 +205,78 @@ impl Sizes {
         match self.layout {
             Layout::Dense => {}
             Layout::Classes => {
-                for table in tables {
-                    if let Reading::Classes(class) = &table.parts().reading {
-                        arrays.class.extend(class.iter().map(|&class| class as i32));
-                        pad(&mut arrays.class, self.width - class.len(), TokenTable::NEVER as i32);
-                    }
-                }
+                arrays.class = tables.iter().flat_map(|table| self.classes(table)).collect();
                 arrays.class.resize(self.tables * self.width, TokenTable::NEVER as i32);
             }
             Layout::Walk => self.read(tables, &mut arrays),
         }
         arrays
+    }
+
+    /// Appends the row of `next` of a state of one table, where `to` says what its own states become.
+    pub(super) fn row(
+        &self,
+        table: &TokenTable,
+        state: StateId,
+        to: impl Fn(u32) -> i32,
+        next: &mut Vec<i32>,
+    ) {
+        match (self.layout, &table.parts().reading) {
+            (Layout::Dense, Reading::Classes(class)) => {
+                let row = table.row(state);
+                next.extend(class.iter().map(|&class| to(row[class as usize])));
+                pad(next, self.width - class.len(), 0);
+            }
+            (Layout::Dense, Reading::Bytes { .. }) => {
+                let tokens = 0..table.vocabulary_len() as u32;
+                next.extend(tokens.map(|id| to(table.next(state, TokenId(id)).0)));
+                pad(next, self.width - table.vocabulary_len(), 0);
+            }
+            _ => {
+                let row = table.row(state);
+                next.extend(row.iter().map(|&next| to(next)));
+                // Columns that a table lacks are never looked up, but for FREE's row, which all share.
+                let fill = if state == StateId::FREE { StateId::FREE.0 as i32 } else { 0 };
+                pad(next, self.columns - row.len(), fill);
+            }
+        }
+    }
+
+    /// The class of every token, `[width]`; nothing where a table has none.
+    pub(super) fn classes(&self, table: &TokenTable) -> Vec<i32> {
+        match &table.parts().reading {
+            Reading::Bytes { .. } => Vec::new(),
+            Reading::Classes(class) => {
+                let mut classes: Vec<i32> = class.iter().map(|&class| class as i32).collect();
+                pad(&mut classes, self.width - class.len(), TokenTable::NEVER as i32);
+                classes
+            }
+        }
+    }
+
+    /// The column of every symbol, `[alphabet]`; nothing where there are no symbols.
+    pub(super) fn columns_of(&self, table: &TokenTable) -> Vec<i32> {
+        if self.layout != Layout::Walk {
+            return Vec::new();
+        }
+        match &table.parts().reading {
+            Reading::Classes(_) => (0..self.alphabet as i32).collect(),
+            Reading::Bytes { column_of, marks, .. } => {
+                let mut columns: Vec<i32> = column_of.iter().map(|&column| column as i32).collect();
+                columns.extend(0..TokenTable::RESERVED_COLUMNS as i32);
+                let count = table.class_count() as i32;
+                columns.extend(count - marks.columns() as i32..count);
+                let known = columns.len();
+                pad(&mut columns, self.alphabet - known, 0);
+                columns
+            }
+        }
+    }
+
+    /// Appends the offsets of a reading of one symbol each.
+    fn one_each(&self, arrays: &mut Arrays) {
+        let first = arrays.symbols.len() as i32;
+        arrays.offsets.extend((0..=self.width as i32).map(|token| first + token));
     }
 
     /// Fills the arrays by which a token is read as a string of symbols.
@@ -244,17 +287,14 @@ impl Sizes {
         let mut readings = 0;
         for table in tables {
             match &table.parts().reading {
-                Reading::Classes(class) => {
+                Reading::Classes(_) => {
                     arrays.reading.push(readings);
                     readings += 1;
-                    let first = arrays.symbols.len() as i32;
-                    arrays.offsets.extend((0..=self.width as i32).map(|token| first + token));
-                    arrays.symbols.extend(class.iter().map(|&class| class as i32));
-                    pad(&mut arrays.symbols, self.width - class.len(), TokenTable::NEVER as i32);
-                    arrays.column.extend(0..self.alphabet as i32);
+                    self.one_each(arrays);
+                    arrays.symbols.extend(self.classes(table));
                 }
-                Reading::Bytes { column_of, marks, .. } => {
-                    let at = texts.iter().position(|text| text.marks.tokens() == marks.tokens());
+                Reading::Bytes { marks, .. } => {
+                    let at = texts.iter().position(|text| text.marks == marks.tokens());
                     let at = at.expect("every walked table has one of the texts");
                     let reading = *of_text[at].get_or_insert_with(|| {
                         readings += 1;
@@ -262,14 +302,9 @@ impl Sizes {
                         readings - 1
                     });
                     arrays.reading.push(reading);
-                    let from = arrays.column.len();
-                    let marks = (table.class_count() - marks.columns())..table.class_count();
-                    arrays.column.extend(column_of.iter().map(|&column| column as i32));
-                    arrays.column.extend(0..TokenTable::RESERVED_COLUMNS as i32);
-                    arrays.column.extend(marks.map(|column| column as i32));
-                    arrays.column.resize(from + self.alphabet, 0);
                 }
             }
+            arrays.column.extend(self.columns_of(table));
         }
         arrays.reading.resize(self.tables, 0);
         arrays.offsets.resize(self.readings * (self.width + 1), 0);
@@ -278,22 +313,81 @@ impl Sizes {
     }
 }
 
+/// Of an arena, whose first table is that of the reserved states alone, and has no room to be taken. Where tokens
+/// are walked, reading 0 is that of text, and reading `i + 1` is kept for table `i`, should it be tabulated.
+impl Sizes {
+    pub(super) fn arena(
+        layout: Option<Layout>,
+        vocabulary: &Vocabulary,
+        width: usize,
+        capacity: Capacity,
+    ) -> Self {
+        let layout = layout.unwrap_or(Layout::Walk);
+        let walks = layout == Layout::Walk;
+        let tables = capacity.tables.saturating_add(1);
+        let classes = capacity.classes.max(TokenTable::RESERVED_COLUMNS);
+        let text = Text { vocabulary, marks: &[], count: 0 };
+        Self {
+            layout,
+            states: first_of(0).saturating_add(pages_of(capacity.states).max(1).saturating_mul(PAGE)),
+            columns: if layout == Layout::Dense { width } else { classes },
+            tables,
+            width,
+            readings: if walks { tables.saturating_add(1) } else { 0 },
+            symbols: if walks { tables.saturating_mul(width).saturating_add(text.symbols(width)) } else { 0 },
+            alphabet: if walks { classes.max(RESERVED_SYMBOL + TokenTable::RESERVED_COLUMNS) } else { 0 },
+        }
+    }
+
+    /// The pages of an arena.
+    pub(super) fn pages(&self) -> usize {
+        pages_of(self.states)
+    }
+
+    /// The arrays of an arena without tables but the first, `free`.
+    pub(super) fn vacant(&self, vocabulary: &Vocabulary, free: &TokenTable) -> Arrays {
+        let mut arrays = self.arrays(&[free], &Joined::new(&[free]));
+        if self.layout == Layout::Walk {
+            (arrays.offsets, arrays.symbols) = (Vec::new(), Vec::new());
+            Text { vocabulary, marks: &[], count: 0 }.read(self.width, &mut arrays);
+            for table in 0..self.tables {
+                self.one_each(&mut arrays);
+                let symbols = if table == 0 { self.classes(free) } else { vec![0; self.width] };
+                arrays.symbols.extend(symbols);
+            }
+            arrays.reading[0] = self.reading(0, free);
+        }
+        arrays
+    }
+
+    /// Of an arena: how table `index` reads tokens.
+    pub(super) fn reading(&self, index: usize, table: &TokenTable) -> i32 {
+        if table.is_walked() { 0 } else { index as i32 + 1 }
+    }
+
+    /// Of an arena: where the symbols of table `index` begin.
+    pub(super) fn symbols_of(&self, index: usize) -> usize {
+        self.symbols - (self.tables - index) * self.width
+    }
+}
+
 /// A way of reading walked text: tables that have different marks read the same tokens in different ways.
 struct Text<'a> {
-    parts: &'a Parts,
     vocabulary: &'a Vocabulary,
-    marks: &'a Marks,
+    /// A token and its mark.
+    marks: &'a [(TokenId, u32)],
+    /// Number of marks.
+    count: usize,
 }
 
 /// Those of `tables`, each once.
 fn texts<'a>(tables: &[&'a TokenTable]) -> Vec<Text<'a>> {
     let mut texts: Vec<Text> = Vec::new();
     for table in tables {
-        let parts = table.parts();
-        if let Reading::Bytes { vocabulary, marks, .. } = &parts.reading
-            && !texts.iter().any(|text| text.marks.tokens() == marks.tokens())
+        if let Reading::Bytes { vocabulary, marks, .. } = &table.parts().reading
+            && !texts.iter().any(|text| text.marks == marks.tokens())
         {
-            texts.push(Text { parts, vocabulary, marks });
+            texts.push(Text { vocabulary, marks: marks.tokens(), count: marks.columns() });
         }
     }
     texts
@@ -302,16 +396,15 @@ fn texts<'a>(tables: &[&'a TokenTable]) -> Vec<Text<'a>> {
 impl Text<'_> {
     /// Room for the symbols of `width` tokens, whichever of them are marks.
     fn symbols(&self, width: usize) -> usize {
-        let tokens = (0..self.parts.vocabulary_len as u32).map(TokenId);
-        let lengths = tokens.map(|id| self.vocabulary.bytes(id).map_or(1, <[u8]>::len));
-        lengths.sum::<usize>() + width - self.parts.vocabulary_len
+        let tokens = (0..width as u32).map(TokenId);
+        tokens.map(|id| self.vocabulary.bytes(id).map_or(1, <[u8]>::len)).sum()
     }
 
     /// Appends where the symbols of every token begin, and the symbols.
     fn read(&self, width: usize, arrays: &mut Arrays) {
         for id in (0..width as u32).map(TokenId) {
             arrays.offsets.push(arrays.symbols.len() as i32);
-            let mark = self.marks.tokens().iter().find(|mark| mark.0 == id);
+            let mark = self.marks.iter().find(|mark| mark.0 == id);
             match (mark, self.vocabulary.bytes(id)) {
                 (Some(&(_, mark)), _) => {
                     let first = RESERVED_SYMBOL + TokenTable::RESERVED_COLUMNS;
@@ -319,7 +412,7 @@ impl Text<'_> {
                 }
                 (None, Some(bytes)) => arrays.symbols.extend(bytes.iter().map(|&byte| i32::from(byte))),
                 (None, None) => {
-                    let column = self.parts.reserved_column(id).unwrap_or(TokenTable::NEVER);
+                    let column = reserved_column(self.vocabulary, id);
                     arrays.symbols.push(RESERVED_SYMBOL as i32 + column as i32);
                 }
             }

@@ -1,9 +1,13 @@
 //! The lookups in a table on a device, with Burn's built-in operations.
 
+use std::ops::Range;
+
 use burn::tensor::{Device, Int, Tensor};
 
 use super::ints;
 use super::layout::{Arrays, Layout, Sizes};
+use super::part::Part;
+use super::placement::{PAGE, first_of, runs};
 use crate::automaton::StateId;
 use crate::processor::Persistent;
 
@@ -79,6 +83,40 @@ impl Tensors {
         self.symbols.assign(new.symbols);
         self.column.assign(new.column);
         self.longest = new.longest;
+    }
+
+    /// Writes one table of an arena in place, and nothing else.
+    pub(super) fn put(&mut self, sizes: &Sizes, index: usize, pages: &[u32], part: Part) {
+        let device = self.next.device();
+        let mut written = 0;
+        for run in runs(pages) {
+            let (from, rows) = (first_of(run.start), run.len() * PAGE);
+            let cells = written * sizes.columns..(written + rows) * sizes.columns;
+            let next = ints(part.next[cells].to_vec(), &device).reshape([rows, sizes.columns]);
+            write(&mut self.next, [from..from + rows, 0..sizes.columns], next);
+            let to_end = ints(part.tokens_to_end[written..written + rows].to_vec(), &device);
+            write(&mut self.tokens_to_end, [from..from + rows], to_end);
+            if self.has_owner {
+                let owner = ints(vec![index as i32; rows], &device);
+                write(&mut self.owner, [from..from + rows], owner);
+            }
+            written += rows;
+        }
+        let row = |values: Vec<i32>| ints(values, &device).reshape([1, -1]);
+        match self.layout {
+            Layout::Dense => {}
+            Layout::Classes => {
+                write(&mut self.class, [index..index + 1, 0..sizes.width], row(part.classes));
+            }
+            Layout::Walk => {
+                write(&mut self.reading, [index..index + 1], ints(vec![part.reading], &device));
+                write(&mut self.column, [index..index + 1, 0..sizes.alphabet], row(part.columns));
+                if !part.classes.is_empty() {
+                    let from = sizes.symbols_of(index);
+                    write(&mut self.symbols, [from..from + sizes.width], ints(part.classes, &device));
+                }
+            }
+        }
     }
 
     /// Keeps states that were not made here from being looked up out of bounds.
@@ -158,6 +196,11 @@ impl Tensors {
         let spare = spare.reshape([batch, 1]).expand([batch, columns]);
         next.mask_fill(to_end.reshape([batch, columns]).greater(spare), StateId::DEAD.0 as i32)
     }
+}
+
+/// Writes a part of a tensor, in the buffer that holds it.
+fn write<const D: usize>(buffer: &mut Tensor<D, Int>, at: [Range<usize>; D], values: Tensor<D, Int>) {
+    buffer.inplace(|buffer| buffer.slice_assign(at, values));
 }
 
 /// `table[row[b], column[b]]` for each `b`.

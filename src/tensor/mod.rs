@@ -4,6 +4,8 @@
 //! batch of states and without reading anything back, which tokens are illegal and which state follows.
 //! The reserved states are shared; the states of table `i` follow those of table `i − 1`.
 //!
+//! In an [`Arena`] tables come and go one by one, while rows go on with the others.
+//!
 //! Three layouts give the same results, see [`Layout`]. On Flex, WGPU, Vulkan and CUDA the lookups are fused
 //! operations ([`Kernels::Fused`]), elsewhere Burn's built-in ones.
 //!
@@ -14,15 +16,19 @@
 //!   were made elsewhere are clamped into range;
 //! - states are `i32` tensors, whatever the integer type of the device.
 
+mod arena;
 #[cfg(feature = "flex")]
 mod host;
 mod layout;
 mod lookup;
+mod part;
+mod placement;
 
 use std::sync::Arc;
 
 use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
 
+pub use arena::Arena;
 pub use layout::{Capacity, Layout};
 
 use crate::automaton::StateId;
@@ -34,8 +40,10 @@ use crate::table::TokenTable;
 use crate::vocabulary::Fingerprint;
 #[cfg(feature = "flex")]
 pub(crate) use host::{HostTable, Located, Members};
-use layout::Sizes;
+use layout::{Arrays, Sizes};
 pub(crate) use lookup::Tensors;
+use part::Part;
+use placement::Joined;
 
 /// How a [`TensorTable`] is laid out and how large it may be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +53,8 @@ pub struct TensorOptions {
     pub layout: Option<Layout>,
     /// Which operations look up. Default: [`Kernels::Fused`].
     pub kernels: Kernels,
-    /// Least sizes, for tables that are to be [replaced](TensorTable::replace). Default: just as needed.
+    /// Least sizes, for tables that are to be [replaced](TensorTable::replace), and the room of an [`Arena`].
+    /// Default: just as needed.
     pub capacity: Capacity,
     /// Most bytes on the device, below 2³¹ whatever this says. Default: 512 MiB, as much as on the host.
     pub max_bytes: usize,
@@ -112,6 +121,48 @@ pub(crate) enum Store {
     BuiltIn(Tensors),
 }
 
+impl Store {
+    fn new(
+        sizes: &Sizes,
+        kernels: Kernels,
+        device: &Device,
+        #[cfg(feature = "flex")] host: impl FnOnce() -> HostTable,
+        arrays: impl FnOnce() -> Arrays,
+    ) -> Self {
+        let fused = kernels == Kernels::Fused && kernel::is_fused(device);
+        match device.as_dispatch() {
+            #[cfg(feature = "flex")]
+            burn::backend::DispatchDevice::Flex(_) if fused && sizes.layout != Layout::Dense => {
+                Self::Host(Arc::new(host()))
+            }
+            #[cfg(feature = "cube")]
+            burn::backend::DispatchDevice::Cube(_) if fused => {
+                Self::Cube(Tensors::upload(sizes, arrays(), device))
+            }
+            _ => Self::BuiltIn(Tensors::upload(sizes, arrays(), device)),
+        }
+    }
+
+    /// Puts one table of an arena in its place, and leaves the others as they are.
+    fn put(&mut self, sizes: &Sizes, index: usize, table: &TokenTable, pages: &[u32]) {
+        match self {
+            #[cfg(feature = "flex")]
+            Self::Host(host) => Arc::make_mut(host).put(index, table, pages),
+            #[cfg(feature = "cube")]
+            Self::Cube(tensors) => tensors.put(sizes, index, pages, Part::new(sizes, index, table, pages)),
+            Self::BuiltIn(tensors) => tensors.put(sizes, index, pages, Part::new(sizes, index, table, pages)),
+        }
+    }
+
+    /// Forgets one table of an arena. On a device there is nothing to do: no state leads to its rows any more.
+    fn take_out(&mut self, index: usize) {
+        #[cfg(feature = "flex")]
+        if let Self::Host(host) = self {
+            Arc::make_mut(host).take_out(index);
+        }
+    }
+}
+
 impl TensorTable {
     /// Uploads `tables` for rows of `width` logits.
     ///
@@ -132,18 +183,22 @@ impl TensorTable {
         let joined = Joined::new(tables);
         let sizes = Sizes::new(options.layout, tables, joined.states, width, options.capacity)?;
         sizes.check(options.max_bytes, kernel::largest_binding(device))?;
-        let fused = options.kernels == Kernels::Fused && kernel::is_fused(device);
-        let tensors = || Tensors::upload(&sizes, sizes.arrays(tables, &joined), device);
-        let store = match device.as_dispatch() {
+        let store = Store::new(
+            &sizes,
+            options.kernels,
+            device,
             #[cfg(feature = "flex")]
-            burn::backend::DispatchDevice::Flex(_) if fused && sizes.layout != Layout::Dense => {
-                Store::Host(Arc::new(HostTable::new(tables)))
-            }
-            #[cfg(feature = "cube")]
-            burn::backend::DispatchDevice::Cube(_) if fused => Store::Cube(tensors()),
-            _ => Store::BuiltIn(tensors()),
-        };
-        let mut table = Self {
+            || HostTable::joined(tables),
+            || sizes.arrays(tables, &joined),
+        );
+        let mut table = Self::of(sizes, store, fingerprint, device);
+        table.set_starts(tables, &joined);
+        Ok(table)
+    }
+
+    /// A table of which no state is known yet.
+    fn of(sizes: Sizes, store: Store, fingerprint: Fingerprint, device: &Device) -> Self {
+        Self {
             bytes: sizes.bytes(),
             store,
             starts: Vec::new(),
@@ -151,9 +206,7 @@ impl TensorTable {
             sizes,
             fingerprint,
             device: device.clone(),
-        };
-        table.set_starts(tables, &joined);
-        Ok(table)
+        }
     }
 
     /// The layout that [`new`](Self::new) would take, and its bytes on the device, without a device.
@@ -198,7 +251,7 @@ impl TensorTable {
         }
         match &mut self.store {
             #[cfg(feature = "flex")]
-            Store::Host(host) => *host = Arc::new(HostTable::new(tables)),
+            Store::Host(host) => *host = Arc::new(HostTable::joined(tables)),
             #[cfg(feature = "cube")]
             Store::Cube(tensors) => tensors.replace(&self.sizes, self.sizes.arrays(tables, &joined)),
             Store::BuiltIn(tensors) => tensors.replace(&self.sizes, self.sizes.arrays(tables, &joined)),
@@ -370,40 +423,6 @@ fn check(tables: &[&TokenTable], width: usize) -> Result<Fingerprint> {
         )));
     }
     Ok(first.fingerprint())
-}
-
-/// How the states of several tables become the states of one.
-#[derive(Debug)]
-struct Joined {
-    /// What is added to a state of table `i` that is not reserved.
-    offsets: Vec<u32>,
-    states: usize,
-}
-
-impl Joined {
-    fn new(tables: &[&TokenTable]) -> Self {
-        let mut states = StateId::RESERVED as usize;
-        let mut offsets = Vec::with_capacity(tables.len());
-        for table in tables {
-            offsets.push((states - StateId::RESERVED as usize) as u32);
-            states += table.state_count() - StateId::RESERVED as usize;
-        }
-        Self { offsets, states }
-    }
-
-    fn state(&self, table: usize, state: StateId) -> StateId {
-        if state.0 < StateId::RESERVED { state } else { StateId(state.0 + self.offsets[table]) }
-    }
-
-    /// The table that a joined state belongs to, and its own number there; reserved states are of the first.
-    #[cfg(feature = "flex")]
-    fn own(&self, state: StateId) -> (usize, StateId) {
-        if state.0 < StateId::RESERVED {
-            return (0, state);
-        }
-        let after = self.offsets.partition_point(|&offset| offset + StateId::RESERVED <= state.0);
-        (after - 1, StateId(state.0 - self.offsets[after - 1]))
-    }
 }
 
 /// An `i32` tensor from the host, `[values]`.

@@ -5,10 +5,13 @@ mod devices;
 mod embedded;
 #[cfg(feature = "cube")]
 mod kernels;
+#[path = "../suite/common/model.rs"]
+mod model;
 mod operations;
 mod refused;
 mod replay;
 mod rounds;
+mod slots;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

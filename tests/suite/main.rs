@@ -11,6 +11,7 @@ mod json_schema;
 mod laws;
 mod marker;
 mod programs;
+mod slots;
 mod speculation;
 mod steps;
 mod table;

@@ -70,6 +70,11 @@ impl LlamaCache {
         LlamaTreeCache::new(self.keys, self.values, self.slot, self.padding, self.slots)
     }
 
+    /// The keys and the values of every layer.
+    pub(crate) fn into_layers(self) -> (Vec<Tensor<4>>, Vec<Tensor<4>>) {
+        (self.keys, self.values)
+    }
+
     /// Writes the keys and values of one position into layer `index` and attends over what is there.
     pub(crate) fn attend(
         &mut self,

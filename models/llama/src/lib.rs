@@ -22,6 +22,7 @@ mod profile;
 mod raw_config;
 mod rope;
 mod save;
+mod slots;
 mod tree;
 
 pub use chat::{ChatTemplate, Message};
@@ -30,4 +31,5 @@ pub use decode::LlamaCache;
 pub use error::LlamaError;
 pub use model::Llama;
 pub use pretrained::Pretrained;
+pub use slots::LlamaSlots;
 pub use tree::LlamaTreeCache;

@@ -53,7 +53,7 @@ pub(crate) trait FlexStep: Backend {
         parents: Arc<[usize]>,
     ) -> (FloatTensor<Self>, IntTensor<Self>, IntTensor<Self>);
 
-    /// The tokens chosen from `logits` `[batch, width]` after `advance`; `step` is `[1]`.
+    /// The tokens chosen from `logits` `[batch, width]` after `advance`; `step` is `[1]` or `[batch]`.
     fn advance_and_choose(
         logits: FloatTensor<Self>,
         tokens: IntTensor<Self>,
@@ -147,7 +147,8 @@ impl FlexStep for Flex {
         let mut chosen = packed(tokens.clone());
         let (states, remaining) = Self::advance(tokens, states, remaining, table.clone(), width);
         let rows = (ints(&states), ints(&remaining));
-        let step = ints(&packed(step))[0];
+        let step = packed(step);
+        let step = ints(&step);
         let out = chosen.storage_mut::<i32>();
         match logits.dtype() {
             DType::F32 => choose_rows(logits.storage_mut::<f32>(), rows, step, &table, &rule, out),
@@ -209,7 +210,7 @@ fn mask_rows<F: Logit>(logits: &mut [F], rows: (&[i32], &[i32]), width: usize, t
 fn choose_rows<F: Logit>(
     logits: &mut [F],
     rows: (&[i32], &[i32]),
-    step: i32,
+    step: &[i32],
     table: &HostTable,
     rule: &FlexRule,
     out: &mut [i32],
@@ -222,7 +223,10 @@ fn choose_rows<F: Logit>(
         let spare = spare(remaining);
         let token = match rule {
             FlexRule::Greedy => row::greatest(row, at, spare, &mut scratch),
-            FlexRule::Gumbel(keys) => row::sampled(row, at, spare, &keys.noise(index, step), &mut scratch),
+            FlexRule::Gumbel(keys) => {
+                let noise = keys.noise(index, step[index.min(step.len() - 1)]);
+                row::sampled(row, at, spare, &noise, &mut scratch)
+            }
         };
         *out = token as i32;
     }

@@ -156,7 +156,9 @@ pub(super) fn gumbel_kernel<F: Float>(
     let state = table.moved(states[row * states.stride(0)], token);
     let left = table.left(remaining[row * remaining.stride(0)], token);
     let owner = table.owner_of(state);
-    let time = (u32::cast_from(step[0]) + 1) * 0x9e37_79b9u32;
+    // One number for all rows, or one for each.
+    let at = min(row, step.shape(0) - 1);
+    let time = (u32::cast_from(step[at * step.stride(0)]) + 1) * 0x9e37_79b9u32;
     let key =
         mix(time ^ u32::cast_from(low[row * low.stride(0)])) ^ u32::cast_from(high[row * high.stride(0)]);
     // The key of −∞.

@@ -106,7 +106,7 @@ pub(crate) fn mask_tree(
 ///
 /// # Shapes
 /// - `logits`: `[batch, width]`
-/// - `step`: `[1]`
+/// - `step`: `[1]` or `[batch]`
 ///
 /// # Panics
 /// Where the table's lookups are not fused.

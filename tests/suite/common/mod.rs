@@ -2,6 +2,9 @@
 
 pub mod data;
 pub mod devices;
+#[allow(dead_code)]
+#[path = "../../graph/embedded.rs"]
+pub mod embedded;
 pub mod model;
 
 use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};

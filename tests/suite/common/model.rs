@@ -1,9 +1,9 @@
 //! A model whose logits depend on every token that a row has, so that a token that is forgotten or misplaced shows.
 
 use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor, TensorData};
-use burn_dfa::generation::CausalLm;
 use burn_dfa::generation::speculative::TreeLm;
-use burn_dfa::processor::DraftTree;
+use burn_dfa::generation::{CausalLm, SlotLm};
+use burn_dfa::processor::{DraftTree, Persistent, RowState};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
 /// Logits out of a bank of random rows, chosen by a hash of the text.
@@ -168,5 +168,26 @@ impl TreeLm for RandomLm {
 
     fn truncate(&self, lengths: Tensor<1, Int>, cache: &mut Hashes) {
         cache.lengths = lengths;
+    }
+}
+
+impl SlotLm for RandomLm {
+    /// The hash of the text of each row.
+    type SlotCache = Tensor<1, Int>;
+
+    fn slots(&self, rows: usize, _capacity: usize) -> Self::SlotCache {
+        Tensor::zeros([rows], (&self.device(), DType::I32))
+    }
+
+    fn begin(&self, row: usize, prompt: Tensor<2, Int>, hashes: &mut Self::SlotCache) -> Tensor<2> {
+        let ([_, length], padding) = (prompt.dims(), Tensor::zeros([1], (&self.device(), DType::I32)));
+        let (logits, read) = self.prefill(prompt, padding, length);
+        hashes.assign_row(row, read.last());
+        logits
+    }
+
+    fn step_rows(&self, tokens: Tensor<1, Int>, hashes: &mut Self::SlotCache) -> Tensor<2> {
+        hashes.assign(mix(hashes.clone(), tokens));
+        self.logits(hashes.clone())
     }
 }

@@ -1,0 +1,234 @@
+//! A server's loop in small: requests arrive one after the other, each with its own constraint or none, and share a
+//! batch of eight rows; whoever has ended makes room for the next, and nobody waits for anybody else.
+//!
+//!     cargo run --release --example continuous_batching
+//!
+//! Every output is checked against its constraint by other libraries, and against what the request writes alone.
+
+use std::collections::{HashMap, VecDeque};
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use burn::tensor::{Device, FloatDType};
+use burn_dfa::generation::{Options, Output, Request, Slots, generate};
+use burn_dfa::{Capacity, Constraint, Limits, TensorOptions, TokenId, TokenTable, Vocabulary};
+use burn_dfa_llama::{ChatTemplate, Llama, Message, Pretrained};
+use burn_dfa_tiny::generator::{Generator, Split};
+use burn_dfa_tiny::{CONFIG, TOKENIZER, TOKENIZER_CONFIG, WEIGHTS};
+use clap::Parser;
+use indicatif::{ProgressBar, ProgressStyle};
+use regex_automata::meta::Regex;
+use serde_json::Value;
+
+/// Continuous batching of constrained requests.
+#[derive(Parser)]
+struct Args {
+    /// Requests in all.
+    #[arg(long, default_value_t = 200)]
+    requests: u64,
+    /// Rows of the batch.
+    #[arg(long, default_value_t = 8)]
+    rows: usize,
+    /// Steps between two looks of the scheduler.
+    #[arg(long, default_value_t = 4)]
+    steps: usize,
+    /// Milliseconds between two arrivals.
+    #[arg(long, default_value_t = 10.0)]
+    every: f64,
+}
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+/// Slots of a row, for prompt and output.
+const SLOTS: usize = 160;
+/// The longest record has about 50 tokens.
+const MAX_TOKENS: usize = 96;
+/// Room for the constraints of most rows.
+const ROOM: Capacity = Capacity { tables: 6, states: 12_000, classes: 320 };
+
+fn main() -> Result<()> {
+    let args = Args::parse();
+    let pretrained = load()?;
+    let ends = pretrained.eos().iter().map(|&id| TokenId(id));
+    let vocabulary = Vocabulary::from_tokenizer_json(TOKENIZER)?.with_eos(ends)?;
+    let mut known = HashMap::new();
+    let jobs = (0..args.requests).map(|index| Job::new(index, &pretrained, &vocabulary, &mut known));
+    let jobs = jobs.collect::<Result<Vec<_>>>()?;
+
+    let tensors = TensorOptions { capacity: ROOM, ..TensorOptions::default() };
+    let options = Options { tensors, ..Options::default() };
+    let mut slots = Slots::new(pretrained.model(), &vocabulary, args.rows, SLOTS, &options)?;
+    let served = serve(&mut slots, &jobs, &args)?;
+    let room = slots.arena().map(|arena| arena.room() == arena.capacity());
+    assert_eq!(room, Some(true), "all room is free again");
+
+    report(&served, &args);
+    for (job, output) in jobs.iter().zip(&served.outputs) {
+        job.check(output)?;
+        let request = [job.request()];
+        let alone = generate(pretrained.model(), &vocabulary, &request, &Options::default(), |_| {
+            ControlFlow::Continue(())
+        })?;
+        assert_eq!(alone[0].tokens, output.tokens, "{}: {}", job.prompt, output.text());
+    }
+    println!("All outputs satisfy their constraints, and are what each request writes alone.");
+    Ok(())
+}
+
+fn load() -> Result<Pretrained> {
+    let model = Llama::from_bytes(str::from_utf8(CONFIG)?, WEIGHTS, FloatDType::F32, &Device::flex())?;
+    let template = ChatTemplate::from_files(Some(str::from_utf8(TOKENIZER_CONFIG)?), None)?;
+    Ok(Pretrained::new(model, TOKENIZER, template)?)
+}
+
+/// A request, and how to tell whether its output is right.
+struct Job {
+    prompt: String,
+    tokens: Vec<TokenId>,
+    table: Option<TokenTable>,
+    oracle: Oracle,
+}
+
+enum Oracle {
+    Schema(Box<jsonschema::Validator>),
+    Regex(Regex),
+    Choice(Vec<String>),
+    Anything,
+}
+
+impl Job {
+    /// Constraints of five kinds in turn. Those that are `known` are compiled once, and requests share them.
+    fn new(
+        index: u64,
+        pretrained: &Pretrained,
+        vocabulary: &Vocabulary,
+        known: &mut HashMap<String, TokenTable>,
+    ) -> Result<Self> {
+        let example = Generator::new(11).example(Split::HeldOut, index);
+        let schema = burn_dfa_tiny::schema(example.kind.name()).ok_or("every kind has a schema")?;
+        let (name, constraint, oracle) = match index % 5 {
+            0 | 1 => {
+                let json: Value = serde_json::from_str(schema.json)?;
+                let oracle = Oracle::Schema(Box::new(jsonschema::validator_for(&json)?));
+                (schema.json.to_owned(), Some(Constraint::json_schema(json)?), oracle)
+            }
+            2 | 3 if index % 2 == 0 => {
+                let code = format!("[A-Z]{{2}}-[0-9]{{{}}}", 3 + index % 7);
+                let pattern =
+                    if index % 5 == 2 { schema.regex.ok_or("every kind has a regex")? } else { &code };
+                let oracle = Oracle::Regex(Regex::new(&format!(r"\A(?:{pattern})\z"))?);
+                (pattern.to_owned(), Some(Constraint::regex(pattern)?), oracle)
+            }
+            2 | 3 => {
+                let words = ["yes", "no", "perhaps", "ask again"].map(|word| format!("{word}, {index}"));
+                (words.concat(), Some(Constraint::choice(&words)?), Oracle::Choice(words.to_vec()))
+            }
+            _ => (String::new(), None, Oracle::Anything),
+        };
+        let table = match (constraint, known.get(&name)) {
+            (None, _) => None,
+            (Some(_), Some(table)) => Some(table.clone()),
+            (Some(constraint), None) => {
+                let table = TokenTable::compile(&constraint, vocabulary, &Limits::default())?;
+                known.insert(name, table.clone());
+                Some(table)
+            }
+        };
+        let tokens = pretrained.encode_chat(&[Message::user(example.prompt.as_str())])?;
+        let tokens = tokens.into_iter().map(TokenId).collect();
+        Ok(Self { tokens, prompt: example.prompt, table, oracle })
+    }
+
+    fn request(&self) -> Request<'_> {
+        Request { table: self.table.as_ref(), ..Request::new(self.tokens.clone(), MAX_TOKENS) }
+    }
+
+    fn check(&self, output: &Output) -> Result<()> {
+        let text = output.text();
+        let holds = match &self.oracle {
+            Oracle::Schema(schema) => schema.is_valid(&serde_json::from_str(&text)?),
+            Oracle::Regex(regex) => regex.is_match(&text),
+            Oracle::Choice(words) => words.contains(&text),
+            Oracle::Anything => true,
+        };
+        let is_whole = self.table.is_none() || output.is_complete();
+        if holds && is_whole { Ok(()) } else { Err(format!("{}: {text}", self.prompt).into()) }
+    }
+}
+
+/// What came of the jobs, in their order.
+struct Served {
+    outputs: Vec<Output>,
+    /// From arrival to the end.
+    latencies: Vec<Duration>,
+    elapsed: Duration,
+    /// How often a request waited for room for its constraint, while a row was idle.
+    full: usize,
+}
+
+/// The scheduler: first come, first served.
+fn serve(slots: &mut Slots<Llama>, jobs: &[Job], args: &Args) -> Result<Served> {
+    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} requests, {msg}")?;
+    let bar = ProgressBar::new(jobs.len() as u64).with_style(style);
+    let arrival = |job: usize| Duration::from_secs_f64(args.every * job as f64 / 1e3);
+    let started = Instant::now();
+    let mut queue = VecDeque::new();
+    let mut arrived = 0;
+    let mut in_row: Vec<usize> = vec![0; slots.rows()];
+    let mut done: Vec<Option<(Output, Duration)>> = jobs.iter().map(|_| None).collect();
+    let (mut tokens, mut full) = (0, 0);
+    while bar.position() < jobs.len() as u64 {
+        while arrived < jobs.len() && arrival(arrived) <= started.elapsed() {
+            queue.push_back(arrived);
+            arrived += 1;
+        }
+        let idle: Vec<usize> = slots.idle().collect();
+        for row in idle {
+            let Some(&job) = queue.front() else { break };
+            match slots.admit(row, &jobs[job].request()) {
+                Ok(()) => {
+                    in_row[row] = job;
+                    queue.pop_front();
+                }
+                Err(error) if error.is_full() => {
+                    full += 1;
+                    break;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if slots.idle().count() == slots.rows() {
+            std::thread::sleep(arrival(arrived).saturating_sub(started.elapsed()));
+            continue;
+        }
+        slots.step(args.steps, |piece| tokens += piece.tokens.len())?;
+        let finished: Vec<usize> = slots.finished().collect();
+        for row in finished {
+            let job = in_row[row];
+            done[job] = Some((slots.release(row)?, started.elapsed() - arrival(job)));
+            bar.inc(1);
+        }
+        let rate = f64::from(tokens as u32) / started.elapsed().as_secs_f64();
+        bar.set_message(format!("{rate:.0} tokens/s, {} waiting", queue.len()));
+    }
+    bar.finish();
+    let (outputs, latencies) = done.into_iter().flatten().unzip();
+    Ok(Served { outputs, latencies, elapsed: started.elapsed(), full })
+}
+
+fn report(served: &Served, args: &Args) {
+    let tokens: usize = served.outputs.iter().map(|output| output.tokens.len()).sum();
+    let seconds = served.elapsed.as_secs_f64();
+    let mut sorted = served.latencies.clone();
+    sorted.sort_unstable();
+    let at = |part: f64| sorted[((sorted.len() - 1) as f64 * part).round() as usize].as_secs_f64() * 1e3;
+    println!(
+        "{} requests, one every {} ms, in {} rows: {tokens} tokens in {seconds:.2} s, {:.0} tokens/s",
+        sorted.len(),
+        args.every,
+        args.rows,
+        tokens as f64 / seconds
+    );
+    println!("latency from arrival: p50 {:.0} ms, p90 {:.0} ms, max {:.0} ms", at(0.5), at(0.9), at(1.0));
+    println!("a request waited for room for its constraint {} times", served.full);
+}

@@ -1,0 +1,249 @@
+//! A batch of fixed capacity whose rows are requests that come and go.
+//!
+//! Rows do not wait for each other: one that has ended is released, and another request begins in it while the rest
+//! goes on. Constraints lie in an [`Arena`], into which each is loaded as its request comes and from which it is
+//! dropped as the last of its requests goes; shapes never change, and a recorded step is recorded once. Which request
+//! goes where and when is the caller's to say: see the example `continuous_batching`.
+
+mod model;
+mod session;
+
+use std::cell::{Ref, RefCell};
+use std::fmt;
+use std::rc::Rc;
+
+use crate::error::{Error, Result};
+use crate::table::TokenTable;
+use crate::tensor::Arena;
+use crate::vocabulary::{TokenId, Vocabulary};
+
+use super::batch::{check_model, check_request};
+use super::graph::{RECORDING, StepGraph, record_step, replay};
+use super::request::{Options, Output, Piece, Request};
+use super::row::Row;
+pub use model::SlotLm;
+use session::SlotSession;
+
+/// Rows that requests come into and go from, while the others go on; see [`SlotLm`] for an example.
+///
+/// What a row writes does not depend on its neighbours: it is what [`generate`](super::generate) writes for the
+/// request alone, as far as the model's logits do not depend on the size of the batch.
+///
+/// [`Options::tensors`] must say in its [`Capacity`](crate::Capacity) how much room there is for constraints.
+/// Where it is taken, [`admit`](Self::admit) says so, and accepts the request once another row was released.
+pub struct Slots<'m, M: SlotLm> {
+    /// Dropped before the tensors that it replays on.
+    graph: Option<StepGraph<'m>>,
+    session: Rc<RefCell<SlotSession<'m, M>>>,
+    vocabulary: &'m Vocabulary,
+    free: TokenTable,
+    rows: Vec<Option<Seat<'m>>>,
+    capacity: usize,
+    read_every: usize,
+}
+
+/// A request in its row.
+struct Seat<'m> {
+    row: Row<'m>,
+    /// Whether the first token waits to be read.
+    is_new: bool,
+    error: Option<Error>,
+}
+
+impl Seat<'_> {
+    fn is_finished(&self) -> bool {
+        self.error.is_some() || self.row.is_finished()
+    }
+}
+
+impl<'m, M: SlotLm> Slots<'m, M> {
+    /// A batch of `rows` idle rows, of `capacity` slots each for the tokens of prompt and output together.
+    ///
+    /// # Errors
+    /// - [`Error::is_input`]: no rows, no slots, more slots than the model has positions, no room for constraints, or
+    ///   an option out of range;
+    /// - [`Error::is_incompatible_vocabulary`]: the model's logits are narrower than the vocabulary, or it names no
+    ///   end of sequence;
+    /// - [`Error::is_limit`]: the room is larger than [`Options::tensors`] allows.
+    pub fn new(
+        model: &'m M,
+        vocabulary: &'m Vocabulary,
+        rows: usize,
+        capacity: usize,
+        options: &Options,
+    ) -> Result<Self> {
+        options.check()?;
+        check_model(model, vocabulary)?;
+        if rows == 0 || capacity == 0 {
+            return Err(Error::input(format!("a batch of {rows} rows of {capacity} slots: it needs both")));
+        }
+        if let Some(most) = model.max_positions().filter(|&most| capacity > most) {
+            return Err(Error::input(format!("rows of {capacity} slots of a model of {most} positions")));
+        }
+        let steps = options.read_every.max(RECORDING);
+        let session = SlotSession::new(model, vocabulary, [rows, capacity], options, steps)?;
+        Ok(Self {
+            graph: None,
+            session: Rc::new(RefCell::new(session)),
+            vocabulary,
+            free: TokenTable::unconstrained(vocabulary),
+            rows: (0..rows).map(|_| None).collect(),
+            capacity,
+            read_every: options.read_every,
+        })
+    }
+
+    /// As [`new`](Self::new), with the step recorded: a replay serves whatever requests are in the rows, for as long
+    /// as the batch lives. A device that cannot record, the CPU, runs the step again.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and [`Error::is_model`] where the device records graphs, but not of this step: it
+    /// reads back, or makes tensors from host data.
+    pub fn record(
+        model: &'m M,
+        vocabulary: &'m Vocabulary,
+        rows: usize,
+        capacity: usize,
+        options: &Options,
+    ) -> Result<Self> {
+        let mut slots = Self::new(model, vocabulary, rows, capacity, options)?;
+        let session = slots.session.clone();
+        slots.graph = Some(record_step(&model.device(), Box::new(move || session.borrow_mut().step()))?);
+        slots.session.borrow_mut().rewind();
+        Ok(slots)
+    }
+
+    /// Whether a step is a dispatch of recorded launches.
+    pub fn is_hardware(&self) -> bool {
+        self.graph.as_ref().is_some_and(StepGraph::is_hardware)
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Rows that are idle.
+    pub fn idle(&self) -> impl Iterator<Item = usize> + '_ {
+        self.rows.iter().enumerate().filter(|(_, seat)| seat.is_none()).map(|(row, _)| row)
+    }
+
+    /// Rows whose output has ended and is not [released](Self::release) yet.
+    pub fn finished(&self) -> impl Iterator<Item = usize> + '_ {
+        let rows = self.rows.iter().enumerate();
+        rows.filter(|(_, seat)| seat.as_ref().is_some_and(Seat::is_finished)).map(|(row, _)| row)
+    }
+
+    /// The constraints that are loaded, and the room that is left.
+    pub fn arena(&self) -> Option<Ref<'_, Arena>> {
+        Ref::filter_map(self.session.borrow(), |session| session.arena()).ok()
+    }
+
+    /// Begins a request in an idle row: loads its constraint, reads its prompt and chooses its first token, which
+    /// the next [`step`](Self::step) hands out.
+    ///
+    /// # Errors
+    /// Nothing has changed then.
+    /// - [`Error::is_full`]: there is no room for the constraint until other rows are released;
+    /// - [`Error::is_input`]: there is no such row, or it is not idle; prompt and `max_tokens` exceed the slots of a
+    ///   row; the constraint exceeds the whole room; an empty prompt, `max_tokens` of 0, a prompt token past the
+    ///   model's vocabulary;
+    /// - [`Error::is_budget`]: the constraint needs more than `max_tokens` tokens;
+    /// - [`Error::is_incompatible_vocabulary`]: a table of another vocabulary.
+    pub fn admit(&mut self, row: usize, request: &Request) -> Result<()> {
+        let rows = self.rows.len();
+        let seat = self.rows.get_mut(row);
+        let seat = seat.ok_or_else(|| Error::input(format!("row {row} of a batch of {rows} rows")))?;
+        if seat.is_some() {
+            return Err(Error::input(format!("row {row} is taken: release it first")));
+        }
+        let mut session = self.session.borrow_mut();
+        check_request(row, request, session.model().vocab_size(), self.vocabulary)?;
+        if request.prompt.len().saturating_add(request.max_tokens) > self.capacity {
+            return Err(Error::input(format!(
+                "row {row}: a prompt of {} tokens and {} new ones exceed the {} slots of a row",
+                request.prompt.len(),
+                request.max_tokens,
+                self.capacity
+            )));
+        }
+        session.admit(row, request)?;
+        *seat = Some(Seat { row: Row::new(request, self.vocabulary, &self.free), is_new: true, error: None });
+        Ok(())
+    }
+
+    /// Takes `steps` steps with all rows, and hands the new tokens of each to `on_piece`. The host reads them every
+    /// [`read_every`](Options::read_every) steps and at the end; `steps` of 0 hands out first tokens.
+    ///
+    /// A row that the model gives nothing to choose from is finished; its error comes from
+    /// [`release`](Self::release), and the others go on.
+    ///
+    /// # Errors
+    /// [`Error::is_model`] where the tokens could not be read.
+    pub fn step(&mut self, steps: usize, mut on_piece: impl FnMut(Piece)) -> Result<()> {
+        let mut left = steps;
+        loop {
+            let now = left.min(self.read_every);
+            for _ in 0..now {
+                match &mut self.graph {
+                    Some(graph) => replay(graph),
+                    None => self.session.borrow_mut().step(),
+                }
+            }
+            left -= now;
+            let tokens = self.session.borrow_mut().read(now)?;
+            self.hand_out(&tokens, &mut on_piece);
+            if left == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Hands the tokens since the last read to their rows and the caller.
+    fn hand_out(&mut self, tokens: &[i32], on_piece: &mut impl FnMut(Piece)) {
+        let rows = self.rows.len();
+        for (index, seat) in self.rows.iter_mut().enumerate() {
+            let Some(seat) = seat.as_mut().filter(|seat| !seat.is_finished()) else {
+                continue;
+            };
+            // The first line is for the first tokens of those that are new.
+            let lines = tokens.iter().skip(index).step_by(rows).skip(usize::from(!seat.is_new));
+            seat.is_new = false;
+            let new: Vec<_> = lines.map(|&id| TokenId(id as u32)).collect();
+            match seat.row.take(&new) {
+                Ok((text, taken)) if taken > 0 => {
+                    on_piece(Piece { row: index, text: &text, tokens: &new[..taken] });
+                }
+                Ok(_) => {}
+                Err(error) => seat.error = Some(error),
+            }
+        }
+    }
+
+    /// Ends a row, finished or not, and gives its output; its constraint is dropped, and the row is idle.
+    ///
+    /// # Errors
+    /// [`Error::is_input`] where there is no such row, or it is idle; [`Error::is_model`] where the logits of all tokens
+    /// that the row might emit were −∞: the row is idle all the same.
+    pub fn release(&mut self, row: usize) -> Result<Output> {
+        let seat = self.rows.get_mut(row).and_then(Option::take);
+        let seat = seat.ok_or_else(|| Error::input(format!("row {row}: there is no request in it")))?;
+        self.session.borrow_mut().vacate(row)?;
+        match seat.error {
+            Some(error) => Err(error),
+            None => Ok(seat.row.into_output()),
+        }
+    }
+}
+
+impl<M: SlotLm> fmt::Debug for Slots<'_, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Slots")
+            .field("is_hardware", &self.is_hardware())
+            .field("rows", &self.rows.len())
+            .field("idle", &self.idle().count())
+            .field("capacity", &self.capacity)
+            .field("read_every", &self.read_every)
+            .finish_non_exhaustive()
+    }
+}

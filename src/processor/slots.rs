@@ -1,0 +1,125 @@
+//! Rows that come and go.
+
+use super::dfa::{Tables, check_budget};
+use super::{DfaProcessor, DfaState, RowState};
+use crate::error::{Error, Result};
+use crate::kernel::step::ENDLESS;
+use crate::table::TokenTable;
+use crate::tensor::Arena;
+
+impl DfaProcessor {
+    /// A processor of `rows` rows that are idle until a constraint is [admitted](Self::admit): it is loaded into the
+    /// arena, and [vacated](Self::vacate) again, while the other rows go on. An idle row is done and takes only the
+    /// end of sequence.
+    ///
+    /// # Errors
+    /// [`Error::is_input`] for no rows.
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Tensor};
+    /// use burn_dfa::processor::DfaProcessor;
+    /// use burn_dfa::{Arena, Capacity, Constraint, Limits, TensorOptions, TokenId, TokenTable, Vocabulary};
+    ///
+    /// let vocabulary = Vocabulary::from_bytes([Some(b"a".to_vec()), Some(b"b".to_vec()), None])?
+    ///     .with_eos([TokenId(2)])?;
+    /// let table = TokenTable::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
+    /// let device = Device::flex();
+    /// let capacity = Capacity { tables: 2, states: 64, classes: 8 };
+    /// let options = TensorOptions { capacity, ..TensorOptions::default() };
+    /// let mut processor = DfaProcessor::slots(Arena::new(&vocabulary, 3, &options, &device)?, 3)?;
+    /// let mut state = processor.start();
+    ///
+    /// processor.admit(&mut state, 0, Some(&table), 8)?;
+    /// processor.admit(&mut state, 2, None, 8)?; // free text
+    /// let never = f32::NEG_INFINITY;
+    /// let masked = processor.mask(&state, Tensor::zeros([3, 3], &device));
+    /// let expected = [0.0, never, never, never, never, 0.0, 0.0, 0.0, 0.0];
+    /// assert_eq!(masked.into_data().try_to_vec::<f32>().unwrap(), expected);
+    ///
+    /// processor.vacate(&mut state, 0)?;
+    /// assert_eq!(state.is_done().into_data().try_to_vec::<bool>().unwrap(), [true, true, false]);
+    /// # Ok::<(), burn_dfa::Error>(())
+    /// ```
+    pub fn slots(arena: Arena, rows: usize) -> Result<Self> {
+        if rows == 0 {
+            return Err(Error::input("a batch needs at least one row"));
+        }
+        Ok(Self { tables: Tables::Arena(arena), rows: vec![None; rows], budgets: None })
+    }
+
+    /// Begins a constraint in an idle row, with a budget as of [`with_budgets`](Self::with_budgets); `None` is free
+    /// text. The state of the row is written in place, that of the others stays.
+    ///
+    /// The last token of the row is none yet: feed [`TensorTable::no_token`](crate::TensorTable::no_token) next.
+    ///
+    /// # Errors
+    /// Nothing has changed then.
+    /// - as [`Arena::load`], of which [`Error::is_full`] says to try again after a row was vacated;
+    /// - [`Error::is_budget`]: the budget is below the shortest output of the constraint;
+    /// - [`Error::is_input`]: there is no such row, it is taken, or the rows of this processor do not come and go.
+    pub fn admit(
+        &mut self,
+        state: &mut DfaState,
+        row: usize,
+        table: Option<&TokenTable>,
+        budget: usize,
+    ) -> Result<()> {
+        self.seat(row, table, budget)?;
+        state.assign_row(row, self.row(row).start());
+        Ok(())
+    }
+
+    /// As [`admit`](Self::admit), without its state.
+    pub(crate) fn seat(&mut self, row: usize, table: Option<&TokenTable>, budget: usize) -> Result<()> {
+        check_budget(row, budget, table.map_or(0, |table| table.tokens_to_end(table.start()) as usize))?;
+        let (arena, seat) = self.seat_of(row)?;
+        if seat.is_some() {
+            return Err(Error::input(format!("row {row} is taken: vacate it first")));
+        }
+        *seat = Some(table.map_or(Ok(Arena::FREE), |table| arena.load(table))?);
+        let rows = self.rows.len();
+        self.budgets.get_or_insert_with(|| vec![ENDLESS as usize; rows])[row] = budget;
+        Ok(())
+    }
+
+    /// Ends a row, finished or not, and releases its constraint; the row is idle.
+    ///
+    /// # Errors
+    /// [`Error::is_input`]: there is no such row, it is idle, or the rows of this processor do not come and go.
+    pub fn vacate(&mut self, state: &mut DfaState, row: usize) -> Result<()> {
+        let (arena, seat) = self.seat_of(row)?;
+        let table = seat.take().ok_or_else(|| Error::input(format!("row {row} is idle")))?;
+        arena.release(table)?;
+        if let Some(budgets) = &mut self.budgets {
+            budgets[row] = ENDLESS as usize;
+        }
+        state.assign_row(row, self.row(row).start());
+        Ok(())
+    }
+
+    /// The arena, where rows come and go.
+    pub fn arena(&self) -> Option<&Arena> {
+        match &self.tables {
+            Tables::Fixed(_) => None,
+            Tables::Arena(arena) => Some(arena),
+        }
+    }
+
+    fn seat_of(&mut self, row: usize) -> Result<(&mut Arena, &mut Option<usize>)> {
+        let rows = self.rows.len();
+        let Tables::Arena(arena) = &mut self.tables else {
+            return Err(Error::input(
+                "the rows of this processor do not come and go: make it with `DfaProcessor::slots`",
+            ));
+        };
+        let seat = self.rows.get_mut(row);
+        let seat = seat.ok_or_else(|| Error::input(format!("row {row} of a batch of {rows} rows")))?;
+        Ok((arena, seat))
+    }
+
+    /// A processor of one of the rows. While it lives, nothing must be loaded: it shares the buffers of the table.
+    pub(crate) fn row(&self, row: usize) -> Self {
+        let budgets = self.budgets.as_ref().map(|budgets| vec![budgets[row]]);
+        Self { tables: Tables::Fixed(self.table().clone()), rows: vec![self.rows[row]], budgets }
+    }
+}

@@ -1,0 +1,112 @@
+//! A load writes where the arrays are, and nowhere else.
+
+use burn::backend::Flex;
+use burn::tensor::{Int, Tensor};
+
+use super::*;
+use crate::tensor::{Capacity, Kernels};
+use crate::{Constraint, Limits, TokenId};
+
+fn vocabulary() -> Vocabulary {
+    let tokens = ["a", "b", "c", "ab", "abc", "cc"].map(|token| Some(token.as_bytes().to_vec()));
+    Vocabulary::from_bytes(tokens.into_iter().chain([None])).unwrap().with_eos([TokenId(6)]).unwrap()
+}
+
+fn arena(vocabulary: &Vocabulary, kernels: Kernels, layout: Option<Layout>) -> Arena {
+    let capacity = Capacity { tables: 3, states: 5 * PAGE, classes: 16 };
+    let options = TensorOptions { capacity, kernels, layout, ..TensorOptions::default() };
+    Arena::new(vocabulary, 9, &options, &Device::flex()).unwrap()
+}
+
+/// Where the values of a tensor lie.
+fn address<const D: usize>(tensor: &Tensor<D, Int>) -> *const i32 {
+    tensor.clone().try_into_primitive::<Flex>().unwrap().storage::<i32>().as_ptr()
+}
+
+#[test]
+fn a_load_copies_no_buffer() {
+    let vocabulary = vocabulary();
+    let compile = |pattern: &str| {
+        TokenTable::compile(&Constraint::regex(pattern).unwrap(), &vocabulary, &Limits::default()).unwrap()
+    };
+    for layout in [Layout::Dense, Layout::Classes, Layout::Walk] {
+        let mut arena = arena(&vocabulary, Kernels::BuiltIn, Some(layout));
+        let addresses = |arena: &Arena| match &arena.table.store {
+            Store::BuiltIn(tensors) => {
+                let [next, class, column] = [&tensors.next, &tensors.class, &tensors.column].map(address);
+                let [owner, reading, symbols, to_end] =
+                    [&tensors.owner, &tensors.reading, &tensors.symbols, &tensors.tokens_to_end].map(address);
+                [next, class, column, owner, reading, symbols, to_end]
+            }
+            _ => panic!("built-in operations were asked for"),
+        };
+        let before = addresses(&arena);
+        for pattern in ["(ab|c)*", "a{40}", "[abc]{3}", "b", "c{70}"] {
+            let index = arena.load(&compile(pattern)).unwrap();
+            assert_eq!(addresses(&arena), before, "{layout:?}: {pattern}");
+            if index > 1 {
+                arena.release(index).unwrap();
+            }
+        }
+        // A clone keeps what it has.
+        let kept = arena.clone();
+        arena.load(&compile("a{50}")).unwrap();
+        assert_eq!(addresses(&kept), before, "{layout:?}");
+        assert_ne!(kept.room(), arena.room());
+    }
+}
+
+#[test]
+fn room_is_shared_refused_and_given_back() {
+    let vocabulary = vocabulary();
+    let compile = |pattern: &str| {
+        TokenTable::compile(&Constraint::regex(pattern).unwrap(), &vocabulary, &Limits::default()).unwrap()
+    };
+    let walked = TokenTable::walk(&Constraint::regex("a{9}").unwrap(), &vocabulary, &Limits::default());
+    let walked = walked.unwrap();
+    for kernels in [Kernels::Fused, Kernels::BuiltIn] {
+        let mut arena = arena(&vocabulary, kernels, None);
+        let all = arena.capacity();
+        assert_eq!(all, Room { states: 5 * PAGE, tables: 3 });
+        assert_eq!(arena.room(), all);
+        // One state more than two pages.
+        let long = compile("a{64}");
+        let first = arena.load(&long).unwrap();
+        assert_eq!(arena.load(&long.clone()).unwrap(), first, "a clone is the same table");
+        assert_eq!(arena.holders(first), 2);
+        assert_eq!(arena.load(&TokenTable::unconstrained(&vocabulary)).unwrap(), Arena::FREE);
+        assert_eq!(arena.room(), Room { states: 2 * PAGE, tables: 2 });
+
+        let error = arena.load(&compile("c{64}")).unwrap_err();
+        let [needed, free] = error.room().unwrap();
+        assert!(error.is_full() && !error.is_input(), "{error}");
+        assert_eq!(needed, Room { states: 3 * PAGE, tables: 1 });
+        assert_eq!(free, arena.room());
+        assert!(error.to_string().contains("96 states"), "{error}");
+
+        assert!(arena.load(&compile("a{200}")).unwrap_err().is_input(), "never fits");
+        assert!(arena.release(2).unwrap_err().is_input());
+        assert!(arena.release(9).unwrap_err().is_input());
+        let second = arena.load(&walked).unwrap();
+        let third = arena.load(&compile("b")).unwrap();
+        assert_eq!(arena.room(), Room { states: 0, tables: 0 });
+        assert!(arena.load(&compile("c")).unwrap_err().is_full());
+        arena.release(first).unwrap();
+        assert!(arena.load(&compile("c")).unwrap_err().is_full(), "held once more");
+        arena.release(first).unwrap();
+        assert_eq!(arena.table().start(first), StateId::DEAD);
+        arena.release(second).unwrap();
+        arena.release(third).unwrap();
+        assert_eq!(arena.room(), all);
+    }
+    let mut classes = arena(&vocabulary, Kernels::BuiltIn, Some(Layout::Classes));
+    let error = classes.load(&walked).unwrap_err();
+    assert!(error.is_input() && error.to_string().contains("walked"), "{error}");
+    let none = TensorOptions::default();
+    assert!(Arena::new(&vocabulary, 9, &none, &Device::flex()).unwrap_err().is_input());
+    assert!(Arena::new(&vocabulary, 5, &none, &Device::flex()).unwrap_err().is_input());
+    let huge = Capacity { tables: usize::MAX, states: usize::MAX, classes: usize::MAX };
+    let huge = TensorOptions { capacity: huge, ..none };
+    assert!(Arena::new(&vocabulary, 9, &huge, &Device::flex()).unwrap_err().is_limit());
+    assert!(Arena::new(&vocabulary, 5, &huge, &Device::flex()).unwrap_err().is_incompatible_vocabulary());
+}

@@ -1,0 +1,183 @@
+//! Where the states of several tables lie among those of one.
+
+use std::ops::Range;
+
+use crate::automaton::StateId;
+use crate::table::TokenTable;
+
+/// Tables one after the other.
+#[derive(Clone, Debug)]
+pub(super) struct Joined {
+    /// What is added to a state of table `i` that is not reserved.
+    offsets: Vec<u32>,
+    pub(super) states: usize,
+}
+
+impl Joined {
+    pub(super) fn new(tables: &[&TokenTable]) -> Self {
+        let mut states = StateId::RESERVED as usize;
+        let mut offsets = Vec::with_capacity(tables.len());
+        for table in tables {
+            offsets.push((states - StateId::RESERVED as usize) as u32);
+            states += table.state_count() - StateId::RESERVED as usize;
+        }
+        Self { offsets, states }
+    }
+
+    pub(super) fn state(&self, table: usize, state: StateId) -> StateId {
+        if state.0 < StateId::RESERVED { state } else { StateId(state.0 + self.offsets[table]) }
+    }
+
+    /// The table that a joined state belongs to, and its own number there; reserved states are of the first.
+    #[cfg(feature = "flex")]
+    fn own(&self, state: StateId) -> (usize, StateId) {
+        if state.0 < StateId::RESERVED {
+            return (0, state);
+        }
+        let after = self.offsets.partition_point(|&offset| offset + StateId::RESERVED <= state.0);
+        (after - 1, StateId(state.0 - self.offsets[after - 1]))
+    }
+}
+
+/// The states of a page: a table takes whole pages, wherever they are free.
+pub(super) const PAGE: usize = 32;
+
+/// The pages that a table of `states` states takes; the reserved ones are shared.
+pub(super) fn pages_of(states: usize) -> usize {
+    states.saturating_sub(StateId::RESERVED as usize).div_ceil(PAGE)
+}
+
+/// The first state of a page.
+pub(super) fn first_of(page: u32) -> usize {
+    StateId::RESERVED as usize + page as usize * PAGE
+}
+
+/// Pages in runs of neighbours, in their order.
+pub(super) fn runs(pages: &[u32]) -> impl Iterator<Item = Range<u32>> + '_ {
+    pages.chunk_by(|&page, &next| page + 1 == next).map(|run| run[0]..run[0] + run.len() as u32)
+}
+
+/// The state that stands for `state` of a table on `pages`.
+pub(super) fn placed(pages: &[u32], state: StateId) -> StateId {
+    if state.0 < StateId::RESERVED {
+        return state;
+    }
+    let own = (state.0 - StateId::RESERVED) as usize;
+    StateId((first_of(pages[own / PAGE]) + own % PAGE) as u32)
+}
+
+/// Tables on pages, for those that look from a state to its table.
+#[cfg(feature = "flex")]
+#[derive(Clone, Debug)]
+pub(super) struct Paged {
+    /// Of every table, its pages in order of its states.
+    of_table: Vec<Vec<u32>>,
+    /// Of every page, its table, and which of the table's pages it is; the first table has no page of its own, and
+    /// stands for "none".
+    of_page: Vec<(u32, u32)>,
+}
+
+#[cfg(feature = "flex")]
+impl Paged {
+    pub(super) fn new(tables: usize, pages: usize) -> Self {
+        Self { of_table: vec![Vec::new(); tables], of_page: vec![(0, 0); pages] }
+    }
+
+    /// Puts a table on `pages`, or on none.
+    pub(super) fn set(&mut self, table: usize, pages: &[u32]) {
+        for &page in &self.of_table[table] {
+            self.of_page[page as usize] = (0, 0);
+        }
+        for (part, &page) in pages.iter().enumerate() {
+            self.of_page[page as usize] = (table as u32, part as u32);
+        }
+        self.of_table[table] = pages.to_vec();
+    }
+
+    fn state(&self, table: usize, state: StateId) -> StateId {
+        placed(&self.of_table[table], state)
+    }
+
+    /// A state of a free page is dead.
+    fn own(&self, state: StateId) -> (usize, StateId) {
+        if state.0 < StateId::RESERVED {
+            return (0, state);
+        }
+        let at = (state.0 - StateId::RESERVED) as usize;
+        match self.of_page[at / PAGE] {
+            (0, _) => (0, StateId::DEAD),
+            (table, part) => {
+                (table as usize, StateId(part * PAGE as u32 + (at % PAGE) as u32 + StateId::RESERVED))
+            }
+        }
+    }
+}
+
+/// One of both.
+#[cfg(feature = "flex")]
+#[derive(Clone, Debug)]
+pub(super) enum Placement {
+    Joined(Joined),
+    Paged(Paged),
+}
+
+#[cfg(feature = "flex")]
+impl Placement {
+    /// Number of states of all tables, or the room for them.
+    pub(super) fn states(&self) -> usize {
+        match self {
+            Self::Joined(joined) => joined.states,
+            Self::Paged(paged) => first_of(paged.of_page.len() as u32),
+        }
+    }
+
+    /// The state that stands for a state of a table.
+    pub(super) fn state(&self, table: usize, state: StateId) -> StateId {
+        match self {
+            Self::Joined(joined) => joined.state(table, state),
+            Self::Paged(paged) => paged.state(table, state),
+        }
+    }
+
+    /// The table that a state in range belongs to, and its own number there; reserved states are of the first.
+    pub(super) fn own(&self, state: StateId) -> (usize, StateId) {
+        match self {
+            Self::Joined(joined) => joined.own(state),
+            Self::Paged(paged) => paged.own(state),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_lie_on_pages_in_any_order() {
+        let pages = [4, 0, 1, 7];
+        assert_eq!(runs(&pages).collect::<Vec<_>>(), [4..5, 0..2, 7..8]);
+        assert_eq!([0, 3, 4, 3 + PAGE, 4 + PAGE].map(pages_of), [0, 0, 1, 1, 2]);
+        let of = |state| placed(&pages, StateId(state)).0 as usize;
+        assert_eq!([0, 1, 2].map(of), [0, 1, 2]);
+        assert_eq!(of(3), first_of(4));
+        assert_eq!(of(3 + PAGE as u32 + 5), first_of(0) + 5);
+        assert_eq!(of(2 + 4 * PAGE as u32), first_of(8) - 1);
+    }
+
+    #[cfg(feature = "flex")]
+    #[test]
+    fn a_state_leads_back_to_its_table_while_it_is_there() {
+        let mut paged = Paged::new(3, 8);
+        let pages = [4, 0, 1, 7];
+        paged.set(2, &pages);
+        paged.set(1, &[2]);
+        for own in (3..3 + 4 * PAGE as u32).map(StateId) {
+            assert_eq!(paged.own(placed(&pages, own)), (2, own));
+        }
+        assert_eq!(paged.own(paged.state(1, StateId(3))), (1, StateId(3)));
+        paged.set(2, &[]);
+        assert_eq!(paged.own(placed(&pages, StateId(3))), (0, StateId::DEAD));
+        assert_eq!(paged.own(StateId::FREE), (0, StateId::FREE));
+        assert_eq!(paged.own(paged.state(1, StateId(9))), (1, StateId(9)));
+    }
+}

@@ -1,0 +1,276 @@
+//! A recorded step whose rows come and go: it is recorded once, and nothing leaks.
+
+use std::cell::Cell;
+use std::ops::ControlFlow;
+
+use burn::tensor::{DType, Device, Int, Tensor};
+use burn_dfa::generation::{CausalLm, Options, Output, Request, SlotLm, Slots, generate};
+use burn_dfa::{Capacity, Constraint, Kernels, Limits, TensorOptions, TokenId, TokenTable, Vocabulary};
+use rand::{Rng, SeedableRng, rngs::StdRng};
+
+use crate::embedded::Embedded;
+use crate::model::RandomLm;
+use crate::operations::renumbered;
+use crate::{alone, devices};
+
+const ROWS: usize = 16;
+
+/// A model that counts how often its step is asked for.
+struct Counted(RandomLm, Cell<usize>);
+
+impl CausalLm for Counted {
+    type Cache = <RandomLm as CausalLm>::Cache;
+
+    fn device(&self) -> Device {
+        self.0.device()
+    }
+
+    fn vocab_size(&self) -> usize {
+        self.0.vocab_size()
+    }
+
+    fn prefill(
+        &self,
+        tokens: Tensor<2, Int>,
+        padding: Tensor<1, Int>,
+        slots: usize,
+    ) -> (Tensor<2>, Self::Cache) {
+        self.0.prefill(tokens, padding, slots)
+    }
+
+    fn step(&self, tokens: Tensor<1, Int>, cache: &mut Self::Cache) -> Tensor<2> {
+        self.0.step(tokens, cache)
+    }
+}
+
+impl SlotLm for Counted {
+    type SlotCache = <RandomLm as SlotLm>::SlotCache;
+
+    fn slots(&self, rows: usize, capacity: usize) -> Self::SlotCache {
+        self.0.slots(rows, capacity)
+    }
+
+    fn begin(&self, row: usize, prompt: Tensor<2, Int>, cache: &mut Self::SlotCache) -> Tensor<2> {
+        self.0.begin(row, prompt, cache)
+    }
+
+    fn step_rows(&self, tokens: Tensor<1, Int>, cache: &mut Self::SlotCache) -> Tensor<2> {
+        self.1.set(self.1.get() + 1);
+        self.0.step_rows(tokens, cache)
+    }
+}
+
+/// The bytes, a few words, the end.
+fn vocabulary() -> Vocabulary {
+    let bytes = (0..=255u8).map(|byte| Some(vec![byte]));
+    let words = ["true", "12", "ab", "été"].map(|word| Some(word.as_bytes().to_vec()));
+    Vocabulary::from_bytes(bytes.chain([None]).chain(words)).unwrap().with_eos([TokenId(256)]).unwrap()
+}
+
+/// Constraints of a few states to a hundred, in both forms.
+fn pool(vocabulary: &Vocabulary) -> Vec<TokenTable> {
+    let patterns = (0..24usize).map(|index| match index % 3 {
+        0 => format!("[a-z]{{{}}}", 1 + 4 * index),
+        1 => format!("(true|12|[x-z]){{1,{index}}}"),
+        _ => format!("([a-c]{{1,{index}}}-)?[^a]{{1,3}}"),
+    });
+    let compile = |(index, pattern): (usize, String)| {
+        let compile = if index % 2 == 0 { TokenTable::walk } else { TokenTable::tabulate };
+        compile(&Constraint::regex(&pattern).unwrap(), vocabulary, &Limits::default()).unwrap()
+    };
+    patterns.enumerate().map(compile).collect()
+}
+
+/// Bytes in use on the device, where it counts them; else those of this program, where the system does.
+fn bytes_in_use(device: &Device) -> Option<u64> {
+    #[cfg(feature = "cube")]
+    if let burn::backend::DispatchDevice::Cube(device) = device.as_dispatch() {
+        return Some(device.client().memory_usage().unwrap().bytes_in_use);
+    }
+    let _ = device;
+    let pages: u64 = std::fs::read_to_string("/proc/self/statm").ok()?.split(' ').nth(1)?.parse().ok()?;
+    Some(pages * 4096)
+}
+
+fn soak(name: &str, device: &Device, arrivals: usize) {
+    let vocabulary = vocabulary();
+    let pool = pool(&vocabulary);
+    let model = Counted(RandomLm::new(vocabulary.len(), 4, DType::F32, device), Cell::new(0));
+    let mut rng = StdRng::seed_from_u64(6);
+    let requests: Vec<Request> = (0..90)
+        .map(|index| {
+            let prompt = (0..rng.random_range(1..9)).map(|_| TokenId(rng.random_range(0..256))).collect();
+            let table = pool.get(index % (pool.len() + 4));
+            let needed = table.map_or(1, |table| table.tokens_to_end(table.start()) as usize);
+            Request { table, ..Request::new(prompt, needed + rng.random_range(0..12)) }
+        })
+        .collect();
+    let expected: Vec<Output> = requests
+        .iter()
+        .map(|request| {
+            let request = std::slice::from_ref(request);
+            let go_on = |_: burn_dfa::generation::Piece| ControlFlow::Continue(());
+            generate(&model, &vocabulary, request, &Options::default(), go_on).unwrap().remove(0)
+        })
+        .collect();
+    let capacity = Capacity { tables: 11, states: 500, classes: 40 };
+    let tensors = TensorOptions { capacity, ..TensorOptions::default() };
+    let options = Options { tensors, read_every: 8, ..Options::default() };
+    let mut slots = Slots::record(&model, &vocabulary, ROWS, 160, &options).unwrap();
+    assert_eq!(slots.is_hardware(), name != "flex");
+    let recorded = model.1.get();
+
+    let mut in_row = [0; ROWS];
+    let (mut arrived, mut gone, mut refused) = (0, 0, 0);
+    let mut early = None;
+    while gone < arrivals {
+        let idle: Vec<usize> = slots.idle().collect();
+        for row in idle {
+            let next = rng.random_range(0..requests.len());
+            match slots.admit(row, &requests[next]) {
+                Ok(()) => (in_row[row], arrived) = (next, arrived + 1),
+                Err(error) => {
+                    assert!(error.is_full(), "{name}: {error}");
+                    refused += 1;
+                }
+            }
+        }
+        slots.step(rng.random_range(1..9), |_| ()).unwrap();
+        let finished: Vec<usize> = slots.finished().collect();
+        for row in finished {
+            let output = slots.release(row).unwrap();
+            assert_eq!(output, expected[in_row[row]], "{name}: request {} in row {row}", in_row[row]);
+            gone += 1;
+        }
+        // Some leave before their end.
+        if rng.random_bool(0.1) {
+            let row = rng.random_range(0..ROWS);
+            if let Ok(output) = slots.release(row) {
+                assert!(expected[in_row[row]].tokens.starts_with(&output.tokens), "{name}: row {row}");
+                gone += 1;
+            }
+        }
+        if early.is_none() && gone > arrivals / 3 {
+            early = bytes_in_use(device);
+        }
+    }
+    let late = bytes_in_use(device);
+    eprintln!(
+        "{name}: {arrived} arrivals, {gone} departures, {refused} refused, {early:?} and {late:?} bytes"
+    );
+    assert!(refused > arrivals / 100);
+    // The step is asked for while it is recorded and never again.
+    if slots.is_hardware() {
+        assert_eq!(model.1.get(), recorded, "{name}: recorded again");
+        assert_eq!(early, late, "{name}: bytes on the device");
+    } else if let (Some(early), Some(late)) = (early, late) {
+        // What an allocator of the host keeps for itself; a page a request would be far more.
+        assert!(late < early + (4 << 20), "{name}: from {early} to {late} bytes");
+    }
+}
+
+#[test]
+fn ten_thousand_requests_come_and_go_in_one_recording() {
+    let _turn = alone();
+    for (name, device) in devices::all() {
+        soak(name, &device, 10_000);
+    }
+}
+
+#[test]
+fn the_recorded_embedded_model_writes_what_each_request_writes_alone() {
+    let _turn = alone();
+    for (name, device) in devices::all() {
+        let embedded = Embedded::load(&device);
+        let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
+        let tables =
+            [embedded.schema("person"), embedded.schema("team"), embedded.regex("[0-9]{5}(-[0-9]{4})?")];
+        let rows: Vec<_> = (0..12).map(|index| tables.get(index % 4)).collect();
+        let requests = embedded.requests(&rows, 50, 20);
+        let go_on = |_: burn_dfa::generation::Piece| ControlFlow::Continue(());
+        let base = Options::default();
+        for (kind, options) in [
+            ("greedy", base.clone()),
+            ("sampled", Options { temperature: Some(0.8), ..base.clone() }),
+            ("filters", Options { temperature: Some(0.8), top_k: Some(20), min_new_tokens: 3, ..base }),
+        ] {
+            let alone = |request| {
+                generate(model, vocabulary, std::slice::from_ref(request), &options, go_on).unwrap().remove(0)
+            };
+            let expected: Vec<_> = requests.iter().map(alone).collect();
+            for kernels in [Kernels::Fused, Kernels::BuiltIn] {
+                let capacity = Capacity { tables: 2, states: 6000, classes: 300 };
+                let tensors = TensorOptions { capacity, kernels, ..TensorOptions::default() };
+                let options = Options { tensors, ..options.clone() };
+                let mut slots = Slots::record(model, vocabulary, 3, 256, &options).unwrap();
+                assert_eq!(slots.is_hardware(), name != "flex", "{name}, {kind}");
+                let mut waiting: Vec<usize> = (0..requests.len()).rev().collect();
+                let (mut in_row, mut done) = ([0; 3], 0);
+                while done < requests.len() {
+                    for row in slots.idle().collect::<Vec<_>>() {
+                        let Some(next) = waiting.pop() else { break };
+                        match slots.admit(row, &requests[next]) {
+                            Ok(()) => in_row[row] = next,
+                            Err(error) if error.is_full() => waiting.push(next),
+                            Err(error) => panic!("{name}, {kind}: {error}"),
+                        }
+                    }
+                    slots.step(5, |_| ()).unwrap();
+                    for row in slots.finished().collect::<Vec<_>>() {
+                        let (output, of) = (slots.release(row).unwrap(), in_row[row]);
+                        assert_eq!(output, expected[of], "{name}, {kind}, {kernels:?}, request {of}");
+                        done += 1;
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_step_is_the_same_operations_whatever_was_loaded() {
+    let _turn = alone();
+    /// The operations of everything up to the read after `steps` steps, and the tensors made of host data.
+    fn record(options: &Options, loads: usize, steps: usize) -> (Vec<String>, usize) {
+        let device = Device::capture();
+        let captured = device
+            .capture_scope(|scope| {
+                let embedded = Embedded::load(&device);
+                let tables = ["person", "order", "event"].map(|kind| embedded.schema(kind));
+                let rows: Vec<_> = tables.iter().map(Some).collect();
+                let requests = embedded.requests(&rows, 60, 0);
+                let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
+                let mut slots = Slots::record(model, vocabulary, 4, 256, options).unwrap();
+                for (row, request) in requests.iter().take(loads).enumerate() {
+                    slots.admit(row, request).unwrap();
+                }
+                let error = slots.step(steps, |_| panic!("nothing was read")).unwrap_err();
+                assert!(error.is_model(), "{error}");
+                scope.complete([], [])
+            })
+            .unwrap();
+        let operations = captured.graph.operations.iter().map(|operation| format!("{operation:?}"));
+        (operations.collect(), captured.values.len())
+    }
+    let capacity = Capacity { tables: 3, states: 12_000, classes: 300 };
+    let tensors = TensorOptions { capacity, ..TensorOptions::default() };
+    for temperature in [None, Some(0.8)] {
+        let options = Options { temperature, read_every: 64, tensors: tensors.clone(), ..Options::default() };
+        let mut first = None;
+        for loads in [0, 1, 3] {
+            let (short, few) = record(&options, loads, 1);
+            let (long, many) = record(&options, loads, 4);
+            assert_eq!(few, many, "a step makes no tensor out of host data");
+            let length = (long.len() - short.len()) / 3;
+            // After the steps come the read and the rewinding of the log.
+            let tail = short.iter().rev().position(|operation| operation.contains("Slice")).unwrap();
+            let end = long.len() - tail - 1;
+            for index in 0..4 {
+                let step = renumbered(&long[end - (index + 1) * length..end - index * length]);
+                let known = first.get_or_insert_with(|| step.clone());
+                assert_eq!(step, *known, "{loads} loads, step {index} from the end");
+            }
+            eprintln!("temperature {temperature:?}, {loads} loads: {length} operations a step");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! What a batch of slots writes is what each of its requests writes alone.
+
+use std::ops::ControlFlow;
+
+use burn::tensor::{DType, Device};
+use burn_dfa::generation::{Options, Output, Request, SlotLm, Slots, generate};
+use burn_dfa::{Capacity, Constraint, Kernels, Limits, TensorOptions, TokenId, TokenTable, Vocabulary};
+use rand::{Rng, SeedableRng, rngs::StdRng};
+
+use crate::common::{devices, embedded::Embedded, model::RandomLm};
+
+const EOS: TokenId = TokenId(256);
+
+fn vocabulary() -> Vocabulary {
+    let bytes = (0..=255u8).map(|byte| Some(vec![byte]));
+    let words = ["true", "false", "été", "12", "ab"].map(|word| Some(word.as_bytes().to_vec()));
+    Vocabulary::from_bytes(bytes.chain([None]).chain(words)).unwrap().with_eos([EOS]).unwrap()
+}
+
+fn tensors(kernels: Kernels) -> TensorOptions {
+    let capacity = Capacity { tables: 4, states: 600, classes: 300 };
+    TensorOptions { kernels, capacity, ..TensorOptions::default() }
+}
+
+/// Serves the requests in rows that are taken at random, in steps of random number; gives the outputs in order.
+fn serve<M: SlotLm>(slots: &mut Slots<M>, requests: &[Request], seed: u64) -> Vec<Output> {
+    let mut rng = StdRng::seed_from_u64(seed);
+    let mut outputs: Vec<Option<Output>> = requests.iter().map(|_| None).collect();
+    let mut served: Vec<usize> = vec![usize::MAX; slots.rows()];
+    let mut pieces: Vec<(String, Vec<TokenId>)> = vec![Default::default(); requests.len()];
+    let mut waiting: Vec<usize> = (0..requests.len()).rev().collect();
+    while outputs.iter().any(Option::is_none) {
+        let idle: Vec<usize> = slots.idle().filter(|_| rng.random_bool(0.7)).collect();
+        for row in idle {
+            let Some(next) = waiting.pop() else { break };
+            match slots.admit(row, &requests[next]) {
+                Ok(()) => served[row] = next,
+                Err(error) => {
+                    assert!(error.is_full(), "{error}");
+                    waiting.push(next);
+                }
+            }
+        }
+        let take = |piece: burn_dfa::generation::Piece| {
+            let (text, tokens) = &mut pieces[served[piece.row]];
+            text.push_str(piece.text);
+            tokens.extend_from_slice(piece.tokens);
+        };
+        slots.step(rng.random_range(0..9), take).unwrap();
+        let finished: Vec<usize> = slots.finished().filter(|_| rng.random_bool(0.8)).collect();
+        for row in finished {
+            outputs[served[row]] = Some(slots.release(row).unwrap());
+        }
+    }
+    let outputs: Vec<Output> = outputs.into_iter().flatten().collect();
+    for (output, (text, tokens)) in outputs.iter().zip(&pieces) {
+        assert_eq!((&output.text(), &output.tokens), (text, tokens));
+    }
+    outputs
+}
+
+fn alone<M: SlotLm>(
+    model: &M,
+    vocabulary: &Vocabulary,
+    requests: &[Request],
+    options: &Options,
+) -> Vec<Output> {
+    let options = Options { tensors: TensorOptions::default(), ..options.clone() };
+    let one = |request| {
+        let outputs = generate(model, vocabulary, std::slice::from_ref(request), &options, |_| {
+            ControlFlow::Continue(())
+        });
+        outputs.unwrap().remove(0)
+    };
+    requests.iter().map(one).collect()
+}
+
+#[test]
+fn requests_come_and_go_in_every_row_under_every_option() {
+    let vocabulary = vocabulary();
+    let patterns = ["[0-9]{4}-[0-9]{2}", "(true|false|été)", "[a-c]{1,9}", "x{30}", "(ab|12)*", "[^a]{3,12}"];
+    let tables: Vec<TokenTable> = patterns
+        .iter()
+        .enumerate()
+        .map(|(index, pattern)| {
+            let compile = if index % 2 == 0 { TokenTable::compile } else { TokenTable::walk };
+            compile(&Constraint::regex(pattern).unwrap(), &vocabulary, &Limits::default()).unwrap()
+        })
+        .collect();
+    let mut rng = StdRng::seed_from_u64(1);
+    let requests: Vec<Request> = (0..60)
+        .map(|index| {
+            let prompt = (0..rng.random_range(1..20)).map(|_| TokenId(rng.random_range(0..256))).collect();
+            let table = tables.get(index % 7);
+            let needed = table.map_or(1, |table| table.tokens_to_end(table.start()) as usize);
+            let request = Request::new(prompt, needed + rng.random_range(0..20)).with_seed(index as u64);
+            Request { table, ..request }
+        })
+        .collect();
+    let greedy = Options { read_every: 3, ..Options::default() };
+    let sampled = Options { temperature: Some(0.9), ..greedy.clone() };
+    let filters = Options {
+        temperature: Some(1.3),
+        top_k: Some(60),
+        top_p: Some(0.97),
+        min_p: Some(0.001),
+        repetition_penalty: Some(1.2),
+        suppress: vec![TokenId(7), TokenId(100)],
+        min_new_tokens: 4,
+        ..greedy.clone()
+    };
+    for (name, device) in devices::all() {
+        let model = RandomLm::new(vocabulary.len() + 5, 9, DType::F32, &device);
+        for (kind, options) in [("greedy", &greedy), ("sampled", &sampled), ("filters", &filters)] {
+            let expected = alone(&model, &vocabulary, &requests, options);
+            for kernels in [Kernels::Fused, Kernels::BuiltIn] {
+                let options = Options { tensors: tensors(kernels), ..options.clone() };
+                let mut slots = Slots::new(&model, &vocabulary, 5, 64, &options).unwrap();
+                let outputs = serve(&mut slots, &requests, 2);
+                for (index, (output, expected)) in outputs.iter().zip(&expected).enumerate() {
+                    assert_eq!(output, expected, "{name}, {kind}, {kernels:?}, request {index}");
+                }
+                let arena = slots.arena().unwrap();
+                assert_eq!(arena.room(), arena.capacity(), "{name}, {kind}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_embedded_model_writes_in_a_slot_what_it_writes_alone() {
+    for (name, device) in devices::all() {
+        let embedded = Embedded::load(&device);
+        let tables = ["person", "order", "event", "team"].map(|kind| embedded.schema(kind));
+        let digits = embedded.regex("[0-9]{3}-[0-9]{4}");
+        let of = |index: usize| match index % 6 {
+            4 => Some(&digits),
+            5 => None,
+            kind => Some(&tables[kind]),
+        };
+        let rows: Vec<_> = (0..24).map(of).collect();
+        let requests = embedded.requests(&rows, 60, 0);
+        let options = Options { read_every: 6, ..Options::default() };
+        let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
+        let expected = alone(model, vocabulary, &requests, &options);
+        let capacity = Capacity { tables: 3, states: 6000, classes: 300 };
+        let tensors = TensorOptions { capacity, ..TensorOptions::default() };
+        let options = Options { tensors, ..options };
+        let mut slots = Slots::new(model, vocabulary, 4, 256, &options).unwrap();
+        for (index, (output, expected)) in serve(&mut slots, &requests, 5).iter().zip(&expected).enumerate() {
+            assert_eq!(output, expected, "{name}, request {index}: {} or {}", output.text(), expected.text());
+        }
+    }
+}
+
+#[test]
+fn a_step_of_nothing_hands_out_first_tokens() {
+    let vocabulary = vocabulary();
+    let model = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
+    let options = Options { tensors: tensors(Kernels::Fused), ..Options::default() };
+    let mut slots = Slots::new(&model, &vocabulary, 2, 32, &options).unwrap();
+    slots.admit(1, &Request::new(vec![TokenId(65)], 8)).unwrap();
+    let mut read = Vec::new();
+    slots.step(0, |piece| read.push((piece.row, piece.tokens.len()))).unwrap();
+    slots.step(0, |piece| read.push((piece.row, piece.tokens.len()))).unwrap();
+    slots.admit(0, &Request::new(vec![TokenId(66)], 8)).unwrap();
+    slots.step(3, |piece| read.push((piece.row, piece.tokens.len()))).unwrap();
+    assert_eq!(read, [(1, 1), (0, 4), (1, 3)]);
+}

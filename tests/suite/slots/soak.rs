@@ -1,0 +1,255 @@
+//! Constraints that come and go at random, against the tables of the host.
+
+use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn_dfa::processor::{DfaProcessor, DfaState};
+use burn_dfa::{
+    Arena, Capacity, Constraint, Kernels, Layout, Limits, Room, StateId, TensorOptions, TokenId, TokenTable,
+    Vocabulary,
+};
+use rand::{Rng, SeedableRng, rngs::StdRng};
+
+use crate::common::{devices, ints};
+
+const ROWS: usize = 16;
+const WIDTH: usize = 110;
+const PAGE: usize = 32;
+
+/// The printable characters of ASCII, a few words, two ends.
+fn vocabulary() -> Vocabulary {
+    let letters = (0x20..0x7fu8).map(|byte| Some(vec![byte]));
+    let words = ["ab", "abc", "cd", "123", "12", "yes"].map(|word| Some(word.as_bytes().to_vec()));
+    let tokens = letters.chain(words).chain([None, None, None]);
+    Vocabulary::from_bytes(tokens).unwrap().with_eos([TokenId(101), TokenId(103)]).unwrap()
+}
+
+/// From a few states to a hundred and fifty, in both forms.
+fn pool(vocabulary: &Vocabulary, walked: bool) -> Vec<TokenTable> {
+    let sizes: [usize; 14] = [1, 2, 5, 9, 30, 31, 32, 40, 63, 64, 65, 97, 130, 150];
+    let patterns = sizes.iter().flat_map(|size| {
+        let (half, third) = (size.div_ceil(2), size.div_ceil(3));
+        [
+            format!("[a-z]{{{size}}}"),
+            format!("(ab|cd|[0-9]){{{half}}}x?"),
+            format!("([a-c]{{1,{third}}}-)?[^a]{{1,{third}}}"),
+        ]
+    });
+    let form = |(index, pattern): (usize, String)| {
+        let constraint = Constraint::regex(&pattern).unwrap();
+        let compile = if walked && index % 2 == 0 { TokenTable::walk } else { TokenTable::tabulate };
+        compile(&constraint, vocabulary, &Limits::default()).unwrap()
+    };
+    patterns.enumerate().map(form).collect()
+}
+
+/// A row as the host sees it.
+struct Row<'a> {
+    table: &'a TokenTable,
+    /// In the pool; `None`: free text.
+    index: Option<usize>,
+    state: StateId,
+    left: u32,
+}
+
+fn allows(row: Option<&Row>, ends: &[u32], token: u32) -> bool {
+    match row {
+        None => ends.contains(&token),
+        Some(row) => {
+            let next = row.table.next(row.state, TokenId(token));
+            next != StateId::DEAD && row.table.tokens_to_end(next) < row.left.max(1)
+        }
+    }
+}
+
+/// Bytes in use on a device that counts them.
+#[allow(unused_variables)]
+fn bytes_in_use(device: &Device) -> Option<u64> {
+    #[cfg(feature = "cube")]
+    if let burn::backend::DispatchDevice::Cube(device) = device.as_dispatch() {
+        return Some(device.client().memory_usage().unwrap().bytes_in_use);
+    }
+    None
+}
+
+/// What happened.
+#[derive(Default)]
+struct Tally {
+    arrivals: usize,
+    refused: usize,
+    shared: usize,
+    unconstrained: usize,
+}
+
+struct Soak<'a> {
+    name: String,
+    pool: &'a [TokenTable],
+    free: &'a TokenTable,
+    ends: Vec<u32>,
+    device: &'a Device,
+    processor: DfaProcessor,
+    state: DfaState,
+    rows: Vec<Option<Row<'a>>>,
+    rng: StdRng,
+    tally: Tally,
+}
+
+impl<'a> Soak<'a> {
+    fn arena(&self) -> &Arena {
+        self.processor.arena().unwrap()
+    }
+
+    /// Tables of the pool that some row follows.
+    fn live(&self) -> Vec<usize> {
+        let mut live: Vec<usize> = self.rows.iter().flatten().filter_map(|row| row.index).collect();
+        live.sort_unstable();
+        live.dedup();
+        live
+    }
+
+    fn arrive(&mut self, row: usize) {
+        // Now and then the constraint of another row, or none.
+        let live = self.live();
+        let index = match self.rng.random_range(0..10) {
+            0 => None,
+            1..4 if !live.is_empty() => Some(live[self.rng.random_range(0..live.len())]),
+            _ => Some(self.rng.random_range(0..self.pool.len())),
+        };
+        let table = index.map(|index| &self.pool[index]);
+        let needed = table.map_or(0, |table| table.tokens_to_end(table.start()) as usize);
+        let budget = needed + self.rng.random_range(0..20);
+        let before = self.arena().room();
+        let pages = table.map_or(0, |table| (table.state_count() - 3).div_ceil(PAGE));
+        let is_shared = index.is_none_or(|index| live.contains(&index));
+        let has_room = before.tables > 0 && before.states >= pages * PAGE;
+        match self.processor.admit(&mut self.state, row, table, budget) {
+            Ok(()) => {
+                // Whatever the order of comings and goings: room enough is room that can be used.
+                assert!(is_shared || has_room, "{}: {before}", self.name);
+                self.tally.arrivals += 1;
+                self.tally.unconstrained += usize::from(index.is_none());
+                self.tally.shared += usize::from(index.is_some() && is_shared);
+                let table = table.unwrap_or(self.free);
+                self.rows[row] = Some(Row { table, index, state: table.start(), left: budget as u32 });
+            }
+            Err(error) => {
+                assert!(!is_shared && !has_room, "{}: {error}", self.name);
+                let needed = Room { states: pages * PAGE, tables: 1 };
+                assert_eq!(error.room(), Some([needed, before]), "{}", self.name);
+                assert_eq!(self.arena().room(), before);
+                self.tally.refused += 1;
+                let taken: Vec<_> = (0..ROWS).filter(|&row| self.rows[row].is_some()).collect();
+                let gone = taken[self.rng.random_range(0..taken.len())];
+                self.depart(gone);
+            }
+        }
+    }
+
+    fn depart(&mut self, row: usize) {
+        self.processor.vacate(&mut self.state, row).unwrap();
+        self.rows[row] = None;
+    }
+
+    /// All room that is not free is that of the tables in use, in whole pages.
+    fn check_room(&self) {
+        let live = self.live();
+        let pages = live.iter().map(|&index| (self.pool[index].state_count() - 3).div_ceil(PAGE));
+        let (room, all) = (self.arena().room(), self.arena().capacity());
+        assert_eq!(all.states - room.states, pages.sum::<usize>() * PAGE, "{}", self.name);
+        assert_eq!(all.tables - room.tables, live.len(), "{}", self.name);
+    }
+
+    /// Masks all rows, checks every logit, and moves every row on by a legal token.
+    fn step(&mut self, logits: &Tensor<2>, values: &[f32]) {
+        let masked = self.processor.mask(&self.state, logits.clone()).into_data();
+        let masked = masked.convert_dtype(DType::F32).try_to_vec::<f32>().unwrap();
+        let mut tokens = Vec::with_capacity(ROWS);
+        for (index, row) in self.rows.iter_mut().enumerate() {
+            let mut legal = Vec::new();
+            for token in 0..WIDTH as u32 {
+                let at = index * WIDTH + token as usize;
+                let allowed = allows(row.as_ref(), &self.ends, token);
+                let expected = if allowed { values[at] } else { f32::NEG_INFINITY };
+                assert_eq!(masked[at], expected, "{}: row {index}, token {token}", self.name);
+                if allowed {
+                    legal.push(token);
+                }
+            }
+            let token = legal[self.rng.random_range(0..legal.len())];
+            if let Some(row) = row {
+                (row.state, row.left) = (row.table.next(row.state, TokenId(token)), row.left.max(1) - 1);
+            }
+            tokens.push(token as i32);
+        }
+        self.state = self.processor.advance(self.state.clone(), ints(tokens, self.device));
+    }
+}
+
+fn soak(device: &Device, name: &str, kernels: Kernels, layout: Option<Layout>, arrivals: usize) {
+    let vocabulary = vocabulary();
+    let pool = pool(&vocabulary, layout != Some(Layout::Classes));
+    let free = TokenTable::unconstrained(&vocabulary);
+    let capacity = Capacity { tables: 12, states: 20 * PAGE, classes: 40 };
+    let options = TensorOptions { capacity, kernels, layout, ..TensorOptions::default() };
+    let arena = Arena::new(&vocabulary, WIDTH, &options, device).unwrap();
+    let (room, bytes) = (arena.room(), arena.table().bytes());
+    let processor = DfaProcessor::slots(arena, ROWS).unwrap();
+    let mut rng = StdRng::seed_from_u64(8);
+    let values: Vec<f32> = (0..ROWS * WIDTH).map(|_| rng.random_range(-6.0..6.0)).collect();
+    let logits = Tensor::<2>::from_data(TensorData::new(values.clone(), [ROWS, WIDTH]), (device, DType::F32));
+    let mut soak = Soak {
+        name: format!("{name}, {kernels:?}, {layout:?}"),
+        pool: &pool,
+        free: &free,
+        ends: vocabulary.eos().iter().map(|id| id.0).collect(),
+        device,
+        state: processor.start(),
+        processor,
+        rows: (0..ROWS).map(|_| None).collect(),
+        rng,
+        tally: Tally::default(),
+    };
+    let mut in_use = None;
+    while soak.tally.arrivals < arrivals {
+        let row = soak.rng.random_range(0..ROWS);
+        match soak.rows[row] {
+            None => soak.arrive(row),
+            Some(_) if soak.rng.random_bool(0.5) => soak.depart(row),
+            Some(_) => {}
+        }
+        soak.check_room();
+        soak.step(&logits, &values);
+        assert_eq!(soak.arena().table().bytes(), bytes);
+        // Once everything was allocated that a step needs.
+        if soak.tally.arrivals > arrivals / 4 {
+            let now = bytes_in_use(device);
+            assert_eq!(*in_use.get_or_insert(now), now, "{}: bytes on the device", soak.name);
+        }
+    }
+    for row in 0..ROWS {
+        if soak.rows[row].is_some() {
+            soak.depart(row);
+        }
+    }
+    soak.step(&logits, &values);
+    assert_eq!(soak.arena().room(), room);
+    let Tally { arrivals, refused, shared, unconstrained } = soak.tally;
+    assert!(refused > arrivals / 20 && shared > arrivals / 20 && unconstrained > arrivals / 20);
+    eprintln!("{}: {arrivals} arrivals, {refused} refused, {shared} shared, {bytes} bytes", soak.name);
+}
+
+#[test]
+fn ten_thousand_constraints_come_and_go() {
+    soak(&Device::flex(), "flex", Kernels::Fused, None, 10_000);
+}
+
+#[test]
+fn constraints_come_and_go_in_every_layout_by_every_operation() {
+    for (name, device) in devices::all() {
+        let layouts = [None, Some(Layout::Classes), Some(Layout::Dense)];
+        for (kernels, layout) in [Kernels::Fused, Kernels::BuiltIn]
+            .into_iter()
+            .flat_map(|kernels| layouts.map(|layout| (kernels, layout)))
+        {
+            soak(&device, name, kernels, layout, 400);
+        }
+    }
+}
