@@ -1,0 +1,78 @@
+//! A row that begins while others go on has the logits of its own text.
+
+use burn::tensor::{DType, Device, Int, Tensor, TensorData};
+use burn_dfa::generation::{CausalLm, SlotLm};
+use burn_dfa_llama::{Llama, LlamaConfig, LlamaSlots};
+
+const VOCABULARY: usize = 61;
+const CAPACITY: usize = 12;
+
+fn model(device: &Device) -> Llama {
+    device.seed(4);
+    let config = LlamaConfig { num_key_value_heads: 2, ..LlamaConfig::new(VOCABULARY, 32, 48, 2, 4) };
+    config.init(device)
+}
+
+fn prompt(tokens: &[i64], device: &Device) -> Tensor<2, Int> {
+    Tensor::from_data(TensorData::new(tokens.to_vec(), [1, tokens.len()]), device)
+}
+
+/// The texts of three rows, with `None` for one that is idle.
+struct Rows {
+    model: Llama,
+    cache: LlamaSlots,
+    texts: [Option<Vec<i64>>; 3],
+}
+
+impl Rows {
+    fn begin(&mut self, row: usize, tokens: &[i64]) {
+        let logits = self.model.begin(row, prompt(tokens, &self.model.device()), &mut self.cache);
+        self.texts[row] = Some(tokens.to_vec());
+        self.check(row, logits);
+    }
+
+    fn step(&mut self, tokens: [i32; 3]) {
+        let device = self.model.device();
+        let fed = Tensor::from_data(TensorData::new(tokens.to_vec(), [3]), (&device, DType::I32));
+        let logits = self.model.step_rows(fed, &mut self.cache);
+        for (row, token) in tokens.into_iter().enumerate() {
+            if let Some(text) = &mut self.texts[row] {
+                text.push(i64::from(token));
+                self.check(row, logits.clone().slice([row..row + 1, 0..VOCABULARY]));
+            }
+        }
+    }
+
+    fn check(&self, row: usize, logits: Tensor<2>) {
+        let text = self.texts[row].as_deref().unwrap();
+        let whole = self.model.forward(prompt(text, &self.model.device()));
+        let last = whole.slice([0..1, text.len() - 1..text.len(), 0..VOCABULARY]);
+        let off = (logits - last.reshape([1, VOCABULARY])).abs().max().into_scalar::<f32>();
+        assert!(off < 1e-4, "row {row} after {text:?}: {off}");
+    }
+}
+
+#[test]
+fn rows_begin_and_begin_again_while_others_go_on() {
+    let model = model(&Device::flex());
+    let cache = model.slots(3, CAPACITY);
+    let mut rows = Rows { model, cache, texts: [None, None, None] };
+    rows.begin(0, &[3, 1, 4]);
+    rows.step([5, 0, 0]);
+    rows.begin(2, &[9, 2]);
+    rows.step([6, 0, 7]);
+    rows.step([2, 0, 8]);
+    // Another text in the place of a longer one; row 1 is idle past its capacity.
+    rows.begin(0, &[17]);
+    for token in 20..28 {
+        rows.step([token, 0, token % 5]);
+    }
+    rows.texts[2] = None;
+    rows.begin(1, &[30, 31, 32, 33]);
+    rows.step([40, 41, 0]);
+    rows.texts[0] = None;
+    rows.step([0, 42, 0]);
+    let lengths = rows.cache.lengths().into_data().try_to_vec::<i32>().unwrap();
+    assert_eq!(lengths, [11, 6, 11], "never past the last slot");
+    assert_eq!((rows.cache.rows(), rows.cache.capacity()), (3, CAPACITY));
+}
