@@ -5,6 +5,7 @@ mod devices;
 mod embedded;
 #[cfg(feature = "cube")]
 mod kernels;
+#[allow(dead_code)]
 #[path = "../suite/common/model.rs"]
 mod model;
 mod operations;
