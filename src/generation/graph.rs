@@ -17,8 +17,8 @@ use std::rc::Rc;
 use burn::tensor::{Graph, capture};
 
 use super::batch::Batch;
-use super::decode::stream;
 use super::model::CausalLm;
+use super::pieces::{Pace, Pieces, Steps};
 use super::request::{Options, Output, Piece, Request};
 use super::session::Session;
 use crate::error::{Error, Result};
@@ -159,6 +159,15 @@ impl<'m, M: CausalLm<Cache: Persistent>> DecodeGraph<'m, M> {
         requests: &[Request],
         on_piece: impl FnMut(Piece) -> ControlFlow<()>,
     ) -> Result<Vec<Output>> {
+        Ok(self.stream(requests)?.hand_to(on_piece)?.stop())
+    }
+
+    /// Begins to generate as [`generate`](Self::generate) does; the iterator replays whenever it is asked for a
+    /// piece.
+    ///
+    /// # Errors
+    /// As [`generate`](Self::generate).
+    pub fn stream(&mut self, requests: &[Request]) -> Result<Pieces<'_>> {
         let session = self.session.clone();
         let batch = Batch::new(session.borrow().model(), self.vocabulary, requests, &self.free)?;
         if batch.len() != self.batch {
@@ -172,13 +181,18 @@ impl<'m, M: CausalLm<Cache: Persistent>> DecodeGraph<'m, M> {
         }
         session.borrow_mut().restart(&batch)?;
         let graph = &mut self.graph;
-        stream(&batch, self.vocabulary, self.read_every, &session, || replay(graph), on_piece)
+        let pace = Pace::new(self.read_every, batch.steps);
+        let steps = Steps::new(pace, batch.len(), move |steps| {
+            steps.clone().skip_while(|&step| step == 0).for_each(|_| replay(graph));
+            session.borrow().tokens(steps)
+        });
+        Ok(Pieces::new(steps, batch.rows(self.vocabulary)))
     }
 }
 
 /// Replays the step of a session, or a round of guesses.
 ///
-/// Called by [`DecodeGraph::generate`] and by `speculate_recorded` alone, with their own graphs; what is said of a
+/// Called by [`DecodeGraph::stream`] and by `speculate_recorded` alone, with their own graphs; what is said of a
 /// session holds of the rounds of a batch as well, whose drafter keeps its tensors as a model does.
 #[allow(unsafe_code)]
 pub(super) fn replay(graph: &mut Graph<(), Box<dyn FnMut() + '_>>) {
@@ -187,8 +201,8 @@ pub(super) fn replay(graph: &mut Graph<(), Box<dyn FnMut() + '_>>) {
     //   those of the model, which it borrows. A session never drops a tensor that a step uses, it assigns to it;
     //   nor does a model whose step is as `CausalLm::step` asks.
     // - No concurrent use: the session is reached through the `DecodeGraph` alone, which is neither `Send` nor
-    //   `Sync` (it holds an `Rc`) and lent mutably here; the model's weights are only read, by the replay and by
-    //   whoever else borrows the model.
+    //   `Sync` (it holds an `Rc`) and lent mutably to the iterator that calls this; the model's weights are only
+    //   read, by the replay and by whoever else borrows the model.
     // - Same stream: a stream belongs to a thread; recording, writes before a replay and reads after it are
     //   calls of this type, hence of one thread.
     unsafe { graph.replay() };

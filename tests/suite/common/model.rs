@@ -33,6 +33,11 @@ impl RandomLm {
         Self::of((0..BANK).map(row).collect(), dtype, device)
     }
 
+    /// The same logit for every token.
+    pub fn constant(value: f32, width: usize, device: &Device) -> Self {
+        Self::of(vec![vec![value; width]; BANK as usize], DType::F32, device)
+    }
+
     fn of(rows: Vec<Vec<f32>>, dtype: DType, device: &Device) -> Self {
         let values: Vec<f32> = rows.iter().flatten().copied().collect();
         let bank = TensorData::new(values, [rows.len(), rows[0].len()]);
