@@ -303,10 +303,13 @@ fn opens_a_whole_folder() {
     refused(open(), &["tokenizer.json"]);
     std::fs::write(folder.join("tokenizer.json"), TOKENIZER).unwrap();
     let bare = open().unwrap();
-    assert_eq!(bare.eos(), [2, 3]);
-    assert_eq!(bare.encode("hello world").unwrap(), [5, 6]);
-    assert_eq!(bare.decode(&[6, 5]).unwrap(), "world hello");
-    assert_eq!(bare.tokenizer_json(), TOKENIZER.as_bytes());
+    let ends =
+        |pretrained: &Pretrained| pretrained.vocabulary().eos().iter().map(|id| id.0).collect::<Vec<_>>();
+    assert_eq!(ends(&bare), [2, 3]);
+    assert_eq!(bare.vocabulary().len(), bare.model().config().vocab_size);
+    assert_eq!(bare.encode("hello world").unwrap(), [TokenId(5), TokenId(6)]);
+    assert_eq!(bare.prompt("hello world").unwrap(), [TokenId(5), TokenId(6)]);
+    assert_eq!(bare.decode(&[TokenId(6), TokenId(5)]).unwrap(), "world hello");
     assert!(bare.chat_template().is_none());
     refused(bare.encode_chat(&[Message::user("hello")]), &["has none"]);
 
@@ -314,8 +317,10 @@ fn opens_a_whole_folder() {
     let template = "{% for m in messages %}{{ m.role }} {{ m.content }}{% endfor %}";
     std::fs::write(folder.join("chat_template.jinja"), template).unwrap();
     let chat = open().unwrap();
-    assert_eq!(chat.eos(), [2, 3, 9]);
-    assert_eq!(chat.encode_chat(&[Message::user("world")]).unwrap(), [7, 6]);
+    // It comes before config.json, as for every reader of folders.
+    assert_eq!(ends(&chat), [2, 9]);
+    assert_eq!(chat.encode_chat(&[Message::user("world")]).unwrap(), [TokenId(7), TokenId(6)]);
+    assert_eq!(chat.prompt("world").unwrap(), [TokenId(7), TokenId(6)]);
 
     let wide = TOKENIZER.replace("\"world\": 6", "\"world\": 128");
     std::fs::write(folder.join("tokenizer.json"), wide).unwrap();

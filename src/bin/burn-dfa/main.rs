@@ -10,6 +10,7 @@ mod corpus;
 mod cutter;
 mod draw;
 mod explain;
+mod generate;
 mod random;
 mod sample;
 mod vocab;
@@ -42,6 +43,7 @@ enum Command {
     Sample(sample::Sample),
     Vocab(vocab::Vocab),
     Corpus(corpus::Corpus),
+    Generate(generate::Generate),
     Completions(completions::Completions),
 }
 
@@ -81,6 +83,7 @@ fn run(command: &Command, out: &mut Output) -> Result<ExitCode> {
         Command::Sample(command) => command.run(out),
         Command::Vocab(command) => command.run(out),
         Command::Corpus(command) => command.run(out),
+        Command::Generate(command) => command.run(out),
         Command::Completions(command) => command.run(out),
     }
 }
