@@ -4,6 +4,8 @@
 //! here. Objects are left open, since serde skips fields that it does not know: nothing unknown is written. And the
 //! numbers of some types have bounds in their name alone.
 
+use std::collections::BTreeSet;
+
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value};
 
@@ -40,13 +42,11 @@ impl Constraint {
     /// ```
     ///
     /// # Errors
-    /// [`Error::is_schema`]: the schema asks for what [`json_schema`](Self::json_schema) refuses, such as a set
-    /// (`uniqueItems`).
+    /// [`Error::is_schema`]: the schema asks for what [`json_schema`](Self::json_schema) refuses. A set, which wants
+    /// `uniqueItems`, is refused when it is compiled.
     pub fn of<T: JsonSchema>() -> Result<Self> {
-        let mut schema = schema_of::<T>();
-        narrow(&mut schema, Position::Value);
         let options = JsonOptions { max_digits: Some(DIGITS), ..JsonOptions::default() };
-        Self::json_schema_with(schema, &options)
+        Self::json_schema_with(narrowed(&schema_of::<T>()), &options)
     }
 
     /// The bare name of a variant of an enum without fields, as serde spells it.
@@ -99,49 +99,99 @@ enum Position {
 }
 
 /// Closes objects against properties that nothing names, and bounds pointer-sized integers and 32-bit floats.
-fn narrow(schema: &mut Value, position: Position) {
-    let Value::Object(map) = schema else { return };
-    for (key, below) in map.iter_mut() {
-        match (key.as_str(), below) {
-            ("properties" | "patternProperties", Value::Object(all)) => {
-                all.values_mut().for_each(|schema| narrow(schema, Position::Value));
-            }
-            ("$defs" | "definitions", Value::Object(all)) => {
-                all.values_mut().for_each(|schema| narrow(schema, Position::Part));
-            }
-            ("prefixItems", Value::Array(all)) => {
-                all.iter_mut().for_each(|schema| narrow(schema, Position::Value));
-            }
-            ("allOf" | "anyOf" | "oneOf", Value::Array(all)) => {
-                all.iter_mut().for_each(|schema| narrow(schema, Position::Part));
-            }
-            ("items" | "additionalProperties", below) => narrow(below, Position::Value),
-            _ => {}
+fn narrowed(schema: &Value) -> Value {
+    // Definitions that are part of a value somewhere are left open, and closed where they are all of it.
+    let mut parts = BTreeSet::new();
+    loop {
+        let (mut narrow, mut found) = (schema.clone(), parts.clone());
+        close(&mut narrow, Position::Value, &parts, &mut found);
+        if found == parts {
+            return narrow;
         }
-    }
-    // The width of these formats is that of the machine; no other reader knows them.
-    let format = match map.get("format").and_then(Value::as_str) {
-        Some("int") => Some(if isize::BITS == 64 { "int64" } else { "int32" }),
-        Some("uint") => Some(if usize::BITS == 64 { "uint64" } else { "uint32" }),
-        _ => None,
-    };
-    if let Some(format) = format {
-        map.insert("format".into(), format.into());
-    }
-    if map.get("format").is_some_and(|format| format == "float") {
-        map.entry("minimum").or_insert((-BEYOND).into());
-        map.entry("maximum").or_insert(BEYOND.into());
-    }
-    if position == Position::Value && names_properties(map) {
-        map.insert("unevaluatedProperties".into(), false.into());
+        parts = found;
     }
 }
 
-/// Whether an object of this schema has properties of known names and says nothing of others.
-fn names_properties(map: &Map<String, Value>) -> bool {
-    let names = ["$ref", "properties", "allOf", "anyOf", "oneOf"];
-    let others = ["additionalProperties", "unevaluatedProperties"];
-    names.iter().any(|key| map.contains_key(*key)) && !others.iter().any(|key| map.contains_key(*key))
+/// What says which properties an object has.
+const NAMING: [&str; 5] = ["$ref", "properties", "allOf", "anyOf", "oneOf"];
+
+/// Where the definitions are.
+const DEFINITIONS: &str = "#/$defs/";
+
+/// Closes a schema and those in it; definitions in `parts` are known to be parts of values, `found` are those that are.
+fn close(schema: &mut Value, position: Position, parts: &BTreeSet<String>, found: &mut BTreeSet<String>) {
+    let Value::Object(map) = schema else { return };
+    bound(map);
+    let alone = NAMING.iter().filter(|key| map.contains_key(**key)).count() == 1;
+    let inner = if alone { position } else { Position::Part };
+    for (key, below) in map.iter_mut() {
+        match (key.as_str(), below) {
+            ("properties" | "patternProperties", Value::Object(all)) => {
+                all.values_mut().for_each(|schema| close(schema, Position::Value, parts, found));
+            }
+            ("$defs", Value::Object(all)) => {
+                for (name, schema) in all {
+                    let position = if parts.contains(name) { Position::Part } else { Position::Value };
+                    close(schema, position, parts, found);
+                }
+            }
+            ("prefixItems", Value::Array(all)) => {
+                all.iter_mut().for_each(|schema| close(schema, Position::Value, parts, found));
+            }
+            ("anyOf" | "oneOf", Value::Array(all)) => {
+                all.iter_mut().for_each(|schema| close(schema, inner, parts, found));
+            }
+            ("allOf", Value::Array(all)) => {
+                all.iter_mut().for_each(|schema| close(schema, Position::Part, parts, found));
+            }
+            ("items" | "additionalProperties", below) => close(below, Position::Value, parts, found),
+            _ => {}
+        }
+    }
+    let definition = map.get("$ref").and_then(Value::as_str).and_then(|name| name.strip_prefix(DEFINITIONS));
+    if let Some(name) = definition.filter(|_| inner == Position::Part) {
+        found.insert(name.to_owned());
+    }
+    let is_open = !map.contains_key("additionalProperties") && !map.contains_key("unevaluatedProperties");
+    let closes = if !alone || map.contains_key("allOf") {
+        // It sees through references and branches, where `additionalProperties` does not.
+        NAMING.iter().any(|key| map.contains_key(*key)).then_some("unevaluatedProperties")
+    } else if map.contains_key("properties") {
+        Some("additionalProperties")
+    } else {
+        definition.filter(|name| parts.contains(*name)).map(|_| "unevaluatedProperties")
+    };
+    if let Some(key) = closes.filter(|_| position == Position::Value && is_open) {
+        map.insert(key.into(), false.into());
+    }
+}
+
+/// Bounds numbers whose bounds are in the name of their format alone.
+fn bound(map: &mut Map<String, Value>) {
+    // The width of the first two is that of the machine; no other reader knows them.
+    let format = match map.get("format").and_then(Value::as_str) {
+        Some("int") => {
+            if isize::BITS == 64 {
+                "int64"
+            } else {
+                "int32"
+            }
+        }
+        Some("uint") => {
+            if usize::BITS == 64 {
+                "uint64"
+            } else {
+                "uint32"
+            }
+        }
+        Some("float") => {
+            map.entry("minimum").or_insert((-BEYOND).into());
+            map.entry("maximum").or_insert(BEYOND.into());
+            return;
+        }
+        _ => return,
+    };
+    map.insert("format".into(), format.into());
 }
 
 /// Collects the strings of which a value of the schema is one; false where it may be something else.

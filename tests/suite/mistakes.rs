@@ -2,6 +2,7 @@
 //!
 //! `BURN_DFA_REWRITE=1 cargo test --release --test suite mistakes` writes the page anew.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -82,7 +83,7 @@ fn page() -> String {
                 .and_then(|constraint| TokenTable::compile(&constraint, &vocabulary, &limits));
         "A constraint that is too large",
             TokenTable::compile(&Constraint::regex("([a-z]{1,2000} ){1,2000}").unwrap(), &vocabulary, &limits);
-        "A set as a type", Constraint::of::<std::collections::HashSet<u64>>();
+        "A set as a type", generate_as::<HashSet<u64>>(&model, &vocabulary, request(64), &options);
         "A choice of a type with fields",
             choose::<Person>(&model, &vocabulary, request(64), &options);
         "A response format that nobody knows", Constraint::from_request(&json!({"type": "json"}));

@@ -89,6 +89,7 @@ struct Flat {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct Tree {
     leaf: bool,
+    first: Option<Box<Tree>>,
     children: Vec<Tree>,
 }
 
