@@ -3,7 +3,7 @@
 use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor, TensorData};
 use burn_dfa::generation::CausalLm;
 use burn_dfa::generation::speculative::TreeLm;
-use burn_dfa::processor::DraftTree;
+use burn_dfa::processor::{DraftTree, Persistent};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
 /// Logits out of a bank of random rows, chosen by a hash of the text.
@@ -24,6 +24,13 @@ pub struct Hashes {
     after: Tensor<2, Int>,
     /// `[batch]`
     lengths: Tensor<1, Int>,
+}
+
+impl Persistent for Hashes {
+    fn assign(&mut self, value: Self) {
+        self.after.assign(value.after);
+        self.lengths.assign(value.lengths);
+    }
 }
 
 impl RandomLm {
