@@ -9,12 +9,11 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use burn::tensor::{Device, FloatDType};
+use burn::tensor::Device;
 use burn_dfa::generation::{Options, Output, Request, Slots, generate};
-use burn_dfa::{Capacity, Constraint, Limits, TensorOptions, TokenId, TokenTable, Vocabulary};
-use burn_dfa_llama::{ChatTemplate, Llama, Message, Pretrained};
+use burn_dfa::{Capacity, Constraint, Limits, TensorOptions, TokenId, TokenTable};
+use burn_dfa_llama::{Llama, Pretrained};
 use burn_dfa_tiny::generator::{Generator, Split};
-use burn_dfa_tiny::{CONFIG, TOKENIZER, TOKENIZER_CONFIG, WEIGHTS};
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 use regex_automata::meta::Regex;
@@ -48,16 +47,15 @@ const ROOM: Capacity = Capacity { tables: 6, states: 12_000, classes: 320 };
 
 fn main() -> Result<()> {
     let args = Args::parse();
-    let pretrained = load()?;
-    let ends = pretrained.eos().iter().map(|&id| TokenId(id));
-    let vocabulary = Vocabulary::from_tokenizer_json(TOKENIZER)?.with_eos(ends)?;
+    let pretrained = burn_dfa_tiny::load(&Device::flex())?;
+    let vocabulary = pretrained.vocabulary();
     let mut known = HashMap::new();
-    let jobs = (0..args.requests).map(|index| Job::new(index, &pretrained, &vocabulary, &mut known));
+    let jobs = (0..args.requests).map(|index| Job::new(index, &pretrained, &mut known));
     let jobs = jobs.collect::<Result<Vec<_>>>()?;
 
     let tensors = TensorOptions { capacity: ROOM, ..TensorOptions::default() };
     let options = Options { tensors, ..Options::default() };
-    let mut slots = Slots::new(pretrained.model(), &vocabulary, args.rows, SLOTS, &options)?;
+    let mut slots = Slots::new(pretrained.model(), vocabulary, args.rows, SLOTS, &options)?;
     let served = serve(&mut slots, &jobs, &args)?;
     let room = slots.arena().map(|arena| arena.room() == arena.capacity());
     assert_eq!(room, Some(true), "all room is free again");
@@ -66,19 +64,13 @@ fn main() -> Result<()> {
     for (job, output) in jobs.iter().zip(&served.outputs) {
         job.check(output)?;
         let request = [job.request()];
-        let alone = generate(pretrained.model(), &vocabulary, &request, &Options::default(), |_| {
+        let alone = generate(pretrained.model(), vocabulary, &request, &Options::default(), |_| {
             ControlFlow::Continue(())
         })?;
         assert_eq!(alone[0].tokens, output.tokens, "{}: {}", job.prompt, output.text());
     }
     println!("All outputs satisfy their constraints, and are what each request writes alone.");
     Ok(())
-}
-
-fn load() -> Result<Pretrained> {
-    let model = Llama::from_bytes(str::from_utf8(CONFIG)?, WEIGHTS, FloatDType::F32, &Device::flex())?;
-    let template = ChatTemplate::from_files(Some(str::from_utf8(TOKENIZER_CONFIG)?), None)?;
-    Ok(Pretrained::new(model, TOKENIZER, template)?)
 }
 
 /// A request, and how to tell whether its output is right.
@@ -98,12 +90,7 @@ enum Oracle {
 
 impl Job {
     /// Constraints of five kinds in turn. Those that are `known` are compiled once, and requests share them.
-    fn new(
-        index: u64,
-        pretrained: &Pretrained,
-        vocabulary: &Vocabulary,
-        known: &mut HashMap<String, TokenTable>,
-    ) -> Result<Self> {
+    fn new(index: u64, pretrained: &Pretrained, known: &mut HashMap<String, TokenTable>) -> Result<Self> {
         let example = Generator::new(11).example(Split::HeldOut, index);
         let schema = burn_dfa_tiny::schema(example.kind.name()).ok_or("every kind has a schema")?;
         let (name, constraint, oracle) = match index % 5 {
@@ -129,13 +116,12 @@ impl Job {
             (None, _) => None,
             (Some(_), Some(table)) => Some(table.clone()),
             (Some(constraint), None) => {
-                let table = TokenTable::compile(&constraint, vocabulary, &Limits::default())?;
+                let table = TokenTable::compile(&constraint, pretrained.vocabulary(), &Limits::default())?;
                 known.insert(name, table.clone());
                 Some(table)
             }
         };
-        let tokens = pretrained.encode_chat(&[Message::user(example.prompt.as_str())])?;
-        let tokens = tokens.into_iter().map(TokenId).collect();
+        let tokens = pretrained.prompt(&example.prompt)?;
         Ok(Self { tokens, prompt: example.prompt, table, oracle })
     }
 

@@ -2,10 +2,8 @@
 //!
 //!     cargo run --release --example minimal
 
-use burn::tensor::{Device, Distribution, Int, Tensor};
-use burn_dfa::processor::DfaProcessor;
-use burn_dfa::sampling::{Greedy, Sampler};
-use burn_dfa::{Constraint, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
+use burn::tensor::Distribution;
+use burn_dfa::prelude::*;
 
 fn main() -> burn_dfa::Result<()> {
     // Ids 0 to 5 are text, 6 ends the sequence.

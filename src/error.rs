@@ -37,6 +37,8 @@ enum Kind {
     Input(String),
     Full { needed: Room, free: Room },
     Model(String),
+    Cancelled { tokens: usize, text: String },
+    Output(String),
 }
 
 /// Room in an [`Arena`](crate::Arena), taken or free.
@@ -132,6 +134,25 @@ impl Error {
         Kind::Model(reason.into()).into()
     }
 
+    pub(crate) fn cancelled(tokens: usize, text: String) -> Self {
+        Kind::Cancelled { tokens, text }.into()
+    }
+
+    pub(crate) fn output(reason: impl Into<String>) -> Self {
+        Kind::Output(reason.into()).into()
+    }
+
+    /// The constraint was refused, whatever the request: [`is_pattern`](Self::is_pattern),
+    /// [`is_schema`](Self::is_schema), [`is_request`](Self::is_request), [`is_limit`](Self::is_limit) or
+    /// [`is_unsatisfiable`](Self::is_unsatisfiable).
+    pub fn is_constraint(&self) -> bool {
+        self.is_pattern()
+            || self.is_schema()
+            || self.is_request()
+            || self.is_limit()
+            || self.is_unsatisfiable()
+    }
+
     /// A regex or a character pattern that cannot be read or honoured; see [`offset`](Self::offset).
     pub fn is_pattern(&self) -> bool {
         matches!(self.kind, Kind::Pattern { .. })
@@ -192,6 +213,16 @@ impl Error {
         matches!(self.kind, Kind::Model(_))
     }
 
+    /// The row was cancelled; see [`tokens_done`](Self::tokens_done).
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self.kind, Kind::Cancelled { .. })
+    }
+
+    /// An output that is not what is asked of it: cut off, or refused by the type that it is read as.
+    pub fn is_output(&self) -> bool {
+        matches!(self.kind, Kind::Output(_))
+    }
+
     /// Byte offset into the pattern, where [`is_pattern`](Self::is_pattern).
     pub fn offset(&self) -> Option<usize> {
         match self.kind {
@@ -228,6 +259,14 @@ impl Error {
     pub fn tokens_needed(&self) -> Option<usize> {
         match self.kind {
             Kind::Budget { needed, .. } => Some(needed),
+            _ => None,
+        }
+    }
+
+    /// The tokens that were generated, where [`is_cancelled`](Self::is_cancelled).
+    pub fn tokens_done(&self) -> Option<usize> {
+        match self.kind {
+            Kind::Cancelled { tokens, .. } => Some(tokens),
             _ => None,
         }
     }
@@ -278,6 +317,8 @@ impl fmt::Display for Error {
                 "the arena is full: the table needs {needed}, free are {free}: release others first, or reserve more in `TensorOptions::capacity`"
             ),
             Kind::Model(reason) => write!(f, "model: {reason}"),
+            Kind::Cancelled { tokens, text } => write!(f, "cancelled after {tokens} tokens, at {text:?}"),
+            Kind::Output(reason) => write!(f, "output: {reason}"),
         }
     }
 }

@@ -19,6 +19,7 @@
 //! | [`processor`] | logits processors and their chains |
 //! | [`sampling`] | greedy and Gumbel-max |
 //! | [`generation`] | the model trait, the decode loop and its recorded graph, streaming |
+//! | [`prelude`] | what an application imports |
 //!
 //! # Example
 //!
@@ -53,17 +54,21 @@
 //!
 //! # Features
 //! `flex` (default), `vulkan`, `wgpu`, `cuda`, `cuda-cpp` and `fusion` are Burn's backends and options; they
-//! combine freely. `cli` builds the command line tool `burn-dfa`.
+//! combine freely. `typed` (default) is generation of Rust types by their schema; `cli` builds the command line tool
+//! `burn-dfa`.
 
 // Without Flex, what only its loops use is unused.
 #![cfg_attr(not(feature = "flex"), allow(dead_code, unused_imports, unused_variables))]
 
 pub mod automaton;
+#[cfg(feature = "cli")]
+pub mod cli;
 pub mod constraint;
 mod error;
 pub mod generation;
 mod kernel;
 mod limits;
+pub mod prelude;
 pub mod processor;
 mod random;
 pub mod sampling;

@@ -1,16 +1,15 @@
 //! The demonstration: the embedded model, unconstrained and constrained, side by side.
 
-use std::ops::ControlFlow;
 use std::time::Instant;
 
 use anstream::println;
 use anstyle::{AnsiColor, Style};
-use burn_dfa::generation::{Options, Output, Request, generate};
-use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
+use burn_dfa::cli::Failure;
+use burn_dfa::generation::{Options, Output, Request, stream};
+use burn_dfa::{Constraint, Limits, TokenId, TokenTable};
 use burn_dfa_llama::Pretrained;
+use burn_dfa_llama::cli::GenerateArgs;
 use serde_json::Value;
-
-use crate::args::{Args, Result, encode, vocabulary};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = AnsiColor::BrightBlack.on_default();
@@ -30,9 +29,8 @@ const PROMPTS: [(&str, &str); 6] = [
 ];
 
 /// Runs the demonstration.
-pub fn run(args: &Args) -> Result<()> {
-    let pretrained = args.load()?;
-    let vocabulary = vocabulary(args, &pretrained)?;
+pub fn run(args: &GenerateArgs, pretrained: &Pretrained) -> Result<(), Failure> {
+    let vocabulary = pretrained.vocabulary();
     let weights = burn_dfa_tiny::WEIGHTS.len() as f64 / 1e6;
     println!("{BOLD}The embedded model ({weights:.1} MB), greedy, with and without a constraint{BOLD:#}\n");
     let mut totals = [Total::default(), Total::default()];
@@ -40,13 +38,13 @@ pub fn run(args: &Args) -> Result<()> {
         let schema = burn_dfa_tiny::schema(name).ok_or_else(|| format!("no schema {name}"))?;
         let schema: Value = serde_json::from_str(schema.json)?;
         let constraint = Constraint::json_schema(schema.clone())?;
-        let table = TokenTable::compile(&constraint, &vocabulary, &Limits::default())?;
+        let table = TokenTable::compile(&constraint, vocabulary, &Limits::default())?;
         let validator = jsonschema::validator_for(&schema)?;
         println!("{CYAN}{prompt}{CYAN:#} {DIM}→ {name}{DIM:#}");
-        let prompt = encode(&pretrained, prompt)?;
+        let prompt = pretrained.prompt(prompt)?;
         for (label, table, total) in [("unconstrained", None, 0usize), ("constrained", Some(&table), 1)] {
             let total = &mut totals[total];
-            let (output, seconds) = one(args, &pretrained, &vocabulary, &prompt, table)?;
+            let (output, seconds) = one(args, pretrained, &prompt, table)?;
             let text = output.text();
             let parsed = serde_json::from_str::<Value>(&text);
             let (verdict, style) = match &parsed {
@@ -87,16 +85,15 @@ impl Total {
 }
 
 fn one(
-    args: &Args,
+    args: &GenerateArgs,
     pretrained: &Pretrained,
-    vocabulary: &Vocabulary,
     prompt: &[TokenId],
     table: Option<&TokenTable>,
-) -> Result<(Output, f64)> {
-    let request = Request { table, ..Request::new(prompt.to_vec(), args.max_tokens) };
+) -> Result<(Output, f64), Failure> {
+    let request = Request { table, ..Request::new(prompt.to_vec(), args.sampling.max_tokens) };
     let started = Instant::now();
-    let go_on = |_: burn_dfa::generation::Piece| ControlFlow::Continue(());
-    let mut outputs = generate(pretrained.model(), vocabulary, &[request], &Options::default(), go_on)?;
+    let (model, vocabulary) = (pretrained.model(), pretrained.vocabulary());
+    let mut outputs = stream(model, vocabulary, &[request], &Options::default())?.finish()?;
     let output = outputs.pop().ok_or("a batch of one row gives one output")?;
     Ok((output, started.elapsed().as_secs_f64()))
 }

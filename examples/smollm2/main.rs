@@ -4,28 +4,44 @@
 //!
 //!     cargo run --release --example smollm2
 //!
-//! With arguments it runs a model of yours on a prompt of yours; `--help` lists them.
+//! With arguments it does what `burn-dfa generate` does, with the embedded model where no other is named.
 
-mod args;
 mod demo;
-mod session;
 
 use std::process::ExitCode;
 
-use anstream::eprintln;
-use anstyle::{AnsiColor, Style};
+use burn_dfa::cli::Failure;
+use burn_dfa_llama::cli::{GenerateArgs, exit};
 use clap::Parser;
 
-const RED: Style = AnsiColor::Red.on_default().bold();
+/// Text from a Llama-family model that matches a constraint. Without `--model`, the embedded one; without anything to
+/// generate, a demonstration.
+#[derive(Parser)]
+#[command(name = "smollm2")]
+struct Cli {
+    #[command(flatten)]
+    generate: GenerateArgs,
+}
 
 fn main() -> ExitCode {
-    let args = args::Args::parse();
-    let result = if args.is_demo() { demo::run(&args) } else { session::run(&args) };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{RED}error:{RED:#} {error}");
-            ExitCode::from(2)
-        }
+    exit(run(&Cli::parse().generate))
+}
+
+fn run(args: &GenerateArgs) -> Result<ExitCode, Failure> {
+    let pretrained = match args.load()? {
+        Some(pretrained) => pretrained,
+        None => burn_dfa_tiny::load(&args.backend.open()?)?,
+    };
+    if is_demo(args) {
+        demo::run(args, &pretrained)?;
+        return Ok(ExitCode::SUCCESS);
     }
+    args.run(&pretrained)
+}
+
+/// Whether there is nothing to generate but the demonstration.
+fn is_demo(args: &GenerateArgs) -> bool {
+    let sampled = args.sampling.options().temperature.is_some();
+    let other = args.json || args.unconstrained || args.graph || args.batch != 1;
+    args.prompt.is_none() && args.model.is_none() && !args.constraint.is_some() && !sampled && !other
 }

@@ -18,10 +18,10 @@ use burn_dfa::generation::speculative::{
     DraftModel, Drafter, Forced, ForcedBytes, Fork, PromptLookup, speculate,
 };
 use burn_dfa::generation::{Options, Request};
-use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
-use burn_dfa_llama::{ChatTemplate, Llama, Message, Pretrained};
+use burn_dfa::{Constraint, Limits, TokenTable, Vocabulary};
+use burn_dfa_llama::{Llama, Pretrained};
+use burn_dfa_tiny::draft;
 use burn_dfa_tiny::generator::{Example, Generator, Kind, Split};
-use burn_dfa_tiny::{CONFIG, TOKENIZER, TOKENIZER_CONFIG, WEIGHTS, draft};
 use clap::Parser;
 
 /// Speculative decoding under a constraint.
@@ -63,28 +63,22 @@ struct Pair {
 impl Pair {
     fn load() -> Result<Self> {
         let device = Device::flex();
-        let llama = |config, weights| {
-            Llama::from_bytes(str::from_utf8(config)?, weights, FloatDType::F32, &device)
-                .map_err(Box::<dyn std::error::Error>::from)
-        };
-        let template = ChatTemplate::from_files(Some(str::from_utf8(TOKENIZER_CONFIG)?), None)?;
-        let pretrained = Pretrained::new(llama(CONFIG, WEIGHTS)?, TOKENIZER, template)?;
-        let ends = pretrained.eos().iter().map(|&id| TokenId(id));
-        let vocabulary = Vocabulary::from_tokenizer_json(TOKENIZER)?.with_eos(ends)?;
+        let pretrained = burn_dfa_tiny::load(&device)?;
+        let draft =
+            Llama::from_bytes(str::from_utf8(draft::CONFIG)?, draft::WEIGHTS, FloatDType::F32, &device)?;
+        let vocabulary = pretrained.vocabulary().clone();
         let mut tables = HashMap::new();
         for kind in Kind::ALL {
             let schema = burn_dfa_tiny::schema(kind.name()).ok_or("every kind has a schema")?;
             let constraint = Constraint::json_schema(serde_json::from_str(schema.json)?)?;
             tables.insert(kind, TokenTable::compile(&constraint, &vocabulary, &Limits::default())?);
         }
-        Ok(Self { draft: llama(draft::CONFIG, draft::WEIGHTS)?, pretrained, vocabulary, tables })
+        Ok(Self { draft, pretrained, vocabulary, tables })
     }
 
     /// The prompt of an example under the schema of a kind.
     fn request(&self, example: &Example, kind: Kind) -> Result<Request<'_>> {
-        let prompt = self.pretrained.encode_chat(&[Message::user(example.prompt.as_str())])?;
-        let prompt = prompt.into_iter().map(TokenId).collect();
-        Ok(Request::new(prompt, MAX_TOKENS).with_table(&self.tables[&kind]))
+        Ok(Request::new(self.pretrained.prompt(&example.prompt)?, MAX_TOKENS).with_table(&self.tables[&kind]))
     }
 
     /// The draft model as a drafter.
@@ -126,7 +120,7 @@ impl Pair {
                     &options,
                     drafter,
                     |piece| {
-                        pieces.push(piece.text.to_owned());
+                        pieces.push(piece.text);
                         ControlFlow::Continue(())
                     },
                 )?;

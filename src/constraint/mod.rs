@@ -15,6 +15,8 @@ mod pattern;
 mod regex;
 mod request;
 mod tokens;
+#[cfg(feature = "typed")]
+mod typed;
 
 use std::sync::Arc;
 

@@ -124,7 +124,7 @@ impl<'a> Batch<'a> {
     }
 
     /// The host's view of the rows.
-    pub(super) fn rows(&self, vocabulary: &'a Vocabulary) -> Vec<Row<'a>> {
+    pub(super) fn rows<'v>(&self, vocabulary: &'v Vocabulary) -> Vec<Row<'v>> {
         self.requests.iter().map(|request| Row::new(request, vocabulary, self.free)).collect()
     }
 

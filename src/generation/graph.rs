@@ -17,8 +17,8 @@ use std::rc::Rc;
 use burn::tensor::{Device, Graph, capture};
 
 use super::batch::Batch;
-use super::decode::stream;
 use super::model::CausalLm;
+use super::pieces::{Pace, Pieces, Steps};
 use super::request::{Options, Output, Piece, Request};
 use super::session::Session;
 use crate::error::{Error, Result};
@@ -151,6 +151,15 @@ impl<'m, M: CausalLm<Cache: Persistent>> DecodeGraph<'m, M> {
         requests: &[Request],
         on_piece: impl FnMut(Piece) -> ControlFlow<()>,
     ) -> Result<Vec<Output>> {
+        Ok(self.stream(requests)?.hand_to(on_piece)?.stop())
+    }
+
+    /// Begins to generate as [`generate`](Self::generate) does; the iterator replays whenever it is asked for a
+    /// piece.
+    ///
+    /// # Errors
+    /// As [`generate`](Self::generate).
+    pub fn stream(&mut self, requests: &[Request]) -> Result<Pieces<'_>> {
         let session = self.session.clone();
         let batch = Batch::new(session.borrow().model(), self.vocabulary, requests, &self.free)?;
         if batch.len() != self.batch {
@@ -164,7 +173,12 @@ impl<'m, M: CausalLm<Cache: Persistent>> DecodeGraph<'m, M> {
         }
         session.borrow_mut().restart(&batch)?;
         let graph = &mut self.graph;
-        stream(&batch, self.vocabulary, self.read_every, &session, || replay(graph), on_piece)
+        let pace = Pace::new(self.read_every, batch.steps);
+        let steps = Steps::new(pace, batch.len(), move |steps| {
+            steps.clone().skip_while(|&step| step == 0).for_each(|_| replay(graph));
+            session.borrow().tokens(steps)
+        });
+        Ok(Pieces::new(steps, batch.rows(self.vocabulary)))
     }
 }
 
@@ -185,7 +199,7 @@ pub(super) fn record_step<'m>(device: &Device, step: Box<dyn FnMut() + 'm>) -> R
 
 /// Replays the step of a session, or a round of guesses.
 ///
-/// Called by [`DecodeGraph::generate`], [`Slots::step`](super::Slots::step) and `speculate_recorded` alone, with their
+/// Called by [`DecodeGraph::stream`], [`Slots::step`](super::Slots::step) and `speculate_recorded` alone, with their
 /// own graphs; what is said of a session holds of the rounds of a batch as well, whose drafter keeps its tensors as a
 /// model does.
 #[allow(unsafe_code)]

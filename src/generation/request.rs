@@ -1,5 +1,9 @@
 //! What is asked of a generation and what comes back.
 
+use serde::de::value::StrDeserializer;
+use serde::de::{DeserializeOwned, IntoDeserializer};
+
+use super::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::table::TokenTable;
 use crate::tensor::TensorOptions;
@@ -24,12 +28,14 @@ pub struct Request<'a> {
     pub table: Option<&'a TokenTable>,
     /// The seed of the row where tokens are sampled.
     pub seed: u64,
+    /// Ends the row early.
+    pub cancel: Cancel,
 }
 
 impl<'a> Request<'a> {
     /// An unconstrained request with seed 0.
     pub fn new(prompt: Vec<TokenId>, max_tokens: usize) -> Self {
-        Self { prompt, max_tokens, table: None, seed: 0 }
+        Self { prompt, max_tokens, table: None, seed: 0, cancel: Cancel::default() }
     }
 
     /// With a constraint.
@@ -40,6 +46,11 @@ impl<'a> Request<'a> {
     /// With a seed.
     pub fn with_seed(self, seed: u64) -> Self {
         Self { seed, ..self }
+    }
+
+    /// With a flag that ends the row early.
+    pub fn with_cancel(self, cancel: &Cancel) -> Self {
+        Self { cancel: cancel.clone(), ..self }
     }
 }
 
@@ -111,7 +122,7 @@ pub enum Finish {
     EndOfSequence,
     /// `max_tokens` were generated; only rows without a constraint end so.
     MaxTokens,
-    /// The callback asked to stop.
+    /// The callback asked to stop, or the request's [`Cancel`].
     Cancelled,
 }
 
@@ -136,15 +147,70 @@ impl Output {
     pub fn is_complete(&self) -> bool {
         self.finish == Finish::EndOfSequence
     }
+
+    /// Reads the output, which is JSON, as a value.
+    ///
+    /// It never fails on a complete output under the constraint of `T` itself, see `Constraint::of`, unless the
+    /// `Deserialize` of `T` is narrower than its `JsonSchema`.
+    ///
+    /// ```
+    /// use burn_dfa::generation::{Finish, Output};
+    ///
+    /// let mut output = Output { tokens: vec![], bytes: b"[1, 2]".to_vec(), finish: Finish::EndOfSequence };
+    /// assert_eq!(output.parse::<Vec<u8>>()?, [1, 2]);
+    /// output.finish = Finish::Cancelled;
+    /// assert!(output.parse::<Vec<u8>>().unwrap_err().is_cancelled());
+    /// # Ok::<(), burn_dfa::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// - [`Error::is_cancelled`]: the row was cancelled;
+    /// - [`Error::is_output`]: it was cut off by `max_tokens`, or is no `T`.
+    pub fn parse<T: DeserializeOwned>(&self) -> Result<T> {
+        self.complete()?;
+        serde_json::from_slice(&self.bytes).map_err(|error| self.refused::<T>(&error))
+    }
+
+    /// Reads the output, which is the bare name of a variant, as a value of an enum without fields.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse).
+    pub fn parse_name<T: DeserializeOwned>(&self) -> Result<T> {
+        self.complete()?;
+        let text = self.text();
+        let name: StrDeserializer<serde::de::value::Error> = text.as_str().into_deserializer();
+        T::deserialize(name).map_err(|error| self.refused::<T>(&error))
+    }
+
+    fn complete(&self) -> Result<()> {
+        match self.finish {
+            Finish::EndOfSequence => Ok(()),
+            Finish::Cancelled => Err(Error::cancelled(self.tokens.len(), self.text())),
+            Finish::MaxTokens => Err(Error::output(format!(
+                "cut off after {} tokens, at {:?}: raise max_tokens, or give the request a constraint, within which it \
+                 is complete",
+                self.tokens.len(),
+                self.text()
+            ))),
+        }
+    }
+
+    fn refused<T>(&self, error: &dyn std::error::Error) -> Error {
+        Error::output(format!(
+            "{:?} is no {}: {error}; constrain it by the type, and keep what the type reads as wide as its schema",
+            self.text(),
+            std::any::type_name::<T>()
+        ))
+    }
 }
 
 /// A piece of a row's output, as it comes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece<'a> {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
     /// The row of the batch.
     pub row: usize,
     /// The text that is complete, in whole characters; may be empty.
-    pub text: &'a str,
+    pub text: String,
     /// The new tokens.
-    pub tokens: &'a [TokenId],
+    pub tokens: Vec<TokenId>,
 }

@@ -1,5 +1,6 @@
 //! The host's view of one row while it is generated.
 
+use super::cancel::Cancel;
 use super::request::{Finish, Output, Request};
 use super::stream::Utf8Stream;
 use crate::automaton::StateId;
@@ -13,6 +14,8 @@ pub(super) struct Row<'a> {
     table: TokenTable,
     state: StateId,
     max_tokens: usize,
+    cancel: Cancel,
+    calls: usize,
     tokens: Vec<TokenId>,
     bytes: Vec<u8>,
     stream: Utf8Stream,
@@ -28,6 +31,8 @@ impl<'a> Row<'a> {
             state: table.start(),
             table,
             max_tokens: request.max_tokens,
+            cancel: request.cancel.clone(),
+            calls: 0,
             tokens: Vec::new(),
             bytes: Vec::new(),
             stream: Utf8Stream::default(),
@@ -37,6 +42,23 @@ impl<'a> Row<'a> {
 
     pub(super) fn is_finished(&self) -> bool {
         self.finish.is_some()
+    }
+
+    /// Ends the row if it was asked to.
+    pub(super) fn heed(&mut self) {
+        if self.cancel.is_cancelled() {
+            self.finish = self.finish.or(Some(Finish::Cancelled));
+        }
+    }
+
+    /// Calls of the model until the row ended, or so far; the reading of the prompt included.
+    pub(super) fn calls(&self) -> usize {
+        self.calls
+    }
+
+    /// Counts calls of the model.
+    pub(super) fn count(&mut self, calls: usize) {
+        self.calls += calls;
     }
 
     /// Takes the tokens that the device chose; gives the new text and how many of the tokens were taken.

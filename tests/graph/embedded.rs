@@ -1,9 +1,9 @@
 //! The embedded model, and requests to it.
 
-use burn::tensor::{Device, FloatDType};
+use burn::tensor::Device;
 use burn_dfa::generation::Request;
 use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
-use burn_dfa_llama::{ChatTemplate, Llama, Message, Pretrained};
+use burn_dfa_llama::{Llama, Pretrained};
 use burn_dfa_tiny::generator::{Generator, Split};
 
 /// Its positions.
@@ -16,15 +16,8 @@ pub struct Embedded {
 
 impl Embedded {
     pub fn load(device: &Device) -> Self {
-        let text = |bytes| std::str::from_utf8(bytes).unwrap();
-        let config = text(burn_dfa_tiny::CONFIG);
-        let model = Llama::from_bytes(config, burn_dfa_tiny::WEIGHTS, FloatDType::F32, device).unwrap();
-        let template = ChatTemplate::from_files(Some(text(burn_dfa_tiny::TOKENIZER_CONFIG)), None).unwrap();
-        let pretrained = Pretrained::new(model, burn_dfa_tiny::TOKENIZER, template).unwrap();
-        let eos = pretrained.eos().iter().map(|&id| TokenId(id));
-        let vocabulary = Vocabulary::from_tokenizer_json(burn_dfa_tiny::TOKENIZER).unwrap();
-        let vocabulary = vocabulary.with_eos(eos).unwrap();
-        Self { pretrained, vocabulary }
+        let pretrained = burn_dfa_tiny::load(device).unwrap();
+        Self { vocabulary: pretrained.vocabulary().clone(), pretrained }
     }
 
     pub fn model(&self) -> &Llama {
@@ -34,8 +27,7 @@ impl Embedded {
     /// A prompt of the held-out set.
     pub fn prompt(&self, index: u64) -> Vec<TokenId> {
         let example = Generator::new(5).example(Split::HeldOut, index);
-        let ids = self.pretrained.encode_chat(&[Message::user(example.prompt.as_str())]).unwrap();
-        ids.into_iter().map(TokenId).collect()
+        self.pretrained.prompt(&example.prompt).unwrap()
     }
 
     pub fn regex(&self, pattern: &str) -> TokenTable {

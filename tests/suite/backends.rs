@@ -3,31 +3,23 @@
 use std::ops::ControlFlow;
 
 use crate::common::devices;
-use burn::tensor::FloatDType;
 use burn_dfa::generation::{Options, Request, generate};
-use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
-use burn_dfa_llama::{ChatTemplate, Llama, Message, Pretrained};
+use burn_dfa::{Constraint, Limits, TokenId, TokenTable};
 use burn_dfa_tiny::generator::{Generator, Split};
 
 #[test]
 fn every_device_writes_the_same_tokens() {
-    let vocabulary = Vocabulary::from_tokenizer_json(burn_dfa_tiny::TOKENIZER).unwrap();
-    let config = std::str::from_utf8(burn_dfa_tiny::CONFIG).unwrap();
-    let tokenizer_config = std::str::from_utf8(burn_dfa_tiny::TOKENIZER_CONFIG).unwrap();
     let examples: Vec<_> = (0..6).map(|index| Generator::new(5).example(Split::HeldOut, index)).collect();
     let mut expected: Option<Vec<Vec<TokenId>>> = None;
     for (name, device) in devices::all() {
-        let model = Llama::from_bytes(config, burn_dfa_tiny::WEIGHTS, FloatDType::F32, &device).unwrap();
-        let template = ChatTemplate::from_files(Some(tokenizer_config), None).unwrap();
-        let pretrained = Pretrained::new(model, burn_dfa_tiny::TOKENIZER, template).unwrap();
-        let eos = pretrained.eos().iter().map(|&id| TokenId(id));
-        let vocabulary = vocabulary.clone().with_eos(eos).unwrap();
+        let pretrained = burn_dfa_tiny::load(&device).unwrap();
+        let vocabulary = pretrained.vocabulary();
         let tables: Vec<_> = examples
             .iter()
             .map(|example| {
                 let schema = burn_dfa_tiny::schema(example.kind.name()).unwrap();
                 let constraint = Constraint::json_schema(serde_json::from_str(schema.json).unwrap()).unwrap();
-                TokenTable::compile(&constraint, &vocabulary, &Limits::default()).unwrap()
+                TokenTable::compile(&constraint, vocabulary, &Limits::default()).unwrap()
             })
             .collect();
         // The last row has no constraint.
@@ -35,8 +27,8 @@ fn every_device_writes_the_same_tokens() {
             .iter()
             .enumerate()
             .map(|(row, example)| {
-                let ids = pretrained.encode_chat(&[Message::user(example.prompt.as_str())]).unwrap();
-                let request = Request::new(ids.into_iter().map(TokenId).collect(), 80).with_seed(row as u64);
+                let prompt = pretrained.prompt(&example.prompt).unwrap();
+                let request = Request::new(prompt, 80).with_seed(row as u64);
                 Request { table: (row < 5).then(|| &tables[row]), ..request }
             })
             .collect();
@@ -44,7 +36,7 @@ fn every_device_writes_the_same_tokens() {
         for temperature in [None, Some(0.7)] {
             let options = Options { temperature, ..Options::default() };
             let outputs =
-                generate(pretrained.model(), &vocabulary, &requests, &options, |_| ControlFlow::Continue(()));
+                generate(pretrained.model(), vocabulary, &requests, &options, |_| ControlFlow::Continue(()));
             for (output, table) in outputs.unwrap().into_iter().zip(&tables).take(5) {
                 assert!(output.is_complete() && table.accepts(&output.tokens), "{name}: {}", output.text());
                 tokens.push(output.tokens);

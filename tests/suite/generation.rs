@@ -278,8 +278,8 @@ fn pieces_join_to_the_output_and_hold_back_half_characters() {
         let mut tokens = [Vec::new(), Vec::new()];
         let outputs = generate(&model, &vocabulary, &requests, &options, |piece| {
             assert!(!piece.text.contains(char::REPLACEMENT_CHARACTER));
-            texts[piece.row].push_str(piece.text);
-            tokens[piece.row].extend_from_slice(piece.tokens);
+            texts[piece.row].push_str(&piece.text);
+            tokens[piece.row].extend_from_slice(&piece.tokens);
             ControlFlow::Continue(())
         })
         .unwrap();

@@ -96,14 +96,17 @@ fn a_schema_holds_for_every_row_and_a_seed_repeats() {
 fn every_kind_of_constraint_can_be_asked_for() {
     let regex = rows(&["--regex", "[a-z]{3}-[0-9]{2}", "--prompt", PROMPT]);
     assert_eq!(regex[0]["text"].as_str().unwrap().len(), 6);
-    let choice = rows(&["--choice", "yes", "no", "--prompt", PROMPT]);
+    let choice = rows(&["--choice", "yes", "--choice", "no", "--prompt", PROMPT]);
     assert!(["yes", "no"].contains(&choice[0]["text"].as_str().unwrap()));
     let spec = file("choice.json", r#"{"structured_outputs": {"choice": ["left", "right"]}}"#);
     let spec = rows(&["--spec", spec.to_str().unwrap(), "--prompt", PROMPT]);
     assert!(["left", "right"].contains(&spec[0]["text"].as_str().unwrap()));
-    let free = rows(&["--unconstrained", "--prompt", PROMPT, "--max-tokens", "5"]);
+    let free = rows(&["--unconstrained", "--prompt", PROMPT]);
     assert!(free[0]["constraint"].is_null());
-    assert!(free[0]["token_ids"].as_array().unwrap().len() <= 5);
+    let short = smollm2(&["--json", "--prompt", PROMPT, "--max-tokens", "5"]).output().unwrap();
+    assert_eq!(short.status.code(), Some(1), "free text that is cut off");
+    let short: Value = serde_json::from_slice(&short.stdout).unwrap();
+    assert_eq!((short["token_ids"].as_array().unwrap().len(), &short["complete"]), (5, &Value::from(false)));
 }
 
 #[test]
@@ -112,6 +115,14 @@ fn the_demonstration_and_the_small_examples_run() {
     assert!(demo.contains("constrained   6 of 6 fit their schema"), "{demo}");
     let minimal = succeeds(&mut example("minimal"));
     assert_eq!(minimal.lines().count(), 2, "{minimal}");
+    let own = succeeds(&mut example("own_model"));
+    let pattern = regex_automata::meta::Regex::new(r"^row \d: \d{4}-\d\d-\d\d$").unwrap();
+    assert_eq!(own.lines().count(), 3, "{own}");
+    assert!(own.lines().take(2).all(|line| pattern.is_match(line)), "{own}");
+    assert!(
+        own.lines().any(|line| ["Answer: Yes", "Answer: No", "Answer: Perhaps"].contains(&line)),
+        "{own}"
+    );
     let format = succeeds(&mut example("nanogpt_format"));
     let lines: Vec<_> = format.lines().filter(|line| line.contains("seed")).collect();
     assert_eq!(lines.len(), 10, "{format}");
@@ -437,8 +448,57 @@ fn shells_are_told_of_every_subcommand() {
     let Some(tool) = tool() else { return };
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let script = succeeds(&mut tool(&["completions", shell]));
-        for name in ["compile", "check", "explain", "inspect", "draw", "sample", "vocab", "corpus"] {
+        for name in
+            ["compile", "check", "explain", "inspect", "draw", "sample", "vocab", "corpus", "generate"]
+        {
             assert!(script.contains(name), "{shell}: {name} is missing");
         }
     }
+}
+
+#[test]
+fn the_program_with_models_is_run_or_missed() {
+    let Some(tool) = tool() else { return };
+    // A copy in a folder of its own, so that nothing lies beside it.
+    let folder = std::env::temp_dir().join(format!("burn-dfa-generate-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let copy = folder.join("burn-dfa");
+    std::fs::copy(tool(&[]).get_program(), &copy).unwrap();
+    let run = |args: &[&str]| {
+        let mut command = Command::new(&copy);
+        command.env("PATH", &folder).current_dir(env!("CARGO_MANIFEST_DIR")).args(args);
+        command
+    };
+    fails(&mut run(&["generate", "--model", "models/tiny"]), &["burn-dfa-generate", "cargo install --path"]);
+    // The example takes the same options; it has a model where none is named.
+    let program = folder.join("burn-dfa-generate");
+    std::fs::copy(example("smollm2").get_program(), program).unwrap();
+    let args = ["--model", "models/tiny", "--regex", "[a-z]{3}-[0-9]{2}", "--prompt", PROMPT];
+    let text = succeeds(&mut run(&[&["generate"][..], &args].concat()));
+    assert_eq!(text.trim_end().len(), 6, "{text}");
+    for args in [
+        [&["generate", "--json"][..], &args].concat(),
+        [&["--json", "generate"][..], &args].concat(),
+        [&["generate"][..], &args, &["--json"]].concat(),
+    ] {
+        let row: Value = serde_json::from_str(&succeeds(&mut run(&args))).unwrap();
+        assert_eq!(row["text"], text.trim_end());
+    }
+    let cut_off = run(&["generate", "--prompt", PROMPT, "--max-tokens", "2"]).output().unwrap();
+    assert_eq!(cut_off.status.code(), Some(1));
+    fails(&mut run(&["generate", "--prompt", "x", "--regex", "a(b"]), &["at byte 1"]);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_prompt_may_come_from_standard_input() {
+    let prompt = file("prompt.txt", &format!("{PROMPT}\n"));
+    let args = ["--json", "--model", "models/tiny", "--schema", "models/tiny/schemas/person.json"];
+    let mut piped = smollm2(&args);
+    piped.stdin(std::fs::File::open(prompt).unwrap());
+    let text = |output: String| serde_json::from_str::<Value>(&output).unwrap()["text"].clone();
+    let piped = text(succeeds(&mut piped));
+    assert_eq!(piped, text(succeeds(&mut smollm2(&[&args[..], &["--prompt", PROMPT]].concat()))));
+    let plain = text(succeeds(&mut smollm2(&[&args[..], &["--plain", "--prompt", PROMPT]].concat())));
+    assert_ne!(piped, plain, "the chat template makes a difference");
 }

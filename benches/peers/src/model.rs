@@ -6,11 +6,11 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use burn::tensor::{DType, Device, FloatDType, Int, Tensor};
+use burn::tensor::{DType, Device, Int, Tensor};
 use burn_dfa::generation::CausalLm;
 use burn_dfa::processor::{DfaProcessor, LogitsProcessor, Persistent, StepContext};
 use burn_dfa::sampling::{Greedy, Sampler};
-use burn_dfa::{Constraint, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
+use burn_dfa::{Constraint, Limits, TensorOptions, TensorTable, TokenTable, Vocabulary};
 use burn_dfa_llama::{Llama, LlamaConfig};
 
 use crate::args::Args;
@@ -82,14 +82,8 @@ struct Subject {
 impl Subject {
     /// The embedded model of a million parameters.
     fn tiny() -> Self {
-        let config = std::str::from_utf8(burn_dfa_tiny::CONFIG).expect("text");
-        let model = Llama::from_bytes(config, burn_dfa_tiny::WEIGHTS, FloatDType::F32, &Device::flex());
-        let model = model.expect("the embedded model");
-        let eos = model.config().eos_token_id.iter().copied().map(TokenId).collect::<Vec<_>>();
-        let vocabulary = Vocabulary::from_tokenizer_json(burn_dfa_tiny::TOKENIZER)
-            .and_then(|vocabulary| vocabulary.with_eos(eos))
-            .expect("the embedded vocabulary");
-        Self { model, vocabulary }
+        let tiny = burn_dfa_tiny::load(&Device::flex()).expect("the embedded model");
+        Self { model: tiny.model().clone(), vocabulary: tiny.vocabulary().clone() }
     }
 
     /// SmolLM2-135M with random weights.

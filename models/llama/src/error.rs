@@ -59,6 +59,11 @@ pub enum LlamaError {
         /// What the `tokenizers` crate answered.
         message: String,
     },
+    /// The vocabulary could not be read, or names no end of a sequence.
+    Vocabulary {
+        /// What the reader of vocabularies answered.
+        source: burn_dfa::Error,
+    },
     /// The chat template is malformed, or refused the messages.
     Template {
         /// What the template engine answered.
@@ -91,6 +96,7 @@ impl fmt::Display for LlamaError {
             Self::Checkpoint { file, message } => write!(f, "{file}: {message}"),
             Self::Tensor { name, message } => write!(f, "tensor {name}: {message}"),
             Self::Tokenizer { message } => write!(f, "tokenizer.json: {message}"),
+            Self::Vocabulary { source } => source.fmt(f),
             Self::Template { message } => write!(f, "chat template: {message}"),
         }
     }
@@ -101,7 +107,14 @@ impl std::error::Error for LlamaError {
         match self {
             Self::Io { source, .. } => Some(source),
             Self::Json { source, .. } => Some(source),
+            Self::Vocabulary { source } => Some(source),
             _ => None,
         }
+    }
+}
+
+impl From<burn_dfa::Error> for LlamaError {
+    fn from(source: burn_dfa::Error) -> Self {
+        Self::Vocabulary { source }
     }
 }

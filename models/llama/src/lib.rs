@@ -5,9 +5,13 @@
 //!   [`LlamaCache`] through [`CausalLm`](burn_dfa::generation::CausalLm).
 //! - [`ChatTemplate`]: the chat template of a tokenizer, rendered.
 //! - [`Pretrained`]: all of a folder at once.
+//!
+//! The feature `cli` builds the program `burn-dfa-generate`, which `burn-dfa generate` runs.
 
 mod chat;
 mod checkpoint;
+#[cfg(feature = "cli")]
+pub mod cli;
 mod config;
 mod decode;
 mod error;

@@ -3,16 +3,15 @@
 use std::path::Path;
 
 use burn::tensor::{Device, FloatDType};
-use serde::Deserialize;
+use burn_dfa::{TokenId, Vocabulary};
 use tokenizers::Tokenizer;
 
-use crate::chat::{ChatTemplate, Message, read};
+use crate::chat::{ChatTemplate, Message};
 use crate::config::LlamaConfig;
 use crate::error::LlamaError;
 use crate::model::Llama;
-use crate::raw_config::OneOrMany;
 
-/// A model with its tokenizer and its chat template.
+/// A model with its tokenizer, its vocabulary and its chat template.
 ///
 /// # Example
 ///
@@ -22,23 +21,15 @@ use crate::raw_config::OneOrMany;
 ///
 /// let pretrained = Pretrained::load("SmolLM2-135M-Instruct", FloatDType::F32, &Device::flex())?;
 /// let prompt = pretrained.encode_chat(&[Message::user("Name a colour.")])?;
-/// println!("{} tokens, ending with {:?}", prompt.len(), pretrained.eos());
+/// println!("{} tokens, and it ends with {:?}", prompt.len(), pretrained.vocabulary().eos());
 /// # Ok::<(), burn_dfa_llama::LlamaError>(())
 /// ```
 #[derive(Debug)]
 pub struct Pretrained {
     model: Llama,
     tokenizer: Tokenizer,
-    tokenizer_json: Vec<u8>,
+    vocabulary: Vocabulary,
     chat_template: Option<ChatTemplate>,
-    eos: Vec<u32>,
-}
-
-/// The field of `generation_config.json` that is needed here.
-#[derive(Deserialize)]
-struct GenerationConfig {
-    #[serde(default)]
-    eos_token_id: Option<OneOrMany>,
 }
 
 impl Pretrained {
@@ -46,21 +37,22 @@ impl Pretrained {
     /// `generation_config.json`, `tokenizer_config.json` and `chat_template.jinja`.
     ///
     /// # Errors
-    /// As [`Llama::load`]; when the tokenizer or the template is not valid; and when the tokenizer has ids
-    /// that the model's embedding matrix does not hold.
+    /// As [`Llama::load`] and [`Vocabulary::from_folder`]; when the template is not valid; and when the tokenizer
+    /// has ids that the model's embedding matrix does not hold.
     pub fn load(folder: impl AsRef<Path>, dtype: FloatDType, device: &Device) -> Result<Self, LlamaError> {
         let folder = folder.as_ref();
         // The small files first, so that a mistake in them shows before gigabytes are read.
         let config = LlamaConfig::load(folder)?;
         let path = folder.join("tokenizer.json");
         let tokenizer_json = std::fs::read(&path).map_err(|source| LlamaError::Io { path, source })?;
-        let generation = read(&folder.join("generation_config.json"))?;
         let chat_template = ChatTemplate::load(folder)?;
-        let (tokenizer, eos) = prepare(&config, &tokenizer_json, generation.as_deref())?;
-        Ok(Self { model: Llama::load(folder, dtype, device)?, tokenizer, tokenizer_json, chat_template, eos })
+        let tokenizer = tokenizer(&config, &tokenizer_json)?;
+        let vocabulary = Vocabulary::from_folder(folder)?;
+        Ok(Self { model: Llama::load(folder, dtype, device)?, tokenizer, vocabulary, chat_template })
     }
 
-    /// Puts together a model and the bytes of its `tokenizer.json`, which may be compiled in.
+    /// Puts together a model and the bytes of its `tokenizer.json`, which may be compiled in. The model's
+    /// configuration names the tokens that end a sequence.
     ///
     /// # Errors
     /// When the tokenizer is not valid, or has ids that the model's embedding matrix does not hold.
@@ -69,8 +61,12 @@ impl Pretrained {
         tokenizer_json: &[u8],
         chat_template: Option<ChatTemplate>,
     ) -> Result<Self, LlamaError> {
-        let (tokenizer, eos) = prepare(model.config(), tokenizer_json, None)?;
-        Ok(Self { model, tokenizer, tokenizer_json: tokenizer_json.to_vec(), chat_template, eos })
+        let config = model.config();
+        let tokenizer = tokenizer(config, tokenizer_json)?;
+        let ends = config.eos_token_id.iter().map(|&id| TokenId(id));
+        let vocabulary = Vocabulary::from_tokenizer_json(tokenizer_json)?;
+        let vocabulary = vocabulary.with_len(config.vocab_size)?.with_eos(ends)?;
+        Ok(Self { model, tokenizer, vocabulary, chat_template })
     }
 
     /// The model.
@@ -83,9 +79,10 @@ impl Pretrained {
         &self.tokenizer
     }
 
-    /// The bytes of `tokenizer.json`.
-    pub fn tokenizer_json(&self) -> &[u8] {
-        &self.tokenizer_json
+    /// The tokens as constraints need them: their bytes, as many ids as the model has logits, and the ids that end a
+    /// sequence.
+    pub fn vocabulary(&self) -> &Vocabulary {
+        &self.vocabulary
     }
 
     /// The chat template, where the folder has one.
@@ -93,16 +90,23 @@ impl Pretrained {
         self.chat_template.as_ref()
     }
 
-    /// The tokens that end a sequence: those of `config.json` and of `generation_config.json`, ascending.
-    pub fn eos(&self) -> &[u32] {
-        &self.eos
+    /// Encodes what a user asks: as the first message of a conversation, or as plain text where there is no chat
+    /// template.
+    ///
+    /// # Errors
+    /// When the template or the tokenizer fails.
+    pub fn prompt(&self, text: &str) -> Result<Vec<TokenId>, LlamaError> {
+        match self.chat_template {
+            Some(_) => self.encode_chat(&[Message::user(text)]),
+            None => self.encode(text),
+        }
     }
 
     /// Encodes plain text, with the special tokens that the tokenizer adds.
     ///
     /// # Errors
     /// When the tokenizer fails.
-    pub fn encode(&self, text: &str) -> Result<Vec<u32>, LlamaError> {
+    pub fn encode(&self, text: &str) -> Result<Vec<TokenId>, LlamaError> {
         self.ids(text, true)
     }
 
@@ -110,7 +114,7 @@ impl Pretrained {
     ///
     /// # Errors
     /// When the folder has no chat template, or the template or the tokenizer fails.
-    pub fn encode_chat(&self, messages: &[Message]) -> Result<Vec<u32>, LlamaError> {
+    pub fn encode_chat(&self, messages: &[Message]) -> Result<Vec<TokenId>, LlamaError> {
         let template = self.chat_template.as_ref().ok_or_else(|| LlamaError::Template {
             message: "this model has none; encode plain text instead".into(),
         })?;
@@ -121,23 +125,20 @@ impl Pretrained {
     ///
     /// # Errors
     /// When the tokenizer fails.
-    pub fn decode(&self, ids: &[u32]) -> Result<String, LlamaError> {
-        self.tokenizer.decode(ids, true).map_err(tokenizer_error)
+    pub fn decode(&self, tokens: &[TokenId]) -> Result<String, LlamaError> {
+        let ids: Vec<_> = tokens.iter().map(|token| token.0).collect();
+        self.tokenizer.decode(&ids, true).map_err(tokenizer_error)
     }
 
-    fn ids(&self, text: &str, special: bool) -> Result<Vec<u32>, LlamaError> {
+    fn ids(&self, text: &str, special: bool) -> Result<Vec<TokenId>, LlamaError> {
         let encoding = self.tokenizer.encode(text, special).map_err(tokenizer_error)?;
-        Ok(encoding.get_ids().to_vec())
+        Ok(encoding.get_ids().iter().map(|&id| TokenId(id)).collect())
     }
 }
 
-/// The tokenizer and the ending tokens, checked against the model's vocabulary.
-fn prepare(
-    config: &LlamaConfig,
-    tokenizer_json: &[u8],
-    generation: Option<&str>,
-) -> Result<(Tokenizer, Vec<u32>), LlamaError> {
-    let tokenizer = Tokenizer::from_bytes(tokenizer_json).map_err(tokenizer_error)?;
+/// The tokenizer, checked against the model's vocabulary.
+fn tokenizer(config: &LlamaConfig, json: &[u8]) -> Result<Tokenizer, LlamaError> {
+    let tokenizer = Tokenizer::from_bytes(json).map_err(tokenizer_error)?;
     let greatest = tokenizer.get_vocab(true).into_values().max().unwrap_or(0);
     if greatest as usize >= config.vocab_size {
         return Err(LlamaError::Tokenizer {
@@ -148,15 +149,7 @@ fn prepare(
             ),
         });
     }
-    let mut eos = config.eos_token_id.clone();
-    if let Some(text) = generation {
-        let generation: GenerationConfig = serde_json::from_str(text)
-            .map_err(|source| LlamaError::Json { file: "generation_config.json".into(), source })?;
-        eos.extend(generation.eos_token_id.map(Vec::from).unwrap_or_default());
-    }
-    eos.sort_unstable();
-    eos.dedup();
-    Ok((tokenizer, eos))
+    Ok(tokenizer)
 }
 
 fn tokenizer_error(error: tokenizers::Error) -> LlamaError {

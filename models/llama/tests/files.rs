@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use burn::module::Module;
 use burn::tensor::{Device, FloatDType, Int, Tensor};
+use burn_dfa::TokenId;
 use burn_dfa_llama::{Llama, LlamaConfig, LlamaError, Message, Pretrained};
 use half::{bf16, f16};
 use safetensors::tensor::TensorView;
@@ -292,7 +293,7 @@ fn reads_every_generation_of_names() {
 }
 
 const TOKENIZER: &str = r#"{"version": "1.0", "truncation": null, "padding": null, "added_tokens": [],
-    "normalizer": null, "pre_tokenizer": {"type": "Whitespace"}, "post_processor": null, "decoder": null,
+    "normalizer": null, "pre_tokenizer": {"type": "Whitespace"}, "post_processor": null, "decoder": {"type": "Fuse"},
     "model": {"type": "WordLevel", "vocab": {"<unk>": 0, "hello": 5, "world": 6, "user": 7}, "unk_token": "<unk>"}}"#;
 
 #[test]
@@ -303,10 +304,13 @@ fn opens_a_whole_folder() {
     refused(open(), &["tokenizer.json"]);
     std::fs::write(folder.join("tokenizer.json"), TOKENIZER).unwrap();
     let bare = open().unwrap();
-    assert_eq!(bare.eos(), [2, 3]);
-    assert_eq!(bare.encode("hello world").unwrap(), [5, 6]);
-    assert_eq!(bare.decode(&[6, 5]).unwrap(), "world hello");
-    assert_eq!(bare.tokenizer_json(), TOKENIZER.as_bytes());
+    let ends =
+        |pretrained: &Pretrained| pretrained.vocabulary().eos().iter().map(|id| id.0).collect::<Vec<_>>();
+    assert_eq!(ends(&bare), [2, 3]);
+    assert_eq!(bare.vocabulary().len(), bare.model().config().vocab_size);
+    assert_eq!(bare.encode("hello world").unwrap(), [TokenId(5), TokenId(6)]);
+    assert_eq!(bare.prompt("hello world").unwrap(), [TokenId(5), TokenId(6)]);
+    assert_eq!(bare.decode(&[TokenId(6), TokenId(5)]).unwrap(), "worldhello");
     assert!(bare.chat_template().is_none());
     refused(bare.encode_chat(&[Message::user("hello")]), &["has none"]);
 
@@ -314,8 +318,10 @@ fn opens_a_whole_folder() {
     let template = "{% for m in messages %}{{ m.role }} {{ m.content }}{% endfor %}";
     std::fs::write(folder.join("chat_template.jinja"), template).unwrap();
     let chat = open().unwrap();
-    assert_eq!(chat.eos(), [2, 3, 9]);
-    assert_eq!(chat.encode_chat(&[Message::user("world")]).unwrap(), [7, 6]);
+    // It comes before config.json, as for every reader of folders.
+    assert_eq!(ends(&chat), [2, 9]);
+    assert_eq!(chat.encode_chat(&[Message::user("world")]).unwrap(), [TokenId(7), TokenId(6)]);
+    assert_eq!(chat.prompt("world").unwrap(), [TokenId(7), TokenId(6)]);
 
     let wide = TOKENIZER.replace("\"world\": 6", "\"world\": 128");
     std::fs::write(folder.join("tokenizer.json"), wide).unwrap();

@@ -2,14 +2,18 @@
 //! JSON record, embedded in the program with its tokenizer.
 //!
 //! The files are in exactly the layout of a Hugging Face folder, in the folder of this crate, so the
-//! same loader reads them from disk or from the constants below. The text it was trained on comes from
-//! [`generator`]; the trainer and the held-out evaluation are behind the feature `train`.
+//! same loader reads them from disk or from the constants below; `load` (feature `load`, default) does. The text it
+//! was trained on comes from [`generator`]; the trainer and the held-out evaluation are behind the feature `train`.
 
 pub mod generator;
+#[cfg(feature = "load")]
+mod load;
 mod schemas;
 #[cfg(feature = "train")]
 pub mod training;
 
+#[cfg(feature = "load")]
+pub use load::load;
 pub use schemas::{Schema, schema, schemas};
 
 /// The draft model: a Llama of a fifth of the size with the same tokenizer, for speculative decoding.

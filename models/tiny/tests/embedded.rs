@@ -2,20 +2,16 @@
 
 use std::ops::ControlFlow;
 
-use burn::tensor::{Device, FloatDType};
+use burn::tensor::Device;
 use burn_dfa::generation::{Options, Request, generate};
-use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
-use burn_dfa_llama::{ChatTemplate, Llama, Message, Pretrained};
+use burn_dfa::{Constraint, Limits, TokenId, TokenTable};
+use burn_dfa_llama::{Message, Pretrained};
 use burn_dfa_tiny::generator::{Generator, Kind, Split};
-use burn_dfa_tiny::{CONFIG, GENERATION_CONFIG, TOKENIZER, TOKENIZER_CONFIG, WEIGHTS, schema};
+use burn_dfa_tiny::{GENERATION_CONFIG, WEIGHTS, schema};
 use serde_json::Value;
 
 fn pretrained() -> Pretrained {
-    let config = str::from_utf8(CONFIG).expect("config.json is text");
-    let model = Llama::from_bytes(config, WEIGHTS, FloatDType::F32, &Device::flex()).expect("it loads");
-    let tokenizer_config = str::from_utf8(TOKENIZER_CONFIG).expect("tokenizer_config.json is text");
-    let template = ChatTemplate::from_files(Some(tokenizer_config), None).expect("it is well formed");
-    Pretrained::new(model, TOKENIZER, template).expect("the tokenizer fits the model")
+    burn_dfa_tiny::load(&Device::flex()).expect("the files fit one another")
 }
 
 #[test]
@@ -26,7 +22,7 @@ fn the_files_fit_one_another() {
     assert_eq!(pretrained.model().config().vocab_size, tokenizer.get_vocab_size(true));
 
     let end = tokenizer.token_to_id("<|endoftext|>").expect("there is an end token");
-    assert_eq!(pretrained.eos(), [end]);
+    assert!(pretrained.vocabulary().eos().iter().eq(&[TokenId(end)]));
     let generation: Value = serde_json::from_slice(GENERATION_CONFIG).expect("it is JSON");
     assert_eq!(generation["eos_token_id"], end);
 
@@ -46,16 +42,13 @@ fn every_byte_survives_the_tokenizer() {
 #[test]
 fn held_out_sentences_become_records() {
     let pretrained = pretrained();
-    let end = pretrained.eos().iter().map(|id| TokenId(*id));
-    let vocabulary = Vocabulary::from_tokenizer_json(TOKENIZER)
-        .and_then(|vocabulary| vocabulary.with_eos(end))
-        .expect("the tokenizer is read");
+    let vocabulary = pretrained.vocabulary();
     for kind in Kind::ALL {
         let text = schema(kind.name()).expect("every kind has a schema").json;
         let schema: Value = serde_json::from_str(text).expect("schemas are JSON");
         let validator = jsonschema::validator_for(&schema).expect("it is a schema");
         let constraint = Constraint::json_schema(schema).expect("it is supported");
-        let table = TokenTable::compile(&constraint, &vocabulary, &Limits::default()).expect("it compiles");
+        let table = TokenTable::compile(&constraint, vocabulary, &Limits::default()).expect("it compiles");
 
         let generator = Generator::new(77);
         let examples: Vec<_> =
@@ -65,10 +58,10 @@ fn held_out_sentences_become_records() {
             .map(|example| {
                 let message = Message::user(example.prompt.as_str());
                 let prompt = pretrained.encode_chat(&[message]).expect("it encodes");
-                Request::new(prompt.into_iter().map(TokenId).collect(), 96).with_table(&table)
+                Request::new(prompt, 96).with_table(&table)
             })
             .collect();
-        let outputs = generate(pretrained.model(), &vocabulary, &requests, &Options::default(), |_| {
+        let outputs = generate(pretrained.model(), vocabulary, &requests, &Options::default(), |_| {
             ControlFlow::Continue(())
         })
         .expect("it generates");

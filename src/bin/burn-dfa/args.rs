@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use burn_dfa::{Constraint, TokenId, Vocabulary};
+use burn_dfa::{Constraint, TokenId, Vocabulary, cli};
 use clap::Args;
 use serde_json::Value;
 
@@ -10,28 +10,18 @@ use crate::Result;
 
 /// The constraint: one of these.
 #[derive(Args)]
-#[group(required = true, multiple = false)]
+#[command(mut_group("constraint", |group| group.required(true)))]
 pub struct ConstraintArgs {
-    /// A regular expression.
-    #[arg(long)]
-    regex: Option<String>,
-    /// A file that holds a JSON schema.
-    #[arg(long, value_name = "FILE")]
-    schema: Option<PathBuf>,
-    /// One of these strings; give it once for each.
-    #[arg(long)]
-    choice: Option<Vec<String>>,
-    /// A file that holds a `response_format` or `structured_outputs` object.
-    #[arg(long, value_name = "FILE")]
-    spec: Option<PathBuf>,
+    #[command(flatten)]
+    one: cli::ConstraintArgs,
 }
 
 impl ConstraintArgs {
     /// The JSON schema, where one is given as such, and what is made of it.
     pub fn read_with_schema(&self) -> Result<(Option<Value>, burn_dfa::Result<Constraint>)> {
-        match &self.schema {
+        match &self.one.schema {
             Some(path) => {
-                let schema = json(path)?;
+                let schema = cli::json(path)?;
                 Ok((Some(schema.clone()), Constraint::json_schema(schema)))
             }
             None => Ok((None, Ok(self.read()?))),
@@ -39,18 +29,7 @@ impl ConstraintArgs {
     }
 
     pub fn read(&self) -> Result<Constraint> {
-        if let Some(pattern) = &self.regex {
-            Ok(Constraint::regex(pattern)?)
-        } else if let Some(path) = &self.schema {
-            Constraint::json_schema(json(path)?).map_err(|e| format!("{}: {e}", path.display()).into())
-        } else if let Some(choices) = &self.choice {
-            Ok(Constraint::choice(choices.iter().cloned())?)
-        } else {
-            let path = self.spec.as_deref().ok_or("name a constraint")?;
-            let constraint =
-                Constraint::from_request(&json(path)?).map_err(|e| format!("{}: {e}", path.display()))?;
-            constraint.ok_or_else(|| format!("{} asks for free text", path.display()).into())
-        }
+        self.one.read()?.ok_or_else(|| format!("{} asks for free text", self.one).into())
     }
 }
 
@@ -110,10 +89,4 @@ impl TokenizerArgs {
         let file = if path.is_dir() { path.join("tokenizer.json") } else { path.to_owned() };
         Ok(Vocabulary::from_tokenizer_file(file)?.with_eos(self.eos.iter().map(|&id| TokenId(id)))?)
     }
-}
-
-/// The JSON in a file.
-pub fn json(path: &Path) -> Result<Value> {
-    let text = std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
-    Ok(serde_json::from_str(&text).map_err(|e| format!("{} is not JSON: {e}", path.display()))?)
 }

@@ -10,6 +10,7 @@ mod corpus;
 mod cutter;
 mod draw;
 mod explain;
+mod generate;
 mod inspect;
 mod sample;
 mod style;
@@ -52,6 +53,7 @@ enum Command {
     Sample(sample::Sample),
     Vocab(vocab::Vocab),
     Corpus(corpus::Corpus),
+    Generate(generate::Generate),
     Completions(completions::Completions),
 }
 
@@ -99,6 +101,7 @@ fn run(command: &Command, out: &mut Output) -> Result<ExitCode> {
         Command::Sample(command) => command.run(out),
         Command::Vocab(command) => command.run(out),
         Command::Corpus(command) => command.run(out),
+        Command::Generate(command) => command.run(out),
         Command::Completions(command) => command.run(out),
     }
 }

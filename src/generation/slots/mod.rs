@@ -212,7 +212,7 @@ impl<'m, M: SlotLm> Slots<'m, M> {
             let new: Vec<_> = lines.map(|&id| TokenId(id as u32)).collect();
             match seat.row.take(&new) {
                 Ok((text, taken)) if taken > 0 => {
-                    on_piece(Piece { row: index, text: &text, tokens: &new[..taken] });
+                    on_piece(Piece { row: index, text, tokens: new[..taken].to_vec() });
                 }
                 Ok(_) => {}
                 Err(error) => seat.error = Some(error),

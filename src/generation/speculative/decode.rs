@@ -8,8 +8,8 @@ use super::recorded::{RECORDING, Recorded};
 use super::rounds::Rounds;
 use crate::error::{Error, Result};
 use crate::generation::batch::Batch;
+use crate::generation::pieces::{Pace, Pieces, Slice, Source};
 use crate::generation::request::{Options, Output, Piece, Request};
-use crate::generation::row::Row;
 use crate::table::TokenTable;
 use crate::vocabulary::{TokenId, Vocabulary};
 
@@ -66,11 +66,26 @@ pub fn speculate<M: TreeLm>(
     drafter: impl Drafter,
     on_piece: impl FnMut(Piece) -> ControlFlow<()>,
 ) -> Result<Vec<Speculated>> {
+    Ok(speculated(stream(model, vocabulary, requests, options, drafter)?.hand_to(on_piece)?))
+}
+
+/// Begins to generate the outputs of a batch of requests as [`speculate`] does; the iterator goes on whenever it is
+/// asked for a piece.
+///
+/// # Errors
+/// As [`speculate`].
+pub fn stream<'a, M: TreeLm>(
+    model: &'a M,
+    vocabulary: &'a Vocabulary,
+    requests: &[Request],
+    options: &Options,
+    drafter: impl Drafter + 'a,
+) -> Result<Pieces<'a>> {
     options.check()?;
     let free = TokenTable::unconstrained(vocabulary);
     let batch = Batch::new(model, vocabulary, requests, &free)?;
-    let mut rounds = Rounds::start(model, drafter, vocabulary, &batch, options, batch.steps)?;
-    stream(&batch, vocabulary, options, &mut rounds, 1, Rounds::round, on_piece)
+    let rounds = Rounds::start(model, drafter, vocabulary, &batch, options, batch.steps)?;
+    Ok(pieces(&batch, vocabulary, options, rounds, 1))
 }
 
 /// As [`speculate`], with the round recorded once the prompts are read, and replayed: a dispatch a round on the host's
@@ -108,96 +123,78 @@ pub fn speculate_recorded<M: TreeLm>(
     let batch = Batch::new(model, vocabulary, requests, &free)?;
     let rounds = batch.steps + RECORDING;
     let rounds = Rounds::start(model, drafter, vocabulary, &batch, options, rounds)?;
-    let (mut rounds, done) = Recorded::new(rounds, &model.device())?;
-    stream(&batch, vocabulary, options, &mut rounds, done, Recorded::round, on_piece)
+    let (rounds, done) = Recorded::new(rounds, &model.device())?;
+    Ok(speculated(pieces(&batch, vocabulary, options, rounds, done).hand_to(on_piece)?))
+}
+
+/// What the rows have by now.
+fn speculated(pieces: Pieces) -> Vec<Speculated> {
+    let rows = pieces.into_rows();
+    rows.map(|row| Speculated { calls: row.calls(), output: row.into_output() }).collect()
 }
 
 /// Rounds of which the host can read what they did.
 pub(super) trait Readable {
-    /// As [`Rounds::read`].
+    /// Runs a round.
+    fn run(&mut self);
+
+    /// Reads the text, row by row, and the lengths after some rounds, round by round.
     fn read(&self, rounds: Range<usize>) -> Result<(Vec<i32>, Vec<i32>)>;
 }
 
-/// Runs rounds after the first `done`, reads them every few, and hands the tokens to their rows and the caller.
-fn stream<R: Readable>(
+/// The pieces of a batch that has begun, with `done` rounds behind it.
+fn pieces<'a>(
     batch: &Batch,
-    vocabulary: &Vocabulary,
+    vocabulary: &'a Vocabulary,
     options: &Options,
-    rounds: &mut R,
-    mut done: usize,
-    mut round: impl FnMut(&mut R),
-    mut on_piece: impl FnMut(Piece) -> ControlFlow<()>,
-) -> Result<Vec<Speculated>> {
-    let mut rows: Vec<_> =
-        batch.rows(vocabulary).into_iter().map(|row| Reader::new(row, batch.length)).collect();
-    let mut read = 0;
+    rounds: impl Readable + 'a,
+    done: usize,
+) -> Pieces<'a> {
     // Every round appends a token at least.
-    'rounds: loop {
-        if done - read >= options.read_every || done >= batch.steps {
-            let (text, lengths) = rounds.read(read..done)?;
-            read = done;
-            let slots = text.len() / rows.len();
-            let count = rows.len();
-            for (index, (row, text)) in rows.iter_mut().zip(text.chunks_exact(slots)).enumerate() {
-                let lengths = lengths.iter().skip(index).step_by(count).map(|&length| length as usize);
-                let Some((piece, tokens)) = row.read(text, lengths)? else {
-                    continue;
-                };
-                if on_piece(Piece { row: index, text: &piece, tokens: &tokens }).is_break() {
-                    break 'rounds;
-                }
-            }
-            if done >= batch.steps || rows.iter().all(|reader| reader.row.is_finished()) {
-                break;
-            }
-        }
-        round(rounds);
-        done += 1;
-    }
-    Ok(rows.into_iter().map(Reader::finish).collect())
+    let pace = Pace::new(options.read_every, batch.steps);
+    let read = vec![batch.length; batch.len()];
+    let source = Guessed { rounds, done, pace, text: Vec::new(), lengths: Vec::new(), read };
+    Pieces::new(source, batch.rows(vocabulary))
 }
 
-/// A row of which the host has read some.
-struct Reader<'a> {
-    row: Row<'a>,
-    /// Slots read.
-    length: usize,
-    calls: usize,
+/// Rounds of which the host has read some.
+struct Guessed<R> {
+    rounds: R,
+    /// Rounds run.
+    done: usize,
+    pace: Pace,
+    /// The texts of the last read, row by row.
+    text: Vec<i32>,
+    /// The lengths after each of its rounds, round by round.
+    lengths: Vec<i32>,
+    /// Slots read of each row.
+    read: Vec<usize>,
 }
 
-impl<'a> Reader<'a> {
-    fn new(row: Row<'a>, length: usize) -> Self {
-        Self { row, length, calls: 0 }
+impl<R: Readable> Source for Guessed<R> {
+    fn advance(&mut self) -> Result<bool> {
+        let Some(rounds) = self.pace.next() else { return Ok(false) };
+        while self.done < rounds.end {
+            self.rounds.run();
+            self.done += 1;
+        }
+        (self.text, self.lengths) = self.rounds.read(rounds)?;
+        Ok(true)
     }
 
-    /// Takes the text up to the lengths after some rounds; gives what is new, unless the row had ended.
-    fn read(
-        &mut self,
-        text: &[i32],
-        lengths: impl Iterator<Item = usize>,
-    ) -> Result<Option<(String, Vec<TokenId>)>> {
-        if self.row.is_finished() {
-            return Ok(None);
-        }
-        let (mut piece, mut tokens) = (String::new(), Vec::new());
-        for length in lengths {
-            if self.row.is_finished() {
-                break;
-            }
-            let new = text.get(self.length..length).ok_or_else(|| {
-                Error::model(format!("a row of {} tokens shrank or burst: {length}", self.length))
+    fn row(&mut self, row: usize) -> Result<Slice> {
+        let batch = self.read.len();
+        let text = self.text.chunks_exact(self.text.len() / batch).nth(row).unwrap_or_default();
+        let start = self.read[row];
+        let mut slice = Slice { tokens: Vec::new(), calls: Vec::new() };
+        for length in self.lengths.iter().skip(row).step_by(batch).map(|&length| length as usize) {
+            let new = text.get(self.read[row]..length).ok_or_else(|| {
+                Error::model(format!("a row of {} tokens shrank or burst: {length}", self.read[row]))
             })?;
-            let new: Vec<_> = new.iter().map(|&id| TokenId(id as u32)).collect();
-            let (more, taken) = self.row.take(&new)?;
-            piece.push_str(&more);
-            tokens.extend_from_slice(&new[..taken]);
-            self.length = length;
-            self.calls += 1;
+            slice.tokens.extend(new.iter().map(|&id| TokenId(id as u32)));
+            slice.calls.push(length - start);
+            self.read[row] = length;
         }
-        Ok(Some((piece, tokens)))
-    }
-
-    fn finish(self) -> Speculated {
-        Speculated { output: self.row.into_output(), calls: self.calls }
+        Ok(slice)
     }
 }

@@ -14,7 +14,7 @@
 //! | [`Fork`] | what two drafters say, side by side |
 //! | `()` | nothing |
 //!
-//! [`speculate`] runs a batch. All shapes are fixed, and all of a round stays on the device: what was accepted
+//! [`speculate`] runs a batch, [`stream`] does as an iterator. All shapes are fixed, and all of a round stays on the device: what was accepted
 //! differs from row to row and is a tensor. So a round can be recorded and replayed, see [`speculate_recorded`].
 //!
 //! Sources: Leviathan, Kalman, Matias, "Fast Inference from Transformers via Speculative Decoding", 2023
@@ -35,7 +35,7 @@ mod rounds;
 mod text;
 mod verify;
 
-pub use decode::{Speculated, speculate, speculate_recorded};
+pub use decode::{Speculated, speculate, speculate_recorded, stream};
 pub use draft_model::DraftModel;
 pub use drafter::{Drafter, Guess, Start};
 pub use forced::{Forced, ForcedBytes};

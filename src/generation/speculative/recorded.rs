@@ -43,16 +43,15 @@ impl<'r, M: TreeLm, D: Drafter + 'r> Recorded<'r, M, D> {
         let done = rounds.borrow().count()?;
         Ok((Self { graph, rounds }, done))
     }
+}
 
-    /// Replays the round.
-    pub(super) fn round(&mut self) {
+impl<M: TreeLm, D: Drafter> Readable for Recorded<'_, M, D> {
+    fn run(&mut self) {
         // As `replay` asks: the closure of the graph owns the rounds, which keep the tensors that a round uses, and
         // they are reached through this alone, on one thread, as it holds an `Rc`.
         replay(&mut self.graph);
     }
-}
 
-impl<M: TreeLm, D: Drafter> Readable for Recorded<'_, M, D> {
     fn read(&self, rounds: Range<usize>) -> Result<(Vec<i32>, Vec<i32>)> {
         self.rounds.borrow().read(rounds)
     }

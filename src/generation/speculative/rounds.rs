@@ -196,7 +196,10 @@ impl<'m, M: TreeLm, D: Drafter> Rounds<'m, M, D> {
 }
 
 impl<M: TreeLm, D: Drafter> Readable for Rounds<'_, M, D> {
-    /// Reads the text, row by row, and the lengths after some rounds, round by round.
+    fn run(&mut self) {
+        self.round();
+    }
+
     fn read(&self, rounds: Range<usize>) -> Result<(Vec<i32>, Vec<i32>)> {
         let [_, batch] = self.log.dims();
         Ok((read(self.text.tokens())?, read(self.log.clone().slice([rounds, 0..batch]))?))

@@ -26,11 +26,23 @@ pub struct Hashes {
     lengths: Tensor<1, Int>,
 }
 
+impl Persistent for Hashes {
+    fn assign(&mut self, value: Self) {
+        self.after.assign(value.after);
+        self.lengths.assign(value.lengths);
+    }
+}
+
 impl RandomLm {
     pub fn new(width: usize, seed: u64, dtype: DType, device: &Device) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);
         let row = |_| (0..width).map(|_| rng.random_range(-4.0..4.0)).collect();
         Self::of((0..BANK).map(row).collect(), dtype, device)
+    }
+
+    /// The same logit for every token.
+    pub fn constant(value: f32, width: usize, device: &Device) -> Self {
+        Self::of(vec![vec![value; width]; BANK as usize], DType::F32, device)
     }
 
     fn of(rows: Vec<Vec<f32>>, dtype: DType, device: &Device) -> Self {

@@ -43,8 +43,8 @@ fn serve<M: SlotLm>(slots: &mut Slots<M>, requests: &[Request], seed: u64) -> Ve
         }
         let take = |piece: burn_dfa::generation::Piece| {
             let (text, tokens) = &mut pieces[served[piece.row]];
-            text.push_str(piece.text);
-            tokens.extend_from_slice(piece.tokens);
+            text.push_str(&piece.text);
+            tokens.extend_from_slice(&piece.tokens);
         };
         slots.step(rng.random_range(0..9), take).unwrap();
         let finished: Vec<usize> = slots.finished().filter(|_| rng.random_bool(0.8)).collect();

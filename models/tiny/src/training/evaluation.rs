@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use burn_dfa::generation::{Options, Request, generate};
-use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
-use burn_dfa_llama::{Llama, Message, Pretrained};
+use burn_dfa::{Constraint, Limits, TokenTable};
+use burn_dfa_llama::{Message, Pretrained};
 use indicatif::ProgressBar;
 use serde_json::Value;
 
@@ -114,7 +114,7 @@ impl Setting {
 pub fn evaluate(pretrained: &Pretrained, seed: u64, count: u64) -> Result<String, Error> {
     let generator = Generator::new(seed);
     let examples: Vec<Example> = (0..count).map(|index| generator.example(Split::HeldOut, index)).collect();
-    let judges = Judges::new(pretrained)?;
+    let judges = Judges::new()?;
 
     let mut text = String::from(HEADER);
     for mode in Mode::ALL {
@@ -147,15 +147,14 @@ pub fn evaluate(pretrained: &Pretrained, seed: u64, count: u64) -> Result<String
 const HEADER: &str = "| decoding | kind | prompts | valid JSON | schema-valid | all fields right |\n\
     |---|---|---:|---:|---:|---:|\n";
 
-/// What outputs are decoded and judged with.
+/// What outputs are judged with.
 struct Judges {
-    vocabulary: Vocabulary,
     validators: HashMap<Kind, jsonschema::Validator>,
 }
 
 impl Judges {
-    fn new(pretrained: &Pretrained) -> Result<Self, Error> {
-        Ok(Self { vocabulary: vocabulary(pretrained)?, validators: validators()? })
+    fn new() -> Result<Self, Error> {
+        Ok(Self { validators: validators()? })
     }
 
     /// The scores of one setting by kind of sentence. Some outputs that are wrong without need are printed.
@@ -166,7 +165,7 @@ impl Judges {
         examples: &[Example],
     ) -> Result<HashMap<Kind, Score>, Error> {
         let start = Instant::now();
-        let outputs = decode(pretrained, &self.vocabulary, setting, examples)?;
+        let outputs = decode(pretrained, setting, examples)?;
         let seconds = start.elapsed().as_secs_f64();
         println!("{setting:?}: {seconds:.1} s");
         let mut scores: HashMap<Kind, Score> = HashMap::new();
@@ -183,12 +182,6 @@ impl Judges {
     }
 }
 
-/// The vocabulary of the tokenizer with the tokens that end a record.
-fn vocabulary(pretrained: &Pretrained) -> Result<Vocabulary, Error> {
-    let end = pretrained.eos().iter().map(|id| TokenId(*id));
-    Ok(Vocabulary::from_tokenizer_json(pretrained.tokenizer_json())?.with_eos(end)?)
-}
-
 fn validators() -> Result<HashMap<Kind, jsonschema::Validator>, Error> {
     let mut validators = HashMap::new();
     for kind in Kind::ALL {
@@ -200,12 +193,8 @@ fn validators() -> Result<HashMap<Kind, jsonschema::Validator>, Error> {
     Ok(validators)
 }
 
-fn decode(
-    pretrained: &Pretrained,
-    vocabulary: &Vocabulary,
-    setting: Setting,
-    examples: &[Example],
-) -> Result<Vec<String>, Error> {
+fn decode(pretrained: &Pretrained, setting: Setting, examples: &[Example]) -> Result<Vec<String>, Error> {
+    let (model, vocabulary) = (pretrained.model(), pretrained.vocabulary());
     let limits = Limits::default();
     let mut tables: HashMap<Kind, TokenTable> = HashMap::new();
     for kind in Kind::ALL {
@@ -214,7 +203,6 @@ fn decode(
             tables.insert(kind, table);
         }
     }
-    let model: &Llama = pretrained.model();
     let bar = ProgressBar::new(examples.len() as u64);
     let options = Options { temperature: setting.temperature, ..Options::default() };
     let mut outputs = Vec::with_capacity(examples.len());
@@ -222,7 +210,6 @@ fn decode(
         let mut requests = Vec::with_capacity(rows.len());
         for example in rows {
             let prompt = pretrained.encode_chat(&[Message::user(example.prompt.as_str())])?;
-            let prompt = prompt.into_iter().map(TokenId).collect();
             let seed = (outputs.len() + requests.len()) as u64;
             let request = Request::new(prompt, MAX_TOKENS).with_seed(seed);
             requests.push(match tables.get(&example.kind) {

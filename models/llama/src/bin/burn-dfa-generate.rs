@@ -1,0 +1,26 @@
+//! Text from a Llama-family model, under a constraint; `burn-dfa generate` runs it.
+
+use std::process::ExitCode;
+
+use burn_dfa_llama::cli::{GenerateArgs, exit};
+use clap::Parser;
+
+/// Generate text with a Llama-family model, under a constraint.
+///
+/// Exit codes: 0, the output is complete; 1, `--max-tokens` cut it off, which happens to free text alone; 2, an error.
+#[derive(Parser)]
+#[command(name = "burn-dfa generate", bin_name = "burn-dfa generate", version)]
+#[command(mut_arg("model", |arg| arg.required(true)))]
+#[command(after_help = "Examples:
+  burn-dfa generate --model SmolLM2-135M-Instruct --prompt 'Who are you?' --schema person.json
+  burn-dfa generate --model models/tiny --prompt 'Meet Ada, 36.' --regex '\\{\"name\":\"[A-Z][a-z]+\"\\}' --json --seed 3
+  burn-dfa generate --model SmolLM2-135M-Instruct --choice yes --choice no < question.txt")]
+struct Cli {
+    #[command(flatten)]
+    generate: GenerateArgs,
+}
+
+fn main() -> ExitCode {
+    let Cli { generate } = Cli::parse();
+    exit(generate.load().and_then(|model| generate.run(&model.ok_or("name a model with --model")?)))
+}

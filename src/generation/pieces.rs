@@ -1,0 +1,191 @@
+//! The loop around a batch, as an iterator: go on for some steps, read, hand out.
+
+use std::fmt;
+use std::iter::FusedIterator;
+use std::ops::Range;
+
+use super::request::{Output, Piece};
+use super::row::Row;
+use crate::error::Result;
+use crate::vocabulary::TokenId;
+
+/// Where tokens come from: a model and all that a batch of it keeps on the device.
+pub(super) trait Source {
+    /// Goes on up to the next read of the host, and reads; false after the last one.
+    fn advance(&mut self) -> Result<bool>;
+
+    /// What the last read has new of a row.
+    fn row(&mut self, row: usize) -> Result<Slice>;
+}
+
+/// New tokens of a row.
+pub(super) struct Slice {
+    pub(super) tokens: Vec<TokenId>,
+    /// After each call of the model, how many of them there were.
+    pub(super) calls: Vec<usize>,
+}
+
+/// The pieces of a batch, as they come: an iterator over what the callback of [`generate`](super::generate) is
+/// given.
+///
+/// Nothing is computed but when a piece is asked for. The pieces of one read follow each other row by row; rows that
+/// have ended have no more of them. After the last piece, or an error, there are none. Dropping it ends the
+/// generation.
+///
+/// ```
+/// use burn_dfa::generation::{CausalLm, Options, Output, Request, stream};
+/// use burn_dfa::{Result, Vocabulary};
+///
+/// fn run(model: &impl CausalLm, vocabulary: &Vocabulary, requests: &[Request]) -> Result<Vec<Output>> {
+///     let mut pieces = stream(model, vocabulary, requests, &Options::default())?;
+///     for piece in &mut pieces {
+///         let piece = piece?;
+///         println!("{}: {}", piece.row, piece.text);
+///     }
+///     Ok(pieces.stop())
+/// }
+/// ```
+pub struct Pieces<'a> {
+    source: Box<dyn Source + 'a>,
+    rows: Vec<Row<'a>>,
+    /// The next row to be handed what was read; past the rows where it is time to read.
+    next: usize,
+    failed: bool,
+}
+
+impl<'a> Pieces<'a> {
+    pub(super) fn new(source: impl Source + 'a, rows: Vec<Row<'a>>) -> Self {
+        Self { source: Box::new(source), next: rows.len(), rows, failed: false }
+    }
+
+    /// Generates the rest, and gives the outputs.
+    ///
+    /// # Errors
+    /// The first error that the iterator yields.
+    pub fn finish(mut self) -> Result<Vec<Output>> {
+        self.try_for_each(|piece| piece.map(drop))?;
+        Ok(self.stop())
+    }
+
+    /// The outputs as far as they were handed out. A row that has not ended counts as
+    /// [cancelled](super::Finish::Cancelled).
+    pub fn stop(self) -> Vec<Output> {
+        self.into_rows().map(Row::into_output).collect()
+    }
+
+    pub(super) fn into_rows(self) -> impl Iterator<Item = Row<'a>> {
+        self.rows.into_iter()
+    }
+
+    /// Hands every piece to a callback, until it breaks.
+    pub(super) fn hand_to(
+        mut self,
+        mut on_piece: impl FnMut(Piece) -> std::ops::ControlFlow<()>,
+    ) -> Result<Self> {
+        while let Some(piece) = self.next() {
+            if on_piece(piece?).is_break() {
+                break;
+            }
+        }
+        Ok(self)
+    }
+
+    fn try_next(&mut self) -> Result<Option<Piece>> {
+        loop {
+            while let Some(row) = self.rows.get_mut(self.next) {
+                let index = self.next;
+                self.next += 1;
+                if !row.is_finished() {
+                    let Slice { mut tokens, calls } = self.source.row(index)?;
+                    let (text, taken) = row.take(&tokens)?;
+                    tokens.truncate(taken);
+                    row.count(
+                        calls.iter().position(|&there| there >= taken).map_or(calls.len(), |call| call + 1),
+                    );
+                    return Ok(Some(Piece { row: index, text, tokens }));
+                }
+            }
+            self.rows.iter_mut().for_each(Row::heed);
+            if self.rows.iter().all(Row::is_finished) || !self.source.advance()? {
+                return Ok(None);
+            }
+            self.next = 0;
+        }
+    }
+}
+
+impl Iterator for Pieces<'_> {
+    type Item = Result<Piece>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed {
+            return None;
+        }
+        let piece = self.try_next().transpose();
+        self.failed = matches!(piece, Some(Err(_)));
+        piece
+    }
+}
+
+impl FusedIterator for Pieces<'_> {}
+
+impl fmt::Debug for Pieces<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let finished = self.rows.iter().filter(|row| row.is_finished()).count();
+        f.debug_struct("Pieces")
+            .field("rows", &self.rows.len())
+            .field("finished", &finished)
+            .finish_non_exhaustive()
+    }
+}
+
+/// When the host reads: after every so many steps, and after the last.
+pub(super) struct Pace {
+    every: usize,
+    steps: usize,
+    read: usize,
+}
+
+impl Pace {
+    pub(super) fn new(every: usize, steps: usize) -> Self {
+        Self { every, steps, read: 0 }
+    }
+
+    /// The steps up to the next read; none after the last.
+    pub(super) fn next(&mut self) -> Option<Range<usize>> {
+        let end = self.read.saturating_add(self.every).min(self.steps);
+        let steps = self.read..end;
+        self.read = end;
+        (!steps.is_empty()).then_some(steps)
+    }
+}
+
+/// A source of one token per row and step.
+pub(super) struct Steps<F> {
+    pace: Pace,
+    /// Takes some steps and reads their tokens, one row of the batch after the other within a step. Step 0 was
+    /// taken when the prompts were read.
+    go: F,
+    batch: usize,
+    tokens: Vec<i32>,
+}
+
+impl<F: FnMut(Range<usize>) -> Result<Vec<i32>>> Steps<F> {
+    pub(super) fn new(pace: Pace, batch: usize, go: F) -> Self {
+        Self { pace, go, batch, tokens: Vec::new() }
+    }
+}
+
+impl<F: FnMut(Range<usize>) -> Result<Vec<i32>>> Source for Steps<F> {
+    fn advance(&mut self) -> Result<bool> {
+        let Some(steps) = self.pace.next() else { return Ok(false) };
+        self.tokens = (self.go)(steps)?;
+        Ok(true)
+    }
+
+    fn row(&mut self, row: usize) -> Result<Slice> {
+        let ids = self.tokens.iter().skip(row).step_by(self.batch);
+        let tokens: Vec<_> = ids.map(|&id| TokenId(id as u32)).collect();
+        Ok(Slice { calls: (1..=tokens.len()).collect(), tokens })
+    }
+}

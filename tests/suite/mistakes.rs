@@ -1,0 +1,136 @@
+//! The page of likely mistakes, `docs/errors.md`: each is made here, and the page is what came of it.
+//!
+//! `BURN_DFA_REWRITE=1 cargo test --release --test suite mistakes` writes the page anew.
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use burn::tensor::{DType, Device};
+use burn_dfa::generation::{Cancel, Options, Output, Request, choose, generate_as, stream};
+use burn_dfa::{Constraint, Limits, Result, TokenId, TokenTable, Vocabulary};
+use burn_dfa_llama::LlamaConfig;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::common::model::RandomLm;
+
+const PAGE: &str = "docs/errors.md";
+
+const INTRODUCTION: &str = "# Likely mistakes, and what is said to them
+
+Every refusal is a [`burn_dfa::Error`](../src/error.rs): its message names the place and the way out, its predicates
+(`is_pattern`, `is_budget`, …) tell kinds apart for a program. `is_constraint` is true of all refusals of the constraint
+itself, whatever the request. Here are twenty mistakes that are easily made, with what is said to each. This page is
+written by a [test](../tests/suite/mistakes.rs) that makes them.
+
+In these lines `vocabulary` is that of the embedded model, `model` one of as many logits, `prompt` some of its tokens,
+`table` is compiled from the regex `[a-z]{12}`, and `limits` and `options` are the defaults.
+";
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[allow(dead_code)]
+struct Person {
+    name: String,
+    age: u8,
+}
+
+/// Mistakes as they are written, with what is said to each.
+macro_rules! mistakes {
+    ($($title:literal, $mistake:expr;)*) => {
+        [$(match $mistake.map(drop) {
+            Ok(()) => panic!("{}: that was no mistake", $title),
+            Err(error) => ($title, stringify!($mistake), error.to_string()),
+        }),*]
+    };
+}
+
+fn page() -> String {
+    let device = Device::flex();
+    let tiny = burn_dfa_tiny::load(&device).unwrap();
+    let (limits, options) = (Limits::default(), Options::default());
+    let vocabulary = tiny.vocabulary().clone();
+    let tokenizer = burn_dfa_tiny::TOKENIZER;
+    let model = RandomLm::new(vocabulary.len(), 1, DType::F32, &device);
+    let narrow = RandomLm::new(1000, 1, DType::F32, &device);
+    let broken = RandomLm::constant(f32::NEG_INFINITY, vocabulary.len(), &device);
+    let prompt = tiny.prompt("Who?").unwrap();
+    let word = Constraint::regex("[a-z]{12}").unwrap();
+    let table = TokenTable::compile(&word, &vocabulary, &limits).unwrap();
+    let other =
+        Vocabulary::from_chars('a'..='z').unwrap().pad_to(27).unwrap().with_eos([TokenId(26)]).unwrap();
+    let cancel = Cancel::default();
+    cancel.cancel();
+
+    let request = |max_tokens| Request::new(prompt.clone(), max_tokens);
+    let run =
+        |model: &RandomLm, vocabulary: &Vocabulary, request: Request, options: &Options| -> Result<Output> {
+            Ok(stream(model, vocabulary, &[request], options)?.finish()?.remove(0))
+        };
+    let with_tiny = |request| stream(tiny.model(), &vocabulary, &[request], &options);
+
+    let mistakes = mistakes![
+        "A regex with a group that is not closed", Constraint::regex("(yes|no");
+        "A regex that looks ahead", Constraint::regex("(?=.*[0-9])[a-z0-9]+");
+        "A bound of a schema in quotes",
+            Constraint::json_schema(json!({"properties": {"age": {"minimum": "0"}}}));
+        "A reference that leads nowhere", Constraint::json_schema(json!({"items": {"$ref": "#/$defs/persn"}}));
+        "A reference out of the document",
+            Constraint::json_schema(json!({"$ref": "https://example.com/person.json"}));
+        "A schema that contradicts itself",
+            Constraint::json_schema(json!({"type": "integer", "minimum": 5, "maximum": 3}))
+                .and_then(|constraint| TokenTable::compile(&constraint, &vocabulary, &limits));
+        "A constraint that is too large",
+            TokenTable::compile(&Constraint::regex("([a-z]{1,2000} ){1,2000}").unwrap(), &vocabulary, &limits);
+        "A set as a type", generate_as::<HashSet<u64>>(&model, &vocabulary, request(64), &options);
+        "A choice of a type with fields",
+            choose::<Person>(&model, &vocabulary, request(64), &options);
+        "A response format that nobody knows", Constraint::from_request(&json!({"type": "json"}));
+        "A grammar", Constraint::from_request(&json!({"structured_outputs": {"grammar": "root ::= \"a\""}}));
+        "A vocabulary without an end of sequence",
+            Vocabulary::from_tokenizer_json(tokenizer)
+                .and_then(|vocabulary| TokenTable::compile(&word, &vocabulary, &limits));
+        "A folder without a tokenizer", Vocabulary::from_folder("models");
+        "A table of another vocabulary", run(&model, &other, request(64).with_table(&table), &options);
+        "A vocabulary of another model", run(&narrow, &vocabulary, request(64).with_table(&table), &options);
+        "Too few tokens", generate_as::<Person>(&model, &vocabulary, request(4), &options);
+        "More tokens than the model has positions", with_tiny(request(4096));
+        "A temperature of 0, for greedy",
+            run(&model, &vocabulary, request(64), &Options { temperature: Some(0.0), ..Options::default() });
+        "Free text, read as a value",
+            run(&model, &vocabulary, request(4), &options).and_then(|output| output.parse::<Person>());
+        "A model whose logits are all −∞", run(&broken, &vocabulary, request(64).with_table(&table), &options);
+    ];
+    assert_eq!(mistakes.len(), 20);
+
+    let mut page = INTRODUCTION.to_owned();
+    for (number, (title, mistake, said)) in (1..).zip(mistakes) {
+        let mistake = mistake.split_whitespace().collect::<Vec<_>>().join(" ");
+        write!(page, "\n## {number}. {title}\n\n```text\n{mistake}\n```\n\n> {said}\n").unwrap();
+    }
+    // Not a mistake, but an error.
+    let cancelled = generate_as::<Person>(&model, &vocabulary, request(64).with_cancel(&cancel), &options);
+    let other = LlamaConfig::from_json(r#"{"model_type": "gpt2"}"#).unwrap_err();
+    write!(
+        page,
+        "\n## And two more\n\nA generation that was cancelled, with the text so far:\n\n> {}\n\nA model folder of another \
+         architecture, which [`burn-dfa-llama`](../models/llama) refuses:\n\n> {other}\n",
+        cancelled.unwrap_err()
+    )
+    .unwrap();
+    page
+}
+
+#[test]
+fn the_page_of_mistakes_is_true() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE);
+    let page = page();
+    if std::env::var_os("BURN_DFA_REWRITE").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, &page).unwrap();
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    let differs = page.lines().zip(written.lines()).find(|(now, then)| now != then);
+    assert!(page == written, "{PAGE} is out of date, see the top of this test's file: {differs:?}");
+}

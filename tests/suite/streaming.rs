@@ -1,0 +1,172 @@
+//! Pieces as an iterator, and cancellation, in all three loops.
+
+use std::ops::ControlFlow;
+
+use burn::tensor::{DType, Device};
+use burn_dfa::generation::speculative::{self, PromptLookup, speculate};
+use burn_dfa::generation::{
+    Cancel, DecodeGraph, Finish, Options, Output, Piece, Pieces, Request, generate, stream,
+};
+use burn_dfa::{Constraint, Limits, Result, TokenId, TokenTable, Vocabulary};
+
+use crate::common::model::RandomLm;
+
+const SLOTS: usize = 80;
+
+fn vocabulary() -> Vocabulary {
+    let bytes = (0..=255u8).map(|byte| Some(vec![byte]));
+    Vocabulary::from_bytes(bytes.chain([None])).unwrap().with_eos([TokenId(256)]).unwrap()
+}
+
+fn table(pattern: &str, vocabulary: &Vocabulary) -> TokenTable {
+    TokenTable::compile(&Constraint::regex(pattern).unwrap(), vocabulary, &Limits::default()).unwrap()
+}
+
+fn options() -> Options {
+    Options { read_every: 4, ..Options::default() }
+}
+
+/// Collects pieces, row by row, and calls back after each.
+fn collect(pieces: &mut Pieces, mut after: impl FnMut(&Piece)) -> Result<Vec<(String, Vec<TokenId>)>> {
+    let mut rows = vec![(String::new(), Vec::new()); 2];
+    for piece in pieces {
+        let piece = piece?;
+        rows[piece.row].0.push_str(&piece.text);
+        rows[piece.row].1.extend_from_slice(&piece.tokens);
+        after(&piece);
+    }
+    Ok(rows)
+}
+
+/// Two requests, run by each of the three loops as an iterator, with what they give when nobody cancels them.
+fn in_every_loop<'a>(
+    requests: impl Fn(&Cancel) -> [Request<'a>; 2],
+    check: impl Fn(&str, Pieces, &Cancel, &[Output]),
+) {
+    let (vocabulary, device) = (vocabulary(), Device::flex());
+    let go_on = |_: Piece| ControlFlow::Continue(());
+    let plain = requests(&Cancel::default());
+
+    let model = RandomLm::new(vocabulary.len(), 1, DType::F32, &device);
+    let whole = generate(&model, &vocabulary, &plain, &options(), go_on).unwrap();
+    let cancel = Cancel::default();
+    let pieces = stream(&model, &vocabulary, &requests(&cancel), &options()).unwrap();
+    check("eager", pieces, &cancel, &whole);
+
+    let mut graph = DecodeGraph::record(&model, &vocabulary, &plain, &options(), SLOTS).unwrap();
+    let cancel = Cancel::default();
+    check("graph", graph.stream(&requests(&cancel)).unwrap(), &cancel, &whole);
+
+    let drafter = || PromptLookup::new(3, 2);
+    let whole = speculate(&model, &vocabulary, &plain, &options(), drafter(), go_on).unwrap();
+    let whole: Vec<_> = whole.into_iter().map(|row| row.output).collect();
+    let cancel = Cancel::default();
+    let pieces = speculative::stream(&model, &vocabulary, &requests(&cancel), &options(), drafter()).unwrap();
+    check("rounds", pieces, &cancel, &whole);
+}
+
+#[test]
+fn the_iterator_gives_what_the_callback_is_given() {
+    let vocabulary = vocabulary();
+    let table = table("(ab|é|日本){3,12}", &vocabulary);
+    let requests = |_: &Cancel| {
+        let prompt = vec![TokenId(97), TokenId(98)];
+        [Request::new(prompt, 60).with_table(&table), Request::new(vec![TokenId(97)], 9)]
+    };
+    in_every_loop(requests, |name, mut pieces, _, whole| {
+        let rows = collect(&mut pieces, |_| ()).unwrap();
+        assert!(pieces.next().is_none(), "{name}: it is over");
+        let outputs = pieces.stop();
+        assert_eq!(outputs, whole, "{name}");
+        for ((text, tokens), output) in rows.iter().zip(&outputs) {
+            assert_eq!((text, tokens), (&output.text(), &output.tokens), "{name}");
+        }
+    });
+    in_every_loop(requests, |name, pieces, _, whole| assert_eq!(pieces.finish().unwrap(), whole, "{name}"));
+}
+
+#[test]
+fn a_cancelled_row_ends_at_the_next_read_and_the_others_go_on() {
+    let vocabulary = vocabulary();
+    let table = table("[a-z]{40}", &vocabulary);
+    for (row, at_once) in [(0, false), (1, false), (0, true)] {
+        let requests = |cancel: &Cancel| {
+            [0, 1].map(|index| {
+                let request = Request::new(vec![TokenId(97), TokenId(98)], 50).with_table(&table);
+                if index == row { request.with_cancel(cancel) } else { request }
+            })
+        };
+        in_every_loop(requests, |name, mut pieces, cancel, whole| {
+            if at_once {
+                cancel.cancel();
+            }
+            let stop = |piece: &Piece| {
+                if piece.row == row {
+                    cancel.cancel();
+                }
+            };
+            let rows = collect(&mut pieces, stop).unwrap();
+            let outputs = pieces.stop();
+            let (ended, other) = (&outputs[row], &outputs[1 - row]);
+            assert_eq!(*other, whole[1 - row], "{name}");
+            assert_eq!(ended.finish, Finish::Cancelled, "{name}");
+            assert_eq!(ended.text(), rows[row].0, "{name}");
+            assert!(whole[row].text().starts_with(&ended.text()), "{name}");
+            // Four steps to the first read; each round of guesses is up to four tokens.
+            let tokens = ended.tokens.len();
+            assert!(
+                if at_once { tokens == 0 } else { (4..=16).contains(&tokens) },
+                "{name}: {tokens} tokens"
+            );
+            let error = ended.parse::<String>().unwrap_err();
+            assert!(error.is_cancelled() && !error.is_constraint() && !error.is_budget(), "{name}");
+            assert_eq!(error.tokens_done(), Some(tokens), "{name}");
+            assert!(error.to_string().contains(&ended.text()), "{name}: {error}");
+        });
+    }
+}
+
+#[test]
+fn a_batch_that_is_cancelled_as_a_whole_takes_no_further_step() {
+    let vocabulary = vocabulary();
+    let table = table("[a-z]{40}", &vocabulary);
+    let cancel = Cancel::default();
+    let request = || Request::new(vec![TokenId(97)], 50).with_table(&table).with_cancel(&cancel);
+    let model = RandomLm::new(vocabulary.len(), 1, DType::F32, &Device::flex());
+    let mut reads = 0;
+    let outputs = generate(&model, &vocabulary, &[request(), request()], &options(), |piece| {
+        reads += 1;
+        if piece.tokens.len() == 4 && reads == 3 {
+            cancel.cancel();
+        }
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    // What a read brought is handed out to the end.
+    assert_eq!(outputs.iter().map(|output| output.tokens.len()).collect::<Vec<_>>(), [8, 8]);
+    assert!(outputs.iter().all(|output| output.finish == Finish::Cancelled));
+}
+
+#[test]
+fn a_batch_is_cancelled_from_another_thread() {
+    let vocabulary = vocabulary();
+    let table = table("[a-z]+", &vocabulary);
+    let model = RandomLm::new(vocabulary.len(), 1, DType::F32, &Device::flex());
+    let cancel = Cancel::default();
+    let request = Request::new(vec![TokenId(97)], 200_000).with_table(&table).with_cancel(&cancel);
+    let (first, seen) = std::sync::mpsc::channel();
+    let other = std::thread::spawn(move || {
+        seen.recv().unwrap();
+        cancel.cancel();
+    });
+    // The end has to be unlikely, or the row might end by itself.
+    let options = Options { min_new_tokens: 199_999, ..options() };
+    let outputs = generate(&model, &vocabulary, &[request], &options, |_| {
+        let _ = first.send(());
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    other.join().unwrap();
+    assert_eq!(outputs[0].finish, Finish::Cancelled);
+    assert!(!outputs[0].tokens.is_empty());
+}

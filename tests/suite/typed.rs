@@ -1,0 +1,247 @@
+//! Rust types as constraints: whatever a model of random logits writes under one is a value of the type.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt::Debug;
+use std::net::Ipv4Addr;
+
+use burn::tensor::{DType, Device};
+use burn_dfa::generation::{Cancel, Finish, Options, Request, choose, generate_as, stream};
+use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::common::model::RandomLm;
+
+/// The printable bytes, some words and characters, an end.
+fn vocabulary() -> Vocabulary {
+    let bytes = (0..=255u8).map(|byte| Some(vec![byte]));
+    let words = ["true", "null", "\":", "\",\"", "{\"", "12", "9999999", "kind", "e9", "é", "日本"];
+    let words = words.iter().map(|word| Some(word.as_bytes().to_vec()));
+    Vocabulary::from_bytes(bytes.chain([None]).chain(words)).unwrap().with_eos([TokenId(256)]).unwrap()
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct Numbers {
+    a: u8,
+    b: i16,
+    c: u32,
+    d: i64,
+    e: u64,
+    f: usize,
+    g: isize,
+    h: f32,
+    i: f64,
+    j: u128,
+    k: std::num::NonZeroU16,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Texts {
+    /// With a description.
+    first_one: String,
+    letter: char,
+    address: Ipv4Addr,
+    #[serde(default)]
+    maybe: Option<bool>,
+    unit: (),
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind")]
+enum Shape {
+    Empty,
+    Circle { radius: u16 },
+    Named(Named),
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+struct Named {
+    name: Option<char>,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+enum External {
+    Nothing,
+    One(u8),
+    Two(u8, bool),
+    Struct { inner: Named },
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum Untagged {
+    Number(u8),
+    Pair([bool; 2]),
+    Object { x: u8 },
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct Flat {
+    id: u8,
+    #[serde(flatten)]
+    named: Named,
+    #[serde(flatten)]
+    shape: Shape,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct Tree {
+    leaf: bool,
+    first: Option<Box<Tree>>,
+    children: Vec<Tree>,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct Collections {
+    list: Vec<Named>,
+    map: BTreeMap<String, u8>,
+    pair: (u8, Option<Box<Named>>),
+}
+
+#[derive(Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Mood {
+    Cheerful,
+    /// With a description, schemars writes it elsewhere.
+    DeadSerious,
+    #[serde(rename = "Überdreht")]
+    Wild,
+}
+
+/// Samples values of a type, and checks that each is one; writes some back.
+fn always_read<T: DeserializeOwned + Serialize + JsonSchema + Debug>(count: usize) -> Vec<String> {
+    let vocabulary = vocabulary();
+    let model = RandomLm::new(vocabulary.len(), 7, DType::F32, &Device::flex());
+    let table =
+        TokenTable::compile(&Constraint::of::<T>().unwrap(), &vocabulary, &Limits::default()).unwrap();
+    let least = table.tokens_to_end(table.start()) as usize;
+    let options = Options { temperature: Some(1.5), ..Options::default() };
+    let requests: Vec<_> = (0..count)
+        .map(|row| {
+            let request = Request::new(vec![TokenId((row % 200) as u32)], least + 4 + row % 120);
+            request.with_table(&table).with_seed(row as u64)
+        })
+        .collect();
+    let outputs = stream(&model, &vocabulary, &requests, &options).unwrap().finish().unwrap();
+    for output in &outputs {
+        let value: T = output.parse().unwrap_or_else(|error| panic!("{error}"));
+        serde_json::to_string(&value).unwrap();
+    }
+    outputs.iter().map(|output| output.text()).collect()
+}
+
+#[test]
+fn whatever_is_written_is_a_value_of_the_type() {
+    always_read::<Numbers>(96);
+    always_read::<Texts>(64);
+    always_read::<External>(64);
+    always_read::<Untagged>(64);
+    always_read::<Collections>(64);
+    always_read::<Tree>(32);
+    always_read::<Option<Vec<Mood>>>(32);
+    let shapes = always_read::<Shape>(64);
+    assert!(["Empty", "Circle", "Named"].iter().all(|kind| shapes.iter().any(|shape| shape.contains(kind))));
+    // Through two levels of `flatten`: nothing is lost that any part names, nothing unknown comes in.
+    for text in always_read::<Flat>(64) {
+        let value: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&text).unwrap();
+        let known = ["id", "name", "kind", "radius"];
+        assert!(value.keys().all(|key| known.contains(&key.as_str())), "{text}");
+        assert!(value.contains_key("id") && value.contains_key("kind"), "{text}");
+    }
+}
+
+#[test]
+fn a_type_and_its_constraint_are_the_same_set() {
+    let limits = Limits::default();
+    let dfa = |constraint: Constraint| constraint.to_byte_dfa(&limits).unwrap().unwrap();
+    let shape = dfa(Constraint::of::<Shape>().unwrap());
+    for (text, is) in [
+        (r#"{"kind":"Empty"}"#, true),
+        (r#"{"kind":"Circle","radius":65535}"#, true),
+        (r#"{"kind":"Circle","radius":65536}"#, false),
+        (r#"{"kind":"Circle"}"#, false),
+        (r#"{"kind":"Empty","radius":1}"#, false),
+        (r#"{"kind":"Empty","other":1}"#, false),
+    ] {
+        assert_eq!(shape.matches(text.as_bytes()), is, "{text}");
+        // What serde skips is left out, what it refuses is.
+        assert!(!is || serde_json::from_str::<Shape>(text).is_ok(), "{text}");
+    }
+    let size = dfa(Constraint::of::<(usize, isize)>().unwrap());
+    assert!(size.matches(format!("[{},{}]", usize::MAX, isize::MIN).as_bytes()));
+    assert!(!size.matches(format!("[{}0,1]", usize::MAX).as_bytes()));
+}
+
+#[test]
+fn a_type_is_generated() {
+    let vocabulary = vocabulary();
+    let model = RandomLm::new(vocabulary.len(), 3, DType::F32, &Device::flex());
+    let request = |tokens| Request::new(vec![TokenId(1)], tokens);
+    let options = Options::default();
+    let ask = |request| generate_as::<Numbers>(&model, &vocabulary, request, &options);
+    let numbers = ask(request(200)).unwrap();
+    let mut again = stream(
+        &model,
+        &vocabulary,
+        &[request(200).with_table(
+            &TokenTable::compile(&Constraint::of::<Numbers>().unwrap(), &vocabulary, &Limits::default())
+                .unwrap(),
+        )],
+        &options,
+    )
+    .unwrap()
+    .finish()
+    .unwrap();
+    let same: Numbers = again.pop().unwrap().parse().unwrap();
+    assert_eq!(format!("{numbers:?}"), format!("{same:?}"));
+
+    let small = ask(request(10)).unwrap_err();
+    assert!(small.is_budget() && small.tokens_needed().unwrap() > 10 && !small.is_constraint(), "{small}");
+    let cancel = Cancel::default();
+    cancel.cancel();
+    let cancelled = ask(request(200).with_cancel(&cancel)).unwrap_err();
+    assert!(cancelled.is_cancelled() && cancelled.tokens_done() == Some(0), "{cancelled}");
+    let set = generate_as::<HashSet<u64>>(&model, &vocabulary, request(200), &options).unwrap_err();
+    assert!(set.is_constraint() && set.is_schema() && !set.is_cancelled(), "{set}");
+    let table = TokenTable::unconstrained(&vocabulary);
+    assert!(ask(request(200).with_table(&table)).unwrap_err().is_input());
+}
+
+#[test]
+fn a_variant_is_chosen() {
+    let vocabulary = vocabulary();
+    let model = RandomLm::new(vocabulary.len(), 3, DType::F32, &Device::flex());
+    let options = Options { temperature: Some(1.0), ..Options::default() };
+    let moods: HashSet<Mood> = (0..60)
+        .map(|seed| {
+            let request = Request::new(vec![TokenId(seed as u32)], 20).with_seed(seed);
+            choose(&model, &vocabulary, request, &options).unwrap()
+        })
+        .collect();
+    assert_eq!(moods.len(), 3);
+    for refused in [Constraint::choice_of::<Shape>(), Constraint::choice_of::<u8>()] {
+        let error = refused.unwrap_err();
+        assert!(error.is_schema() && error.to_string().contains("Constraint::of"), "{error}");
+    }
+}
+
+#[test]
+fn an_output_that_is_cut_off_or_something_else_is_told_apart() {
+    let vocabulary = vocabulary();
+    let model = RandomLm::new(vocabulary.len(), 3, DType::F32, &Device::flex());
+    let free = Request::new(vec![TokenId(1)], 5);
+    let options = Options { suppress: vec![TokenId(256)], ..Options::default() };
+    let output = stream(&model, &vocabulary, &[free], &options).unwrap().finish().unwrap().remove(0);
+    assert_eq!(output.finish, Finish::MaxTokens);
+    let cut = output.parse::<u8>().unwrap_err();
+    assert!(cut.is_output() && cut.to_string().contains("5 tokens"), "{cut}");
+    let table = TokenTable::compile(&Constraint::choice(["maybe"]).unwrap(), &vocabulary, &Limits::default());
+    let table = table.unwrap();
+    let request = Request::new(vec![TokenId(1)], 9).with_table(&table);
+    let options = Options::default();
+    let output = stream(&model, &vocabulary, &[request], &options).unwrap().finish().unwrap().remove(0);
+    let other = output.parse_name::<Mood>().unwrap_err();
+    assert!(other.is_output() && other.to_string().contains("maybe"), "{other}");
+}
