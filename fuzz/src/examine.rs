@@ -17,7 +17,7 @@ pub fn limits() -> Limits {
 }
 
 /// All bytes, a few words, a special token, a hole, and the end.
-static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
+pub static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
     let words = [
         "ab", "the", " a", "é", "\u{FFFD}", "true", "null", "\":", "{\"", "\"}", "\",\"", "]]", "00", "\\u00",
     ];
@@ -83,7 +83,7 @@ pub fn compile(constraint: &Constraint, vocabulary: &Vocabulary, bytes: &[u8]) -
 }
 
 /// Goes the shortest way to the end; its text, or nothing where it is long.
-fn shortest(table: &TokenTable, vocabulary: &Vocabulary) -> Option<Vec<u8>> {
+pub fn shortest(table: &TokenTable, vocabulary: &Vocabulary) -> Option<Vec<u8>> {
     const LONGEST: u32 = 200;
     let mut state = table.start();
     let mut tokens = Vec::new();

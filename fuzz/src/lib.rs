@@ -4,6 +4,7 @@
 //! them with what it finds, and the tests of the project call them too, with the seeds, the inputs that once broke
 //! something, and mutations of both.
 
+mod artifact;
 mod examine;
 mod schemas;
 mod words;
@@ -14,6 +15,7 @@ use burn_dfa::vocabulary::{TokenKind, eos_from_config};
 use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
 use serde_json::Value;
 
+pub use self::artifact::artifact;
 use self::examine::{examine, limits};
 
 /// A pattern, in three dialects: of `Constraint::regex`, of `pattern` in a schema, of `CharPattern`.

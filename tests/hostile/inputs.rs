@@ -11,7 +11,8 @@ mod targets;
 /// A target, and the folder of its inputs.
 type Target = (&'static str, fn(&[u8]));
 
-const TARGETS: [Target; 5] = [
+const TARGETS: [Target; 6] = [
+    ("artifact", targets::artifact),
     ("regex", targets::regex),
     ("schema", targets::schema),
     ("request", targets::request),

@@ -12,6 +12,8 @@ pub mod constraint;
 mod error;
 #[path = "../../../src/limits.rs"]
 mod limits;
+#[path = "../../../src/random.rs"]
+mod random;
 #[path = "../../../src/table/mod.rs"]
 pub mod table;
 #[path = "../../../src/vocabulary/mod.rs"]
