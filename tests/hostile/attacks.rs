@@ -196,6 +196,10 @@ const ATTACKS: &[Attack] = attacks! {
         let steps = r#"{"type":"Replace","pattern":{"String":"a"},"content":"aaaaaaaaaaaaaaaa"},"#.repeat(12);
         tokenizer(gauge, &format!(r#"{{"decoder":{{"type":"Sequence","decoders":[{steps}{{"type":"Fuse"}}]}},"model":{{"type":"WordLevel","vocab":{{"a":0}}}}}}"#))
     };
+    "a decoder of 100,000 steps": Vocabulary = |gauge| {
+        let steps = r#"{"type":"Replace","pattern":{"String":"a"},"content":"b"},"#.repeat(100_000);
+        tokenizer(gauge, &format!(r#"{{"decoder":{{"type":"Sequence","decoders":[{steps}{{"type":"Fuse"}}]}},"model":{{"type":"WordLevel","vocab":{{"a":0}}}}}}"#))
+    };
     "decoders 100,000 deep": Vocabulary = |gauge| {
         let open = r#"{"type":"Sequence","decoders":["#.repeat(100_000);
         tokenizer(gauge, &format!(r#"{{"decoder":{open},"model":{{"type":"BPE","vocab":{{"a":0}}}}}}"#))
