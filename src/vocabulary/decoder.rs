@@ -53,10 +53,15 @@ impl Decoder {
         if byte_fallback && !this.has(&Step::ByteLevel) && !this.has(&Step::ByteFallback) {
             this.steps.push(Step::ByteFallback);
         }
-        if this.steps.len() > MAX_STEPS {
+        this.check_steps()?;
+        Ok(this)
+    }
+
+    fn check_steps(&self) -> Result<()> {
+        if self.steps.len() > MAX_STEPS {
             return refuse(&format!("one of more than {MAX_STEPS} steps"));
         }
-        Ok(this)
+        Ok(())
     }
 
     fn has(&self, step: &Step) -> bool {
@@ -66,6 +71,7 @@ impl Decoder {
     /// Appends a decoder.
     fn read(&mut self, decoder: &Value) -> Result<()> {
         let name = name(decoder, "decoder")?;
+        self.check_steps()?;
         match name {
             "Sequence" => parts(decoder, "decoders")?.iter().try_for_each(|part| self.read(part)),
             "ByteLevel" if self.joined || self.has(&Step::ByteFallback) => {
