@@ -42,6 +42,11 @@ enum Kind {
 }
 
 /// Room in an [`Arena`](crate::Arena), taken or free.
+///
+/// ```
+/// let room = burn_dfa::Room { states: 64, tables: 2 };
+/// assert_eq!(room.to_string(), "64 states and 2 tables");
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Room {
     /// States, in whole pages.
