@@ -86,6 +86,7 @@ impl Tensors {
     }
 
     /// Writes one table of an arena in place, and nothing else.
+    #[allow(clippy::single_range_in_vec_init, reason = "one range for each dimension")]
     pub(super) fn put(&mut self, sizes: &Sizes, index: usize, pages: &[u32], part: Part) {
         let device = self.next.device();
         let mut written = 0;
