@@ -40,6 +40,7 @@ mod quotient;
 mod raw;
 mod regular;
 mod relations;
+mod rows;
 mod trim;
 mod words;
 
@@ -51,3 +52,4 @@ pub(crate) use interner::Interner;
 pub(crate) use nfa::Nfa;
 pub(crate) use product::Op;
 pub(crate) use raw::RawDfa;
+pub(crate) use rows::RowDfa;

@@ -87,17 +87,6 @@ impl RawDfa {
         super::quotient::canonical(&trimmed, &blocks, meter)
     }
 
-    /// The automaton trimmed and numbered canonically, but not minimised: for one that nearly is minimal as it was built.
-    pub(crate) fn number(self, meter: &Meter) -> Result<ByteDfa> {
-        self.check(meter)?;
-        let trimmed = super::trim::trim(self);
-        if trimmed.start == 0 {
-            return Ok(ByteDfa::from_parts([0; 256], 1, vec![0], vec![false], StateId::DEAD));
-        }
-        let own: Vec<u32> = (0..trimmed.state_count() as u32).collect();
-        super::quotient::canonical(&trimmed, &own, meter)
-    }
-
     pub(super) fn row(&self, state: u32) -> &[Run] {
         let state = state as usize;
         let from = if state == 0 { 0 } else { self.ends[state - 1] };

@@ -7,8 +7,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::TokenAutomaton;
-use crate::automaton::{ByteDfa, StateId};
+use super::{TokenAutomaton, Unrolled};
+use crate::automaton::{ByteDfa, RowDfa, StateId};
 use crate::error::Result;
 use crate::limits::Meter;
 use crate::vocabulary::{TokenId, TokenKind, Vocabulary};
@@ -57,15 +57,22 @@ pub(crate) struct TextAutomaton {
     pub(crate) free: u32,
     /// `(state, token, next)`, by token and state. These tokens are read here alone, not as text.
     pub(crate) marks: Vec<(u32, TokenId, u32)>,
+    /// How deep a schema was followed.
+    pub(crate) unrolled: Option<Unrolled>,
 }
 
 impl From<Arc<ByteDfa>> for TextAutomaton {
     fn from(dfa: Arc<ByteDfa>) -> Self {
-        Self { dfa, free: 0, marks: Vec::new() }
+        Self { dfa, free: 0, marks: Vec::new(), unrolled: None }
     }
 }
 
 impl TextAutomaton {
+    /// Rows, spread out.
+    pub(crate) fn of_rows(rows: &RowDfa, unrolled: Unrolled, meter: &Meter) -> Result<Self> {
+        Ok(Self { unrolled: Some(unrolled), ..Arc::new(rows.spread(meter)?).into() })
+    }
+
     /// Free text, `marker`, and then this.
     pub(super) fn behind(self, marker: &Marker, meter: &Meter) -> Result<Self> {
         let text = match marker {
@@ -121,7 +128,7 @@ impl TextAutomaton {
             marks.extend(idle.map(|state| (state, token, state)));
         }
         marks.sort_unstable_by_key(|&(state, token, _)| (token, state));
-        Ok(Self { dfa: dfa.into(), free, marks })
+        Ok(Self { dfa: dfa.into(), free, marks, unrolled: self.unrolled })
     }
 }
 

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use definition::Given;
 pub use json_schema::{
-    Additional, Escapes, Formats, JsonOptions, Note, Numbers, Order, Treatment, Unknown, Whitespace,
+    Additional, Escapes, Formats, JsonOptions, Note, Numbers, Order, Treatment, Unknown, Unrolled, Whitespace,
 };
 pub use marker::Marker;
 pub(crate) use marker::TextAutomaton;
@@ -32,7 +32,7 @@ pub use request::{NamedSchema, ResponseFormat, StructuredOutputs};
 pub(crate) use tokens::TokenAutomaton;
 pub use tokens::Transitions;
 
-use crate::automaton::{ByteDfa, Expr};
+use crate::automaton::{ByteDfa, Expr, RowDfa};
 use crate::error::{Error, Result};
 use crate::limits::{Limits, Meter};
 use crate::vocabulary::TokenId;
@@ -73,6 +73,8 @@ enum Kind {
 pub(crate) enum Lowered {
     /// Over the bytes of the output.
     Bytes(TextAutomaton),
+    /// Over the bytes of the output, as it was laid down.
+    Rows(RowDfa, Unrolled),
     /// Over its tokens, behind markers, the last of which comes first.
     Tokens(TokenAutomaton, Vec<Marker>),
 }
@@ -248,6 +250,7 @@ impl Constraint {
             Lowered::Bytes(text) if !text.marks.is_empty() => Ok(None),
             Lowered::Bytes(text) if text.free > 0 => Expr::Dfa(text.dfa).determinize(&meter).map(Some),
             Lowered::Bytes(text) => Ok(Some(Arc::unwrap_or_clone(text.dfa))),
+            Lowered::Rows(rows, _) => Ok(Some(rows.spread(&meter)?)),
             Lowered::Tokens(..) => Ok(None),
         }
     }
@@ -258,7 +261,10 @@ impl Constraint {
             Kind::Regex(regex, _) => regex.lower(meter)?.into(),
             Kind::Choice(choices) => choice::lower(choices, meter)?.into(),
             Kind::Pattern(pattern) => pattern.lower(meter)?.into(),
-            Kind::JsonSchema(schema, _) => schema.lower(meter)?.into(),
+            Kind::JsonSchema(schema, _) => {
+                let (rows, unrolled) = schema.lower(meter)?;
+                return Ok(Lowered::Rows(rows, unrolled));
+            }
             Kind::Dfa(dfa) => Arc::clone(dfa),
             Kind::Transitions(transitions) => {
                 return Ok(Lowered::Tokens(transitions.lower(), Vec::new()));
@@ -267,6 +273,10 @@ impl Constraint {
             Kind::After(marker, constraint) => {
                 return Ok(match constraint.lower(meter)? {
                     Lowered::Bytes(text) => Lowered::Bytes(text.behind(marker, meter)?),
+                    Lowered::Rows(rows, unrolled) => {
+                        let text = TextAutomaton::of_rows(&rows, unrolled, meter)?;
+                        Lowered::Bytes(text.behind(marker, meter)?)
+                    }
                     Lowered::Tokens(automaton, mut markers) => {
                         markers.push(marker.clone());
                         Lowered::Tokens(automaton, markers)

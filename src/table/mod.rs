@@ -50,7 +50,7 @@ pub use artifact::{Artifact, Origin};
 pub use cache::TableCache;
 
 use crate::automaton::StateId;
-use crate::constraint::{Constraint, Lowered};
+use crate::constraint::{Constraint, Lowered, TextAutomaton, Unrolled};
 use crate::error::{Error, Limit, Result};
 use crate::limits::{Limits, Meter};
 use crate::vocabulary::{Fingerprint, TokenId, Vocabulary};
@@ -84,9 +84,10 @@ impl StateId {
 /// assert_eq!(table.tokens_to_end(start), 2); // `a`, end of sequence
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct TokenTable {
     parts: Arc<Parts>,
+    unrolled: Option<Unrolled>,
 }
 
 /// The arrays of a table.
@@ -144,20 +145,25 @@ impl TokenTable {
         let meter = Meter::start(limits);
         let text = match Self::lower(constraint, vocabulary, &meter)? {
             Lowered::Bytes(text) => text,
+            Lowered::Rows(rows, unrolled) if rows.state_count() > limits.tabulated_states => {
+                return Ok(walk::from_rows(&rows, vocabulary, &meter)?.followed(Some(unrolled)));
+            }
+            Lowered::Rows(rows, unrolled) => TextAutomaton::of_rows(&rows, unrolled, &meter)?,
             Lowered::Tokens(automaton, markers) => {
                 return compile::from_tokens(automaton, &markers, vocabulary, &meter);
             }
         };
         if text.dfa.state_count() > limits.tabulated_states {
-            return walk::from_bytes(&text, vocabulary, &meter);
+            return Ok(walk::from_bytes(&text, vocabulary, &meter)?.followed(text.unrolled));
         }
         let tabulated = Limits { bytes: limits.bytes.min(limits.tabulated_bytes), ..limits.clone() };
-        match compile::from_bytes(&text, vocabulary, &meter.with_limits(&tabulated)) {
+        let table = match compile::from_bytes(&text, vocabulary, &meter.with_limits(&tabulated)) {
             Err(error) if error.breached() == Some(Limit::Bytes(tabulated.bytes)) => {
                 walk::from_bytes(&text, vocabulary, &meter)
             }
             result => result,
-        }
+        };
+        Ok(table?.followed(text.unrolled))
     }
 
     /// Compiles `constraint` for `vocabulary` in the tabulated form, however large.
@@ -167,7 +173,13 @@ impl TokenTable {
     pub fn tabulate(constraint: &Constraint, vocabulary: &Vocabulary, limits: &Limits) -> Result<Self> {
         let meter = Meter::start(limits);
         match Self::lower(constraint, vocabulary, &meter)? {
-            Lowered::Bytes(text) => compile::from_bytes(&text, vocabulary, &meter),
+            Lowered::Bytes(text) => {
+                Ok(compile::from_bytes(&text, vocabulary, &meter)?.followed(text.unrolled))
+            }
+            Lowered::Rows(rows, unrolled) => {
+                let text = TextAutomaton::of_rows(&rows, unrolled, &meter)?;
+                Ok(compile::from_bytes(&text, vocabulary, &meter)?.followed(text.unrolled))
+            }
             Lowered::Tokens(automaton, markers) => {
                 compile::from_tokens(automaton, &markers, vocabulary, &meter)
             }
@@ -186,7 +198,10 @@ impl TokenTable {
     pub fn walk(constraint: &Constraint, vocabulary: &Vocabulary, limits: &Limits) -> Result<Self> {
         let meter = Meter::start(limits);
         match Self::lower(constraint, vocabulary, &meter)? {
-            Lowered::Bytes(text) => walk::from_bytes(&text, vocabulary, &meter),
+            Lowered::Bytes(text) => Ok(walk::from_bytes(&text, vocabulary, &meter)?.followed(text.unrolled)),
+            Lowered::Rows(rows, unrolled) => {
+                Ok(walk::from_rows(&rows, vocabulary, &meter)?.followed(Some(unrolled)))
+            }
             Lowered::Tokens(..) => {
                 Err(Error::input("a constraint over token ids has no bytes to walk: compile it tabulated"))
             }
@@ -221,7 +236,12 @@ impl TokenTable {
         let reading = Reading::Classes(class);
         let parts =
             Parts { next, columns: classes, reading, tokens_to_end, start, vocabulary_len, fingerprint };
-        Self { parts: Arc::new(parts) }
+        Self { parts: Arc::new(parts), unrolled: None }
+    }
+
+    /// The same table, of a schema that was followed so deep.
+    fn followed(self, unrolled: Option<Unrolled>) -> Self {
+        Self { unrolled, ..self }
     }
 
     pub(crate) fn parts(&self) -> &Parts {
@@ -257,6 +277,12 @@ impl TokenTable {
     /// walked.
     pub fn class_count(&self) -> usize {
         self.parts.columns
+    }
+
+    /// How deep a JSON schema was followed where it has no end; `None` for other constraints, and for tables that
+    /// were read from a file.
+    pub fn unrolled(&self) -> Option<Unrolled> {
+        self.unrolled
     }
 
     /// Number of token ids of the vocabulary; ids from here on are never allowed.
@@ -388,7 +414,11 @@ impl Parts {
         if self.start.index() >= states || self.start == StateId::DEAD {
             return Err(Error::table(format!("start state {} of {states} states", self.start)));
         }
-        if let Some(at) = self.next.iter().position(|&next| next as usize >= states) {
+        // In one pass without a way out, which takes several entries at a time.
+        let greatest = self.next.iter().fold(0, |greatest, &next| greatest.max(next));
+        if greatest as usize >= states
+            && let Some(at) = self.next.iter().position(|&next| next as usize >= states)
+        {
             return Err(Error::table(format!(
                 "state {}, column {}: next state {} of {states} states",
                 at / columns,
@@ -407,6 +437,14 @@ impl Parts {
         Ok(())
     }
 }
+
+impl PartialEq for TokenTable {
+    fn eq(&self, other: &Self) -> bool {
+        self.parts == other.parts
+    }
+}
+
+impl Eq for TokenTable {}
 
 impl fmt::Debug for TokenTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

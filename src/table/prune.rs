@@ -64,6 +64,6 @@ impl TokenTable {
             vocabulary_len: own.len(),
             fingerprint: own.fingerprint(),
         };
-        Ok(Self { parts: Arc::new(parts) })
+        Ok(Self { parts: Arc::new(parts), unrolled: self.unrolled })
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::build::{RESERVED_TOKENS_TO_END, count_back, no_token_path, reserved_rows};
 use super::{Marks, Parts, Reading, TokenTable};
-use crate::automaton::{ByteDfa, Csr, StateId};
+use crate::automaton::{Csr, RowDfa, StateId};
 use crate::constraint::TextAutomaton;
 use crate::error::Result;
 use crate::limits::Meter;
@@ -25,82 +25,103 @@ pub(crate) fn reserved_column(vocabulary: &Vocabulary, token: TokenId) -> u32 {
 }
 
 pub(super) fn from_bytes(text: &TextAutomaton, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
-    let dfa = &*text.dfa;
-    let states = dfa.state_count() + SHIFT as usize;
+    spread(&RowDfa::of(&text.dfa), text.free, &text.marks, vocabulary, meter)
+}
+
+pub(super) fn from_rows(rows: &RowDfa, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
+    spread(rows, 0, &[], vocabulary, meter)
+}
+
+/// Spreads the rows out, behind the reserved ones; `free` and `of_tokens` are those of a [`TextAutomaton`].
+fn spread(
+    rows: &RowDfa,
+    free: u32,
+    of_tokens: &[(u32, TokenId, u32)],
+    vocabulary: &Vocabulary,
+    meter: &Meter,
+) -> Result<TokenTable> {
+    let states = rows.state_count() + SHIFT as usize;
     let reserved = TokenTable::RESERVED_COLUMNS;
-    let marks = Marks::new(&text.marks, dfa.class_count() + reserved, vocabulary)?;
-    let columns = dfa.class_count() + reserved + marks.columns();
+    let marks = Marks::new(of_tokens, rows.class_count() + reserved, vocabulary)?;
+    let columns = rows.class_count() + reserved + marks.columns();
     meter.states(states)?;
-    meter.bytes(states.saturating_mul(columns + 1).saturating_mul(4))?;
+    meter.bytes(states.saturating_mul(columns + 2).saturating_mul(4).saturating_add(rows.bytes()))?;
     let mut next = reserved_rows(states, columns);
-    for state in 1..dfa.state_count() as u32 {
-        let row = &mut next[(state + SHIFT) as usize * columns..][..columns];
-        if dfa.is_accepting(StateId(state)) {
+    let own = next.chunks_exact_mut(columns).skip(StateId::RESERVED as usize);
+    for (state, row) in (1..rows.state_count() as u32).zip(own) {
+        if rows.is_accepting(state) {
             row[TokenTable::EOS as usize] = StateId::DONE.0;
         }
-        if state <= text.free {
+        if state <= free {
             row[TokenTable::MUTE as usize] = state + SHIFT;
         }
-        for (class, cell) in row[reserved..][..dfa.class_count()].iter_mut().enumerate() {
-            *cell = match dfa.next_by_class(StateId(state), class) {
-                StateId::DEAD => StateId::DEAD.0,
-                StateId(next) => next + SHIFT,
-            };
-        }
+        rows.fill(state, &mut row[reserved..], SHIFT);
     }
-    for &(state, token, to) in &text.marks {
+    for &(state, token, to) in of_tokens {
         if let Some(column) = marks.column(token) {
             next[(state + SHIFT) as usize * columns + column as usize] = to + SHIFT;
         }
     }
     meter.time()?;
-    let spells = spells_every_byte(dfa, vocabulary, &marks);
+    let spells = spells_every_byte(rows, vocabulary, &marks);
+    let is_marked = !of_tokens.is_empty();
+    let own = rows.to_end()[1..].iter().map(|&bytes| bytes.saturating_add(1));
     let mut parts = Parts {
         next,
         columns,
         reading: Reading::Bytes {
-            column_of: Box::new(dfa.classes().map(|class| u32::from(class) + reserved as u32)),
+            column_of: Box::new(rows.classes().map(|class| u32::from(class) + reserved as u32)),
             vocabulary: vocabulary.clone(),
             marks,
-            takes_plain: vec![false; states],
+            takes_plain: Vec::new(),
             farthest: 0,
         },
-        tokens_to_end: Vec::new(),
-        start: StateId(if dfa.is_empty() { 0 } else { dfa.start().0 + SHIFT }),
+        tokens_to_end: RESERVED_TOKENS_TO_END.into_iter().chain(own).collect(),
+        start: StateId(1 + SHIFT),
         vocabulary_len: vocabulary.len(),
         fingerprint: vocabulary.fingerprint(),
     };
-    parts.tokens_to_end = if spells {
-        to_end(&parts, byte_edges(&parts))
-    } else {
+    if !spells {
         // Counts as alive until the distances are known.
-        parts.tokens_to_end = vec![0; states];
+        parts.tokens_to_end.fill(0);
         let edges = token_edges(&parts, vocabulary, meter)?;
-        to_end(&parts, edges)
-    };
+        parts.tokens_to_end = to_end(&parts, edges);
+    } else if is_marked {
+        // Marks are ways on as well.
+        parts.tokens_to_end = to_end(&parts, byte_edges(&parts));
+    }
     if parts.tokens_to_end[parts.start.index()] == u32::MAX {
         return Err(no_token_path());
     }
     parts.seal_marks();
-    parts.find_plain();
-    Ok(TokenTable { parts: Arc::new(parts) })
+    parts.find_plain(rows);
+    Ok(TokenTable { parts: Arc::new(parts), unrolled: None })
 }
 
 /// Whether for every byte that a live state takes there is a token of one byte that acts like it there, so that
 /// being alive in bytes is being alive in tokens.
-fn spells_every_byte(dfa: &ByteDfa, vocabulary: &Vocabulary, marks: &Marks) -> bool {
-    let mut spelled = vec![false; dfa.class_count()];
-    for (id, bytes) in vocabulary.iter() {
-        if let ([byte], None) = (bytes, marks.column(id)) {
-            spelled[dfa.classes()[*byte as usize] as usize] = true;
+fn spells_every_byte(rows: &RowDfa, vocabulary: &Vocabulary, marks: &Marks) -> bool {
+    let mut spelled = vec![false; rows.class_count()];
+    if marks.tokens().is_empty() {
+        for (byte, &class) in rows.classes().iter().enumerate() {
+            spelled[class as usize] |= vocabulary.spelled_bytes()[byte];
+        }
+    } else {
+        for (id, bytes) in vocabulary.iter() {
+            if let ([byte], None) = (bytes, marks.column(id)) {
+                spelled[rows.classes()[*byte as usize] as usize] = true;
+            }
         }
     }
-    let (spelled, open): (Vec<_>, Vec<_>) = (0..dfa.class_count()).partition(|&class| spelled[class]);
-    (1..dfa.state_count() as u32).map(StateId).all(|state| {
-        open.iter().map(|&class| dfa.next_by_class(state, class)).all(|to| {
-            to == StateId::DEAD || spelled.iter().any(|&class| dfa.next_by_class(state, class) == to)
+    let (spelled, open): (Vec<_>, Vec<_>) = (0..rows.class_count()).partition(|&class| spelled[class]);
+    let mut row = vec![0; rows.class_count()];
+    open.is_empty()
+        || (1..rows.state_count() as u32).all(|state| {
+            row.fill(StateId::DEAD.0);
+            rows.fill(state, &mut row, 0);
+            let mut taken = open.iter().map(|&class| row[class]).filter(|&to| to != StateId::DEAD.0);
+            taken.all(|to| spelled.iter().any(|&class| row[class] == to))
         })
-    })
 }
 
 /// `(from, to)` for every byte that a live state takes.
@@ -168,14 +189,41 @@ impl Parts {
 
     /// Finds the states that every plain token may follow: those from which any run of plain bytes stays alive
     /// for as long as the longest plain token.
-    pub(super) fn find_plain(&mut self) {
+    fn find_plain(&mut self, rows: &RowDfa) {
+        let mut takes = vec![false; self.tokens_to_end.len()];
+        let mut edges: Vec<(u32, u32)> = Vec::new();
+        for state in 1..rows.state_count() as u32 {
+            let begin = edges.len();
+            // The next plain byte to be found in the row.
+            let mut open = b' ';
+            for run in rows.row(state) {
+                let target = run.target + SHIFT;
+                // The dead state has no way to the end either.
+                if run.first > open || self.tokens_to_end[target as usize] == u32::MAX {
+                    break;
+                }
+                if run.last >= open {
+                    edges.push((target, state + SHIFT));
+                    open = (run.last..=b'~').skip(1).find(|&byte| is_plain_byte(byte)).unwrap_or(u8::MAX);
+                }
+            }
+            let all = open > b'~';
+            takes[(state + SHIFT) as usize] = all;
+            if !all {
+                edges.truncate(begin);
+            }
+        }
+        self.follow_plain(takes, &edges);
+    }
+
+    /// As [`find_plain`](Self::find_plain), from the columns alone.
+    pub(super) fn find_plain_in_columns(&mut self) {
         let Reading::Bytes { column_of, .. } = &self.reading else { return };
         let mut columns: Vec<usize> =
             (0..=u8::MAX).filter(|&b| is_plain_byte(b)).map(|b| column_of[b as usize] as usize).collect();
         columns.sort_unstable();
         columns.dedup();
-        let states = self.tokens_to_end.len();
-        let mut takes = vec![false; states];
+        let mut takes = vec![false; self.tokens_to_end.len()];
         let mut edges = Vec::new();
         let mut targets = Vec::new();
         let rows = self.next.chunks_exact(self.columns).zip(&mut takes).enumerate();
@@ -184,14 +232,20 @@ impl Parts {
             targets.extend(columns.iter().map(|&column| row[column]));
             targets.sort_unstable();
             targets.dedup();
-            // The dead state has no way to the end either.
             *takes = targets.iter().all(|&to| self.tokens_to_end[to as usize] != u32::MAX);
             if *takes {
                 edges.extend(targets.iter().map(|&to| (to, state as u32)));
             }
         }
+        self.follow_plain(takes, &edges);
+    }
+
+    /// Of the states that take any plain byte (`takes`, with edges from each that follows one to that one), keeps those
+    /// that take the longest plain token.
+    fn follow_plain(&mut self, mut takes: Vec<bool>, edges: &[(u32, u32)]) {
+        let states = takes.len();
         // A state takes one byte less than the worst of those that follow it.
-        let backward = Csr::new(states, edges.into_iter());
+        let backward = Csr::new(states, edges.iter().copied());
         let mut frontier: Vec<u32> = (0..states as u32).filter(|&state| !takes[state as usize]).collect();
         for _ in 1..LONGEST_PLAIN {
             let mut next = Vec::new();

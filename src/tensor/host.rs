@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use super::placement::{Joined, Paged, Placement};
 use crate::automaton::StateId;
 use crate::table::{Parts, Reading, TokenTable};
-use crate::vocabulary::TokenId;
+use crate::vocabulary::{Members, TokenId};
 
 /// The tables of a batch, and where their states lie among those of all.
 #[derive(Clone, Debug)]
@@ -18,21 +18,13 @@ pub(crate) struct HostTable {
 struct Entry {
     table: TokenTable,
     /// Made when first asked for.
-    members: OnceLock<Members>,
+    members: OnceLock<Arc<Members>>,
 }
 
 impl Entry {
     fn new(table: &TokenTable) -> Arc<Self> {
         Arc::new(Self { table: table.clone(), members: OnceLock::new() })
     }
-}
-
-/// The tokens of every class, in order.
-#[derive(Debug)]
-pub(crate) struct Members {
-    tokens: Vec<u32>,
-    /// `[classes + 1]`
-    offsets: Vec<u32>,
 }
 
 /// A state of one of the tables.
@@ -84,7 +76,8 @@ impl HostTable {
     pub(crate) fn locate(&self, state: i32) -> Located<'_> {
         let (index, state) = self.own(state);
         let Entry { table, members } = &*self.tables[index];
-        Located { table, members: members.get_or_init(|| Members::new(table.parts())), state }
+        let members = members.get_or_init(|| self::members(table.parts()));
+        Located { table, members, state }
     }
 
     /// The least number of tokens from `state` to the end; `u32::MAX` where there is no way.
@@ -106,54 +99,23 @@ impl HostTable {
     }
 }
 
-impl Members {
-    /// The classes of walked text, which has none of its own: what is not plain, and what is; then those of marks.
-    const TEXT: u32 = TokenTable::RESERVED_COLUMNS as u32;
-    const PLAIN: u32 = Self::TEXT + 1;
-    const MARKS: u32 = Self::PLAIN + 1;
+/// The classes of walked text, which has none of its own: those of the reserved columns, what is not plain, what is;
+/// then those of marks.
+const MARKS: u32 = TokenTable::RESERVED_COLUMNS as u32 + 2;
 
-    fn new(parts: &Parts) -> Self {
-        match &parts.reading {
-            Reading::Classes(class) => Self::by_class(class, parts.columns),
-            Reading::Bytes { vocabulary, marks, .. } => {
-                let tokens = (0..parts.vocabulary_len as u32).map(TokenId);
-                let plain = vocabulary.plain_tokens();
-                let text = |id: TokenId| if plain[id.index()] { Self::PLAIN } else { Self::TEXT };
-                let class = tokens.map(|id| parts.reserved_column(id).unwrap_or_else(|| text(id)));
-                let mut class: Vec<_> = class.collect();
-                for &(token, mark) in marks.tokens() {
-                    class[token.index()] = Self::MARKS + mark;
-                }
-                Self::by_class(&class, Self::MARKS as usize + marks.columns())
+/// The tokens of every class.
+fn members(parts: &Parts) -> Arc<Members> {
+    match &parts.reading {
+        Reading::Classes(class) => Members::by_class(class, parts.columns).into(),
+        Reading::Bytes { vocabulary, marks, .. } if marks.tokens().is_empty() => {
+            Arc::clone(vocabulary.members())
+        }
+        Reading::Bytes { vocabulary, marks, .. } => {
+            let mut class = vocabulary.members().classes();
+            for &(token, mark) in marks.tokens() {
+                class[token.index()] = MARKS + mark;
             }
+            Members::by_class(&class, MARKS as usize + marks.columns()).into()
         }
-    }
-
-    fn by_class(class: &[u32], classes: usize) -> Self {
-        let mut offsets = vec![0; classes + 1];
-        // Neighbours are often of one class: a run of them is counted and placed without going to memory.
-        for run in class.chunk_by(|a, b| a == b) {
-            offsets[run[0] as usize + 1] += run.len() as u32;
-        }
-        for class in 0..classes {
-            offsets[class + 1] += offsets[class];
-        }
-        let mut fill = offsets.clone();
-        let mut tokens = vec![0; class.len()];
-        let mut token = 0;
-        for run in class.chunk_by(|a, b| a == b) {
-            let first = &mut fill[run[0] as usize];
-            for place in &mut tokens[*first as usize..][..run.len()] {
-                *place = token;
-                token += 1;
-            }
-            *first += run.len() as u32;
-        }
-        Self { tokens, offsets }
-    }
-
-    /// The tokens of `class`, in order.
-    pub(crate) fn of(&self, class: usize) -> &[u32] {
-        &self.tokens[self.offsets[class] as usize..self.offsets[class + 1] as usize]
     }
 }

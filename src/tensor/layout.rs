@@ -396,8 +396,9 @@ fn texts<'a>(tables: &[&'a TokenTable]) -> Vec<Text<'a>> {
 impl Text<'_> {
     /// Room for the symbols of `width` tokens, whichever of them are marks.
     fn symbols(&self, width: usize) -> usize {
-        let tokens = (0..width as u32).map(TokenId);
-        tokens.map(|id| self.vocabulary.bytes(id).map_or(1, <[u8]>::len)).sum()
+        // Those of text, and one for every other id.
+        let (tokens, bytes) = self.vocabulary.text_bytes();
+        bytes + width - tokens
     }
 
     /// Appends where the symbols of every token begin, and the symbols.

@@ -39,7 +39,7 @@ use crate::kernel::step::{Cursor, ENDLESS};
 use crate::table::TokenTable;
 use crate::vocabulary::Fingerprint;
 #[cfg(feature = "flex")]
-pub(crate) use host::{HostTable, Located, Members};
+pub(crate) use host::{HostTable, Located};
 use layout::{Arrays, Sizes};
 pub(crate) use lookup::Tensors;
 use part::Part;

@@ -124,9 +124,9 @@ impl Vocabulary {
             return Err(damaged("its end-of-sequence ids are not among its ids"));
         }
         let vocabulary = Self {
-            contents: contents.to_vec(),
-            ends,
-            kinds: kinds.iter().map(kind).collect::<Result<_>>()?,
+            contents: contents.to_vec().into(),
+            ends: ends.into(),
+            kinds: kinds.iter().map(kind).collect::<Result<Vec<_>>>()?.into(),
             eos: eos.into_iter().map(TokenId).collect(),
             derived: Default::default(),
         };

@@ -32,6 +32,8 @@ mod file;
 mod fingerprint;
 mod folder;
 mod json;
+#[cfg(feature = "flex")]
+mod members;
 mod plain;
 mod skeleton;
 mod tokenizer_json;
@@ -39,6 +41,8 @@ mod trie;
 
 pub use eos::eos_from_config;
 pub use fingerprint::Fingerprint;
+#[cfg(feature = "flex")]
+pub(crate) use members::Members;
 pub(crate) use plain::{LONGEST as LONGEST_PLAIN, is_plain_byte};
 pub(crate) use skeleton::{LAST, LEADS};
 pub(crate) use trie::{Symbols, Trie, symbol};
@@ -106,12 +110,12 @@ pub enum TokenKind {
 /// ```
 #[derive(Clone, Default)]
 pub struct Vocabulary {
-    /// The contents of all tokens, one after the other.
-    contents: Vec<u8>,
+    /// The contents of all tokens, one after the other. Clones share them, as they do what is derived.
+    contents: Arc<Vec<u8>>,
     /// `[len]`: where each token ends in `contents`.
-    ends: Vec<u32>,
+    ends: Arc<Vec<u32>>,
     /// `[len]`.
-    kinds: Vec<TokenKind>,
+    kinds: Arc<Vec<TokenKind>>,
     eos: BTreeSet<TokenId>,
     derived: Arc<Derived>,
 }
@@ -123,6 +127,10 @@ struct Derived {
     skeletons: OnceLock<Trie>,
     plain_subtrees: OnceLock<Vec<bool>>,
     plain_tokens: OnceLock<Vec<bool>>,
+    spelled_bytes: OnceLock<[bool; 256]>,
+    #[cfg(feature = "flex")]
+    members: OnceLock<Arc<Members>>,
+    text_bytes: OnceLock<(usize, usize)>,
     fingerprint: OnceLock<Fingerprint>,
 }
 
@@ -207,9 +215,9 @@ impl Vocabulary {
             return Err(too_wide(Self::MAX_LEN + 1));
         }
         check_bytes(content.len(), self.contents.len() + content.len())?;
-        self.contents.extend_from_slice(content);
-        self.ends.push(self.contents.len() as u32);
-        self.kinds.push(kind);
+        Arc::make_mut(&mut self.contents).extend_from_slice(content);
+        Arc::make_mut(&mut self.ends).push(self.contents.len() as u32);
+        Arc::make_mut(&mut self.kinds).push(kind);
         Ok(())
     }
 
@@ -246,9 +254,11 @@ impl Vocabulary {
         if had_eos && self.eos.is_empty() {
             return Err(Error::vocabulary(format!("none of its end-of-sequence ids is below {len}")));
         }
-        self.kinds.resize(len, TokenKind::Unused);
-        self.ends.resize(len, self.contents.len() as u32);
-        self.contents.truncate(self.ends.last().map_or(0, |&end| end as usize));
+        Arc::make_mut(&mut self.kinds).resize(len, TokenKind::Unused);
+        let ends = Arc::make_mut(&mut self.ends);
+        ends.resize(len, self.contents.len() as u32);
+        let used = ends.last().map_or(0, |&end| end as usize);
+        Arc::make_mut(&mut self.contents).truncate(used);
         self.forget();
         Ok(self)
     }
@@ -343,6 +353,43 @@ impl Vocabulary {
     /// Of every token, whether it is plain text. Found once.
     pub(crate) fn plain_tokens(&self) -> &[bool] {
         self.derived.plain_tokens.get_or_init(|| plain::plain_tokens(self))
+    }
+
+    /// Of every byte, whether it alone is a token. Found once.
+    pub(crate) fn spelled_bytes(&self) -> &[bool; 256] {
+        self.derived.spelled_bytes.get_or_init(|| {
+            let mut spelled = [false; 256];
+            for (_, bytes) in self.iter() {
+                if let [byte] = bytes {
+                    spelled[*byte as usize] = true;
+                }
+            }
+            spelled
+        })
+    }
+
+    /// The tokens by what a walk takes them for, in five classes: ids that are unused, that end a sequence, that are
+    /// no text otherwise, that are text, that are plain text. Found once.
+    #[cfg(feature = "flex")]
+    pub(crate) fn members(&self) -> &Arc<Members> {
+        self.derived.members.get_or_init(|| {
+            let plain = self.plain_tokens();
+            let class = |id: TokenId| match self.kind(id) {
+                _ if plain[id.index()] => 4,
+                _ if self.bytes(id).is_some() => 3,
+                _ if self.eos.contains(&id) => 1,
+                TokenKind::Unused => 0,
+                _ => 2,
+            };
+            let classes: Vec<u32> = (0..self.len() as u32).map(|id| class(TokenId(id))).collect();
+            Arc::new(Members::by_class(&classes, 5))
+        })
+    }
+
+    /// How many tokens are text, and the bytes of all of them. Counted once.
+    pub(crate) fn text_bytes(&self) -> (usize, usize) {
+        let count = || self.iter().fold((0, 0), |(count, sum), (_, bytes)| (count + 1, sum + bytes.len()));
+        *self.derived.text_bytes.get_or_init(count)
     }
 
     /// The bytes of the tokens that are text; all others, and ids past the end, are left out.

@@ -64,6 +64,7 @@ impl Compile {
         let any = TensorOptions { max_bytes: usize::MAX, ..TensorOptions::default() };
         // A table too large for the device is one to know the size of.
         let default = TensorTable::plan(&[&table], width, &any).map(|(layout, _)| layout)?;
+        let unrolled = table.unrolled().unwrap_or_default();
         let bytes = [Layout::Dense, Layout::Classes, Layout::Walk].map(|layout| {
             let options = TensorOptions { layout: Some(layout), ..any.clone() };
             (layout, TensorTable::plan(&[&table], width, &options).map(|(_, bytes)| bytes))
@@ -82,6 +83,8 @@ impl Compile {
                 "vocabulary": width, "fingerprint": fingerprint.to_string(), "form": form, "states": states,
                 "classes": classes, "bytes": bytes, "layout": name(default), "least_tokens": least,
                 "milliseconds": milliseconds, "artefact": artefact,
+                "recursion": unrolled.recursion, "any_levels": unrolled.any,
+                "unnamed_levels": unrolled.unnamed,
             });
             writeln!(out.to, "{table}")?;
             return Ok(ExitCode::SUCCESS);
@@ -99,6 +102,16 @@ impl Compile {
             }
         }
         writeln!(out.to, "least tokens   {least} (end of sequence included)")?;
+        let depths = [
+            ("recursion      followed", unrolled.recursion, "times"),
+            ("any JSON      ", unrolled.any, "levels"),
+            ("unnamed JSON  ", unrolled.unnamed, "levels"),
+        ];
+        for (what, depth, unit) in depths {
+            if let Some(depth) = depth {
+                writeln!(out.to, "{what} {depth} {unit}")?;
+            }
+        }
         writeln!(out.to, "compiled in    {milliseconds:.1} ms")?;
         if let Some((path, bytes)) = artefact {
             writeln!(out.to, "written to     {}, {bytes} bytes", path.display())?;

@@ -17,7 +17,8 @@
 //! properties (of all schemas that meet at an object, as they are met; then required ones that no one
 //! declares; then others), white space by policy, strings with the escapes that JSON demands and no other,
 //! integers by their digits. Smaller than the schema are
-//! - recursion and any JSON, which are followed to a depth;
+//! - recursion and any JSON, which are followed to a depth: as far as is cheap by the states that the plan predicts,
+//!   see `Schema::plan` and [`Unrolled`];
 //! - counts of properties that depend on the names of undeclared ones being distinct;
 //! - the formats that [`Treatment::Bounded`](super::Treatment::Bounded) names;
 //! - numbers with an exponent, wherever a schema tells numbers apart.
@@ -26,6 +27,7 @@
 //! and patterns beyond regular languages.
 
 mod arrange;
+mod conflict;
 mod document;
 mod ecma;
 mod format;
@@ -42,16 +44,14 @@ mod text;
 mod types;
 mod value;
 
-use std::collections::HashMap;
-
 use serde_json::Value;
 
 use self::formula::{Formula, Formulas};
 pub use self::note::{Note, Treatment};
 pub use self::options::{Additional, Escapes, Formats, JsonOptions, Numbers, Order, Unknown, Whitespace};
 use self::plan::{PlanId, Planner};
-use crate::automaton::ByteDfa;
-use crate::error::{Error, Result};
+use crate::automaton::{FastMap, RowDfa};
+use crate::error::Result;
 use crate::limits::Meter;
 
 /// Deepest nesting of schemas, references followed, and of the values in `enum` and `const`.
@@ -60,15 +60,49 @@ const MAX_DEPTH: usize = 128;
 /// How often recursion is followed at most, where the options leave it open.
 const MOST_RECURSION: usize = 8;
 
-/// States up to which recursion is followed once more.
+/// Predicted states up to which recursion is followed once more.
 const CHEAP_RECURSION: u64 = 30_000;
 
 /// Levels of any JSON at least and at most, where the options leave it open.
 const LEAST_ANY: usize = 3;
-const MOST_ANY: usize = 8;
+const MOST_ANY: usize = 10;
 
-/// States up to which any JSON goes a level deeper.
-const CHEAP_ANY: u64 = 2_000;
+/// Predicted states up to which any JSON goes a level deeper: those of about a millisecond.
+const CHEAP_ANY: u64 = 4_500;
+
+/// Schemas that are larger at the least depth may become so many times larger, up to these states.
+const GROWTH: u64 = 4;
+const MOST_STATES: u64 = 60_000;
+
+/// A prediction is above the limit for certain where it is so many times as large: pieces that are shared are counted
+/// at each place.
+const CERTAIN: u64 = 8;
+
+/// How deep a schema was followed where it has no end: see [`JsonOptions::recursion`] and
+/// [`JsonOptions::any_depth`].
+///
+/// ```
+/// use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
+/// use serde_json::json;
+///
+/// let bytes = (b' '..=b'~').map(|byte| Some([byte])).chain([None]);
+/// let vocabulary = Vocabulary::from_bytes(bytes)?.with_eos([TokenId(95)])?;
+/// let list = json!({"type": "object", "properties": {"next": {"$ref": "#"}}, "additionalProperties": false});
+/// let table = TokenTable::compile(&Constraint::json_schema(list)?, &vocabulary, &Limits::default())?;
+/// let unrolled = table.unrolled().unwrap();
+/// assert_eq!((unrolled.recursion, unrolled.any), (Some(8), None));
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unrolled {
+    /// How often recursive references were followed; `None` where there are none.
+    pub recursion: Option<usize>,
+    /// Levels of any JSON where the schema asks for that; `None` where it does not.
+    pub any: Option<usize>,
+    /// Levels of any JSON in properties beside others that the schema names; `None` where there are none.
+    pub unnamed: Option<usize>,
+}
 
 /// A schema that was read and whose keywords are all honoured.
 #[derive(Clone, Debug)]
@@ -77,8 +111,8 @@ pub(crate) struct Schema {
     root: Formula,
     /// The schemas that were put off, by number.
     later: Vec<Formula>,
-    /// Where claims that may be refused in the end were met.
-    origins: HashMap<Formula, String>,
+    /// Where claims were met first.
+    origins: FastMap<Formula, String>,
     notes: Vec<Note>,
     options: JsonOptions,
 }
@@ -104,17 +138,17 @@ pub(crate) fn discard(value: Value) {
 }
 
 impl Schema {
-    /// The automaton of the members' texts.
+    /// The automaton of the members' texts, and how deep it goes.
     ///
     /// # Errors
     /// Where nothing satisfies the schema, naming the conflict; where a limit is breached.
-    pub(crate) fn lower(&self, meter: &Meter) -> Result<ByteDfa> {
+    pub(crate) fn lower(&self, meter: &Meter) -> Result<(RowDfa, Unrolled)> {
         let mut planner = Planner::new(self, meter);
-        let root = self.plan(&mut planner)?;
-        let dfa = if planner.get(root).is_empty() { None } else { Some(lay::lay(&planner, root)?) };
-        match dfa {
-            Some(dfa) if !dfa.is_empty() => Ok(dfa),
-            _ => Err(self.unsatisfiable(&planner)),
+        let (root, unrolled) = self.plan(&mut planner)?;
+        let rows = if planner.get(root).is_empty() { None } else { lay::lay(&planner, root)? };
+        match rows {
+            Some(rows) => Ok((rows, unrolled)),
+            None => Err(self.unsatisfiable(&mut planner)),
         }
     }
 
@@ -124,53 +158,51 @@ impl Schema {
     /// Where a limit is breached.
     pub(crate) fn arrange(&self, value: &Value, meter: &Meter) -> Result<(Vec<u8>, bool)> {
         let mut planner = Planner::new(self, meter);
-        let root = self.plan(&mut planner)?;
+        let (root, _) = self.plan(&mut planner)?;
         Ok(arrange::arrange(&planner, root, value))
     }
 
     /// Plans the schema, as deep as the options say or as is cheap.
-    fn plan(&self, planner: &mut Planner) -> Result<PlanId> {
+    fn plan(&self, planner: &mut Planner) -> Result<(PlanId, Unrolled)> {
         let fixed = self.options.any_depth;
         let (mut asked, mut unnamed) = (fixed.unwrap_or(LEAST_ANY), fixed.unwrap_or(LEAST_ANY));
-        let mut root = planner.root(self.options.recursion.unwrap_or(1))?;
+        let mut recursion = self.options.recursion.unwrap_or(1);
+        let mut root = planner.root(recursion)?;
         if self.options.recursion.is_none() && !self.later.is_empty() {
             // Deeper plans are made of shallower ones.
-            for recursion in 2..=MOST_RECURSION {
-                let deeper = planner.root(recursion)?;
-                let size = planner.size(deeper).with_any(asked, unnamed);
-                if size > CHEAP_RECURSION && !planner.get(root).is_empty() {
+            for more in 2..=MOST_RECURSION {
+                let deeper = planner.root(more)?;
+                let states = planner.states(planner.size(deeper), asked, unnamed);
+                if states > CHEAP_RECURSION && !planner.get(root).is_empty() {
                     break;
                 }
-                root = deeper;
+                (root, recursion) = (deeper, more);
             }
         }
+        let size = planner.size(root);
         if fixed.is_none() {
-            let size = planner.size(root);
-            while asked < MOST_ANY && size.with_any(asked + 1, unnamed) <= CHEAP_ANY {
+            let least = planner.states(size, asked, unnamed);
+            let most =
+                if least <= CHEAP_ANY { CHEAP_ANY } else { least.saturating_mul(GROWTH).min(MOST_STATES) };
+            while asked < MOST_ANY && planner.states(size, asked + 1, unnamed) <= most {
                 asked += 1;
             }
-            while unnamed < asked && size.with_any(asked, unnamed + 1) <= CHEAP_ANY {
+            while unnamed < asked && planner.states(size, asked, unnamed + 1) <= most {
                 unnamed += 1;
             }
         }
-        planner.set_any(asked, unnamed)?;
-        Ok(root)
+        // No need to build what certainly is too large.
+        let states = planner.states(size, asked, unnamed) / CERTAIN;
+        planner.meter().states(usize::try_from(states).unwrap_or(usize::MAX))?;
+        let [any, of_unnamed] = planner.set_any(asked, unnamed)?;
+        let recursion = (!self.later.is_empty()).then_some(recursion);
+        let unrolled =
+            Unrolled { recursion, any: any.then_some(asked), unnamed: of_unnamed.then_some(unnamed) };
+        Ok((root, unrolled))
     }
 
     /// Remarks on keywords that are not honoured to the letter.
     pub(crate) fn notes(&self) -> &[Note] {
         &self.notes
-    }
-
-    fn unsatisfiable(&self, planner: &Planner) -> Error {
-        if planner.counted {
-            let origin = self.origins.values().find(|pointer| pointer.ends_with("Properties"));
-            return Error::schema(
-                origin.cloned().unwrap_or_default(),
-                "the count depends on names outside `properties` being distinct, which no finite automaton remembers; list the names under `properties`",
-            );
-        }
-        let cut = if planner.cut { ", within the depth that the options set" } else { "" };
-        Error::unsatisfiable(format!("no JSON value satisfies the schema{cut}"))
     }
 }

@@ -43,10 +43,11 @@ pub struct JsonOptions {
     /// Most digits of a number's integer part and of its fraction. Default: no bound.
     pub max_digits: Option<usize>,
     /// How often a recursive reference is followed on the way to a value. Default: as often as is cheap, at
-    /// most 8 times.
+    /// most 8 times; [`TokenTable::unrolled`](crate::TokenTable::unrolled) tells how often.
     pub recursion: Option<usize>,
-    /// How deep arrays and objects are nested where any JSON is allowed. Default: as deep as is cheap, from 3 to 8
-    /// levels.
+    /// How deep arrays and objects are nested where any JSON is allowed. Default: as deep as is cheap, from 3 to 10
+    /// levels, of which an array right within an array counts two;
+    /// [`TokenTable::unrolled`](crate::TokenTable::unrolled) tells how deep.
     pub any_depth: Option<usize>,
 }
 

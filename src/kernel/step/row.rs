@@ -8,7 +8,8 @@ use burn::tensor::{bf16, f16};
 use crate::automaton::StateId;
 use crate::sampling::Noise;
 use crate::table::{Reading, TokenTable};
-use crate::tensor::{Located, Members};
+use crate::tensor::Located;
+use crate::vocabulary::Members;
 
 /// A logit as it lies in memory.
 pub(super) trait Logit: Copy {

@@ -120,8 +120,8 @@ impl<'a> Artifact<'a> {
             arrays.check_token_distances(vocabulary, &meter)?;
         }
         let mut parts = arrays.into_parts(vocabulary);
-        parts.find_plain();
-        let table = TokenTable { parts: Arc::new(parts) };
+        parts.find_plain_in_columns();
+        let table = TokenTable { parts: Arc::new(parts), unrolled: None };
         table.validate()?;
         Ok(table)
     }

@@ -1,10 +1,9 @@
 //! The options: each with texts that it admits and texts that it does not.
 
-use burn_dfa::Constraint;
-use burn_dfa::Limits;
 use burn_dfa::constraint::{
     Additional, Escapes, Formats, JsonOptions, Numbers, Order, Treatment, Whitespace,
 };
+use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
 use serde_json::{Value, json};
 
 use super::compile_with;
@@ -115,4 +114,54 @@ fn texts_of_values() {
     assert_eq!(text(json!({"z": 1, "a": "ä\n", "b": 2.0})), (r#"{"b":2,"a":"ä\n","z":1}"#.into(), true));
     assert_eq!(text(json!({"a": 1, "b": "x"})), (r#"{"b":"x","a":1}"#.into(), false));
     assert!(Constraint::regex("a").unwrap().json_text(&json!(1), &Limits::default()).unwrap().is_none());
+}
+
+#[test]
+fn depths_are_reported() {
+    let bytes = (0..=u8::MAX).map(|byte| Some([byte])).chain([None]);
+    let vocabulary = Vocabulary::from_bytes(bytes).unwrap().with_eos([TokenId(256)]).unwrap();
+    let unrolled = |schema: Value, options: &JsonOptions| {
+        let constraint = Constraint::json_schema_with(schema, options).unwrap();
+        let compile = [TokenTable::compile, TokenTable::tabulate, TokenTable::walk];
+        let [one, other, third] = compile.map(|compile| {
+            let table = compile(&constraint, &vocabulary, &Limits::default()).unwrap();
+            table.unrolled().unwrap()
+        });
+        assert!(one == other && other == third);
+        [one.recursion, one.any, one.unnamed]
+    };
+    let default = JsonOptions::default();
+    assert_eq!(unrolled(json!({"type": "integer"}), &default), [None; 3]);
+    let tree = json!({
+        "type": "object", "properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"}}, "additionalProperties": false
+    });
+    let [recursion, any, unnamed] = unrolled(tree.clone(), &default);
+    assert!(matches!([recursion, any, unnamed], [Some(2..=8), None, None]));
+    let asked = JsonOptions { recursion: Some(2), any_depth: Some(1), ..JsonOptions::default() };
+    assert_eq!(unrolled(tree, &asked), [Some(2), None, None]);
+    assert_eq!(unrolled(json!({}), &asked), [None, Some(1), None]);
+    let open = json!({"type": "object", "properties": {"a": {"type": "null"}}});
+    assert_eq!(unrolled(open.clone(), &asked), [None, None, Some(1)]);
+    let [_, _, unnamed] = unrolled(open.clone(), &default);
+    // As deep as is said, and no deeper.
+    let dfa = super::compile(&open);
+    let nested = |depth: usize| format!("{{\"b\":{}1{}}}", "{\"c\":".repeat(depth), "}".repeat(depth));
+    let depth = unnamed.unwrap();
+    assert!(dfa.matches(nested(depth).as_bytes()) && !dfa.matches(nested(depth + 1).as_bytes()));
+}
+
+#[test]
+fn arrays_within_arrays_count_two_levels() {
+    let dfa = super::compile(&json!({}));
+    let arrays = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    let objects = |depth: usize| format!("{}{{}}{}", "{\"a\":".repeat(depth - 1), "}".repeat(depth - 1));
+    let deepest = |text: &dyn Fn(usize) -> String| {
+        (1..20).take_while(|&depth| dfa.matches(text(depth).as_bytes())).count()
+    };
+    // The innermost bracket holds nothing and costs nothing.
+    let (of_arrays, of_objects) = (deepest(&arrays), deepest(&objects));
+    assert!(
+        of_objects > 4 && of_arrays >= of_objects / 2 && of_arrays < of_objects,
+        "{of_arrays}, {of_objects}"
+    );
 }

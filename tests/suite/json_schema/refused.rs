@@ -233,3 +233,44 @@ fn nothing_satisfies() {
         assert!(error.is_unsatisfiable(), "{schema}: {error}");
     }
 }
+
+#[test]
+fn conflicts_are_named() {
+    for (schema, places) in [
+        (
+            json!({"type": "integer", "minimum": 3, "exclusiveMaximum": 3, "title": "x"}),
+            "/exclusiveMaximum, /minimum and /type",
+        ),
+        (
+            json!({"type": "string", "minLength": 3, "maxLength": 2, "pattern": "a"}),
+            "/maxLength, /minLength and /type",
+        ),
+        (
+            json!({"type": "object", "additionalProperties": false, "required": ["a", "b"], "properties": {"a": {}}}),
+            "/additionalProperties, /required and /type",
+        ),
+        (
+            json!({"allOf": [{"type": "string"}, {"maxLength": 9}, {"enum": [1, 2]}]}),
+            "/allOf/0/type and /allOf/2/enum",
+        ),
+        // Down to the part that has no value.
+        (
+            json!({
+                "type": "object", "required": ["list"], "properties": {
+                    "other": {"type": "null"},
+                    "list": {"type": "array", "minItems": 1, "items": {"const": 4, "multipleOf": 3}},
+                }
+            }),
+            "/properties/list/items/const and /properties/list/items/multipleOf",
+        ),
+        (
+            json!({"$defs": {"t": {"type": "null"}}, "allOf": [{"$ref": "#/$defs/t"}], "type": "boolean"}),
+            "/$defs/t/type and /type",
+        ),
+    ] {
+        let constraint = Constraint::json_schema(schema.clone()).unwrap();
+        let error = constraint.to_byte_dfa(&Limits::default()).unwrap_err();
+        let expected = format!("none satisfies {places} together");
+        assert!(error.is_unsatisfiable() && error.to_string().ends_with(&expected), "{schema}: {error}");
+    }
+}

@@ -92,9 +92,11 @@ impl<'a> Bench<'a> {
         limits: Limits,
     ) -> Result<Self> {
         let bench = Self { vocabulary, cutter: Cutter::new(vocabulary), samples, options, limits };
-        // What is derived of a vocabulary once is derived here.
+        // What is derived of a vocabulary once is derived here, for tables of both forms.
         vocabulary.fingerprint();
         bench.first_mask(|| Constraint::regex("a"))?;
+        let many = bench.limits.tabulated_states;
+        bench.first_mask(|| Constraint::regex(&format!("\"[ -~]{{{many}}}")))?;
         Ok(bench)
     }
 
@@ -165,9 +167,16 @@ impl<'a> Bench<'a> {
             let text = constraint.as_ref()?.json_text(value, &self.limits).ok()??;
             Some(text.0)
         };
+        // Draft 4 tells `1.0` from `1`, which is what is written for it.
+        let by_spelling = |text: &str, value: &Value| {
+            row.is_draft_4() && serde_json::from_str::<Value>(text).is_ok_and(|read| read != *value)
+        };
         for test in &row.tests {
             let texts: Vec<String> = match &test.instance {
-                Instance::Value(value) => arranged(value).into_iter().collect(),
+                Instance::Value(value) => {
+                    let text = arranged(value).filter(|text| test.valid || !by_spelling(text, value));
+                    text.into_iter().collect()
+                }
                 Instance::Text(text) => vec![text.clone()],
                 Instance::TextOfValue(text, value) => {
                     [text.clone()].into_iter().chain(arranged(value)).collect()

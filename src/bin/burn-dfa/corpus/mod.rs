@@ -53,6 +53,12 @@ pub struct Corpus {
     /// White space of the texts of schemas.
     #[arg(long, value_enum, default_value_t = Spaces::Spaced)]
     whitespace: Spaces,
+    /// How often recursion is followed, instead of as often as is cheap.
+    #[arg(long, value_name = "N")]
+    recursion: Option<usize>,
+    /// Levels of any JSON, instead of as many as are cheap.
+    #[arg(long, value_name = "N")]
+    any_depth: Option<usize>,
     /// Most seconds of a compilation.
     #[arg(long, value_name = "N", default_value_t = 2.0)]
     seconds: f64,
@@ -101,7 +107,12 @@ impl Corpus {
         let mut lines = self.out.as_ref().map(create).transpose()?;
         let baseline = self.baseline.as_deref().filter(|_| !self.update);
         let baseline = baseline.map(|path| Baseline::read(path, &vocabulary)).transpose()?;
-        let options = JsonOptions { whitespace: self.whitespace.into(), ..JsonOptions::default() };
+        let options = JsonOptions {
+            whitespace: self.whitespace.into(),
+            recursion: self.recursion,
+            any_depth: self.any_depth,
+            ..JsonOptions::default()
+        };
         let limits = Limits { time: Duration::from_secs_f64(self.seconds), ..Limits::default() };
         let bench = Bench::new(&vocabulary, self.samples, options, limits)?;
         let mut summaries: Vec<(String, Summary)> = Vec::new();

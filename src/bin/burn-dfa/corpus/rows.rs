@@ -13,6 +13,14 @@ pub struct Row {
     pub tests: Vec<Test>,
 }
 
+impl Row {
+    /// Whether the schema names draft 4.
+    pub fn is_draft_4(&self) -> bool {
+        let Source::Schema(schema) = &self.source else { return false };
+        schema["$schema"].as_str().is_some_and(|draft| draft.contains("draft-04"))
+    }
+}
+
 /// What is compiled.
 pub enum Source {
     Schema(Value),

@@ -63,7 +63,7 @@ pub(crate) enum Exactness {
 }
 
 /// Every format by its name.
-pub(crate) const NAMES: [(&str, Format); 31] = [
+pub(crate) const NAMES: [(&str, Format); 30] = [
     ("date-time", Format::DateTime),
     ("date", Format::Date),
     ("time", Format::Time),
@@ -83,7 +83,6 @@ pub(crate) const NAMES: [(&str, Format); 31] = [
     ("json-pointer", Format::JsonPointer),
     ("relative-json-pointer", Format::RelativeJsonPointer),
     ("regex", Format::Regex),
-    ("byte", Format::Base64),
     ("base64", Format::Base64),
     ("int8", Format::Int8),
     ("int16", Format::Int16),
@@ -98,6 +97,9 @@ pub(crate) const NAMES: [(&str, Format); 31] = [
 ];
 
 impl Format {
+    /// More than the greatest number of a format.
+    pub(crate) const COUNT: usize = NAMES.len();
+
     /// The format of this name; `None` where it is not known.
     pub(crate) fn named(name: &str) -> Option<Self> {
         NAMES.iter().find(|(known, _)| *known == name).map(|&(_, format)| format)

@@ -14,18 +14,25 @@ use std::sync::Arc;
 
 use self::rows::Rows;
 use super::plan::{Labelled, PlanId, Planner};
+use super::value::Json;
 use super::{string, text};
-use crate::automaton::ByteDfa;
+use crate::automaton::{FastMap, RowDfa};
 use crate::error::Result;
 
-/// The automaton of the plan `root`.
-pub(super) fn lay(planner: &Planner, root: PlanId) -> Result<ByteDfa> {
-    let mut layer = Layer { planner, rows: Rows::new(), done: HashMap::new(), spelled: HashMap::new() };
+/// The automaton of the plan `root`; `None` where it has no member.
+pub(super) fn lay(planner: &Planner, root: PlanId) -> Result<Option<RowDfa>> {
+    let mut layer = Layer {
+        planner,
+        rows: Rows::new(),
+        done: FastMap::default(),
+        texts: FastMap::default(),
+        spelled: HashMap::new(),
+    };
     let end = layer.rows.state(true, &[]);
     let exits = vec![end; planner.get(root).outcomes.len()];
     let start = layer.plan(root, &exits, 0)?;
     layer.rows.check(planner.meter())?;
-    layer.rows.into_raw(start).number(planner.meter())
+    layer.rows.finish(start, planner.meter())
 }
 
 /// The ways to write one character, or the one way to write several.
@@ -36,7 +43,9 @@ struct Layer<'p, 'a> {
     planner: &'p Planner<'a>,
     rows: Rows,
     /// By plan, exits and level.
-    done: HashMap<(PlanId, Vec<u32>, usize), u32>,
+    done: FastMap<(PlanId, Vec<u32>, usize), u32>,
+    /// The texts of single values with their outcomes, in order, by plan and level.
+    texts: FastMap<(PlanId, usize), Rc<[(Vec<u8>, u32)]>>,
     /// The spellings of names, quotes included.
     spelled: HashMap<Arc<str>, Rc<[Spellings]>>,
 }
@@ -59,17 +68,16 @@ impl Layer<'_, '_> {
         let mut starts = Vec::new();
         if !plan.values.is_empty() {
             let options = self.planner.options();
-            let mut words: Vec<(Vec<u8>, u32)> = plan
-                .values
-                .iter()
-                .map(|(value, outcome)| {
-                    (text::write(value.value(), options, level), exits[*outcome as usize])
-                })
-                .filter(|(_, exit)| *exit != 0)
-                .collect();
-            words.sort_unstable();
-            words.dedup_by(|a, b| a.0 == b.0);
-            starts.push(self.rows.words(&words));
+            let texts = self.texts.entry((id, level)).or_insert_with(|| {
+                let write =
+                    |(value, outcome): &(Json, u32)| (text::write(value.value(), options, level), *outcome);
+                let mut texts: Vec<(Vec<u8>, u32)> = plan.values.iter().map(write).collect();
+                texts.sort_unstable();
+                texts.dedup_by(|a, b| a.0 == b.0);
+                texts.into()
+            });
+            let exit = |outcome: u32| exits[outcome as usize];
+            starts.push(self.rows.words(texts.iter().map(|(text, outcome)| (&text[..], exit(*outcome)))));
         }
         for scalar in plan.number.iter().chain(&plan.string) {
             starts.push(self.scalar(scalar, exits));

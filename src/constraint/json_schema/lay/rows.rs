@@ -1,6 +1,6 @@
 //! Rows of an automaton under construction, back to front.
 
-use crate::automaton::{Interner, RawDfa};
+use crate::automaton::RowDfa;
 use crate::error::Result;
 use crate::limits::Meter;
 
@@ -14,9 +14,10 @@ pub(super) struct Rows {
     runs: Vec<Run>,
     spans: Vec<(u32, u32)>,
     accepting: Vec<bool>,
-    known: Interner<u64>,
-    /// By number in `known`, the state.
-    states: Vec<u32>,
+    /// The states that are stored once, by the hash of their rows; 0 where there is none. A power of two.
+    known: Vec<u32>,
+    known_count: usize,
+    scratch: Vec<Run>,
 }
 
 impl Rows {
@@ -25,8 +26,9 @@ impl Rows {
             runs: Vec::new(),
             spans: vec![(0, 0)],
             accepting: vec![false],
-            known: Interner::new(),
-            states: Vec::new(),
+            known: vec![0; 1 << 10],
+            known_count: 0,
+            scratch: Vec::new(),
         }
     }
 
@@ -36,7 +38,7 @@ impl Rows {
 
     pub(super) fn check(&self, meter: &Meter) -> Result<()> {
         meter.states(self.count())?;
-        meter.bytes(self.runs.len() * size_of::<Run>() + self.count() * 24 + self.known.bytes())?;
+        meter.bytes(self.runs.len() * size_of::<Run>() + self.count() * 9 + self.known.len() * 4)?;
         meter.time()
     }
 
@@ -67,19 +69,44 @@ impl Rows {
         if !accepting && row.iter().all(|run| run.2 == 0) {
             return 0;
         }
-        let mut words: Vec<u64> = Vec::with_capacity(row.len() + 1);
-        words.push(accepting.into());
-        let live = row.iter().filter(|run| run.2 != 0);
-        words.extend(
-            live.map(|&(first, last, to)| u64::from(first) << 40 | u64::from(last) << 32 | u64::from(to)),
-        );
-        let (number, new) = self.known.intern(&words);
-        if new {
-            let state = self.take();
-            self.fill(state, accepting, row);
-            self.states.push(state);
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear();
+        scratch.extend(row.iter().filter(|run| run.2 != 0));
+        let mut at = hash(accepting, &scratch) as usize & (self.known.len() - 1);
+        let state = loop {
+            match self.known[at] {
+                0 => {
+                    let state = self.take();
+                    self.fill(state, accepting, &scratch);
+                    self.known[at] = state;
+                    self.known_count += 1;
+                    break state;
+                }
+                state if self.accepting[state as usize] == accepting && self.row(state) == scratch => {
+                    break state;
+                }
+                _ => at = (at + 1) & (self.known.len() - 1),
+            }
+        };
+        self.scratch = scratch;
+        if self.known_count * 2 > self.known.len() {
+            self.grow();
         }
-        self.states[number as usize]
+        state
+    }
+
+    /// Makes room for twice as many states that are stored once.
+    fn grow(&mut self) {
+        let mask = self.known.len() * 2 - 1;
+        let mut known = vec![0; mask + 1];
+        for &state in self.known.iter().filter(|&&state| state != 0) {
+            let mut at = hash(self.is_accepting(state), self.row(state)) as usize & mask;
+            while known[at] != 0 {
+                at = (at + 1) & mask;
+            }
+            known[at] = state;
+        }
+        self.known = known;
     }
 
     /// The state that reads `byte` and goes on to `to`.
@@ -134,8 +161,8 @@ impl Rows {
         to
     }
 
-    /// The automaton of sorted, distinct words, each with the state behind it.
-    pub(super) fn words(&mut self, words: &[(Vec<u8>, u32)]) -> u32 {
+    /// The automaton of sorted, distinct words, each with the state behind it; those before 0 are left out.
+    pub(super) fn words<'w>(&mut self, words: impl Iterator<Item = (&'w [u8], u32)>) -> u32 {
         #[derive(Default)]
         struct Node {
             end: u32,
@@ -152,11 +179,11 @@ impl Rows {
                 path[parent].children.push((word[parent], word[parent], state));
             }
         };
-        for (word, end) in words {
+        for (word, end) in words.filter(|&(_, end)| end != 0) {
             let shared = previous.iter().zip(word).take_while(|(a, b)| a == b).count();
             close(self, &mut path, previous, shared);
             path.resize_with(word.len() + 1, Node::default);
-            path[word.len()].end = *end;
+            path[word.len()].end = end;
             previous = word;
         }
         close(self, &mut path, previous, 0);
@@ -172,14 +199,21 @@ impl Rows {
         self.state(self.is_accepting(end), &joined)
     }
 
-    pub(super) fn into_raw(self, start: u32) -> RawDfa {
-        let mut raw = RawDfa::over_bytes();
-        for state in 1..self.count() as u32 {
-            raw.push(self.is_accepting(state), self.row(state).iter().copied());
-        }
-        raw.set_start(start);
-        raw
+    /// The automaton that begins at `start`; `None` where it has no member.
+    pub(super) fn finish(&self, start: u32, meter: &Meter) -> Result<Option<RowDfa>> {
+        RowDfa::new(self.count(), start, |state| self.row(state), |state| self.is_accepting(state), meter)
     }
+}
+
+/// In the low bits.
+fn hash(accepting: bool, row: &[Run]) -> u64 {
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut hash = u64::from(accepting) + 1;
+    for &(first, last, to) in row {
+        let word = u64::from(first) << 40 | u64::from(last) << 32 | u64::from(to);
+        hash = (hash.rotate_left(23) ^ word).wrapping_mul(FACTOR);
+    }
+    hash ^ hash >> 32
 }
 
 /// `row` with `byte` leading to `to`.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::live::{live, reached};
-use super::{Claims, Depth, Plan, Planner, Step};
+use super::{Claims, Depth, Kind, Plan, Planner, Step};
 use crate::automaton::FastMap;
 use crate::constraint::json_schema::formula::{Formula, Leaf, Term};
 use crate::constraint::json_schema::value::Json;
@@ -147,7 +147,9 @@ impl Planner<'_> {
         }
         let asks = claims.asks();
         let must = self.formulas.and(claims.must.iter().copied());
-        let Some(child) = self.below(must, &asks, depth, any)? else { return Ok(None) };
+        let Some(child) = self.below(must, &asks, depth, any.then_some(Kind::Array))? else {
+            return Ok(None);
+        };
         let outcomes = self.get(child).outcomes.clone();
         let mut next = Vec::with_capacity(outcomes.len());
         for answers in &outcomes {

@@ -100,8 +100,33 @@ enum Any {
     Asked,
     /// The same of a property that the schema does not name, beside others that it does.
     Unnamed,
-    /// So many more levels may be nested.
-    Levels(usize),
+    /// What is left for arrays and objects that are nested, and whether an array is right around the place.
+    Left(usize, bool),
+}
+
+/// What arrays and objects count for where anything goes: one level each, but for arrays right within arrays, which
+/// are rare and would double what each level takes.
+#[derive(Clone, Copy, Debug)]
+struct Nesting {
+    /// Levels of an array right within an array.
+    arrays: usize,
+}
+
+impl Nesting {
+    fn of(options: &JsonOptions) -> Self {
+        // A depth that is asked for is one of both.
+        if options.any_depth.is_some() {
+            return Self { arrays: 1 };
+        }
+        Self { arrays: 2 }
+    }
+
+    fn weight(self, kind: Kind, in_array: bool) -> usize {
+        match kind {
+            Kind::Array if in_array => self.arrays,
+            _ => 1,
+        }
+    }
 }
 
 /// What is demanded of a value.
@@ -133,6 +158,7 @@ pub(super) struct Planner<'a> {
     pub(super) counted: bool,
     /// Whether the depth of recursion or of any JSON cut something off.
     pub(super) cut: bool,
+    nesting: Nesting,
     /// Where anything goes, by what the schema says.
     asked: Option<PlanId>,
     unnamed: Option<PlanId>,
@@ -156,6 +182,7 @@ impl<'a> Planner<'a> {
             names: HashMap::new(),
             counted: false,
             cut: false,
+            nesting: Nesting::of(&schema.options),
             asked: None,
             unnamed: None,
             states: 0,
@@ -180,37 +207,46 @@ impl<'a> Planner<'a> {
         self.plan(Demand { must: self.schema.root, asks: Arc::new([]), depth })
     }
 
+    /// Whether nothing satisfies `formula`, recursive references followed once.
+    pub(super) fn is_empty(&mut self, formula: Formula) -> Result<bool> {
+        let depth = Depth { recursion: 1, any: Any::Asked };
+        let id = self.plan(Demand { must: formula, asks: Arc::new([]), depth })?;
+        Ok(self.get(id).is_empty())
+    }
+
     /// Where anything goes, lets it go so many levels deep: where a schema asks for that, and in properties that
-    /// it does not name.
-    pub(super) fn set_any(&mut self, asked: usize, unnamed: usize) -> Result<()> {
+    /// it does not name. Returns whether there are such places.
+    pub(super) fn set_any(&mut self, asked: usize, unnamed: usize) -> Result<[bool; 2]> {
         for (place, levels) in [(self.asked, asked), (self.unnamed, unnamed)] {
             let Some(place) = place else { continue };
-            let depth = Depth { recursion: 0, any: Any::Levels(levels) };
+            let depth = Depth { recursion: 0, any: Any::Left(levels, false) };
             let plan = self.planned(&Demand { must: Formula::TRUE, asks: Arc::new([]), depth }, true)?;
             self.plans[place.0 as usize] = plan;
         }
-        Ok(())
+        Ok([self.asked.is_some(), self.unnamed.is_some()])
     }
 
     /// The plan of a part of a value at `depth`; `None` where there is none.
     ///
-    /// `within_any`: whether anything goes for the value itself.
+    /// `within_any`: whether anything goes for the value itself, and what it is.
     fn below(
         &mut self,
         must: Formula,
         asks: &[Formula],
         mut depth: Depth,
-        within_any: bool,
+        within_any: Option<Kind>,
     ) -> Result<Option<PlanId>> {
-        match depth.any {
-            Any::Levels(0) if within_any => {
-                self.cut = true;
-                return Ok(None);
+        depth.any = match (depth.any, within_any) {
+            (Any::Left(left, in_array), Some(kind)) => {
+                let Some(left) = left.checked_sub(self.nesting.weight(kind, in_array)) else {
+                    self.cut = true;
+                    return Ok(None);
+                };
+                Any::Left(left, kind == Kind::Array)
             }
-            Any::Levels(levels) if within_any => depth.any = Any::Levels(levels - 1),
-            Any::Unnamed => {}
-            _ => depth.any = Any::Asked,
-        }
+            (Any::Unnamed, _) => Any::Unnamed,
+            _ => Any::Asked,
+        };
         let id = self.plan(Demand { must, asks: asks.into(), depth })?;
         Ok((!self.get(id).is_empty()).then_some(id))
     }
@@ -245,7 +281,7 @@ impl<'a> Planner<'a> {
         if let Some(&id) = self.known.get(&demand) {
             return Ok(id);
         }
-        let place = any && !matches!(demand.depth.any, Any::Levels(_));
+        let place = any && !matches!(demand.depth.any, Any::Left(..));
         let plan = if place {
             // How deep it goes is settled when the rest is known.
             Plan { outcomes: vec![Arc::new([])], ..Plan::default() }

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::live::{live, reached};
-use super::{Any, Claims, Depth, Plan, PlanId, Planner, Step};
+use super::{Any, Claims, Depth, Kind, Plan, PlanId, Planner, Step};
 use crate::automaton::FastMap;
 use crate::constraint::json_schema::formula::{Except, Formula, Leaf};
 use crate::constraint::json_schema::options::{Additional, Order};
@@ -221,7 +221,8 @@ impl Planner<'_> {
         }
         let asks = claims.asks();
         let must = self.demanded(&key.residues, &values, &claims);
-        let Some(child) = self.below(must, &asks, building.depth, building.any)? else { return Ok(None) };
+        let within = building.any.then_some(Kind::Object);
+        let Some(child) = self.below(must, &asks, building.depth, within)? else { return Ok(None) };
         let mut next = Vec::new();
         for answers in self.get(child).outcomes.clone() {
             let mut values = values.clone();
@@ -346,7 +347,7 @@ impl Planner<'_> {
             }
         }
         let must = self.formulas.and(must);
-        let Some(names) = self.below(must, &asks, building.depth, false)? else { return Ok(None) };
+        let Some(names) = self.below(must, &asks, building.depth, None)? else { return Ok(None) };
         let mut steps = Vec::new();
         for answers in self.get(names).outcomes.clone() {
             let matches = |planner: &mut Self, pattern: &Arc<_>| {
@@ -417,7 +418,8 @@ impl Planner<'_> {
         if !building.any && !building.names.is_empty() {
             depth.any = Any::Unnamed;
         }
-        let Some(child) = self.below(must, &asks, depth, building.any)? else { return Ok(None) };
+        let within = building.any.then_some(Kind::Object);
+        let Some(child) = self.below(must, &asks, depth, within)? else { return Ok(None) };
         let mut next = Vec::new();
         for answers in self.get(child).outcomes.clone() {
             let mut violated = violated.to_vec();

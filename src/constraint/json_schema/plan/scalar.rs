@@ -9,10 +9,11 @@ use std::sync::{Arc, OnceLock};
 use super::live::live;
 use super::{Plan, Planner};
 use crate::automaton::{ByteDfa, Expr, FastMap, Interner, Op, StateId};
+use crate::constraint::json_schema::format::Format;
 use crate::constraint::json_schema::formula::{Formula, Leaf, Term};
 use crate::constraint::json_schema::number::{self, Form};
-use crate::constraint::json_schema::options::Numbers;
-use crate::constraint::json_schema::string;
+use crate::constraint::json_schema::options::{Escapes, Numbers};
+use crate::constraint::json_schema::string::{self, Spelling};
 use crate::error::Result;
 
 /// The texts of scalars: an automaton whose ends have outcomes. State 0 is dead.
@@ -60,14 +61,21 @@ impl Planner<'_> {
             let answers: Vec<bool> = asks.iter().map(|ask| *ask == Formula::TRUE).collect();
             return Ok(Some(Labelled::new(&dfa, plan.outcome(&answers))));
         }
-        let universe = self.quoted(&any_string(self.meter)?, 0, self.options().max_string)?;
-        self.side_by_side(universe.into(), must, asks, plan)
+        let universe = match self.conjunction(Formula::TRUE)? {
+            Some(universe) => universe,
+            None => return Ok(None),
+        };
+        self.side_by_side(universe, must, asks, plan)
     }
 
     /// The strings of a conjunction of leaves; `None` where it is no such thing.
     fn conjunction(&mut self, must: Formula) -> Result<Option<Arc<ByteDfa>>> {
         if let Some(known) = self.texts.get(&must) {
             return Ok(Some(Arc::clone(known)));
+        }
+        if let Some(text) = self.common_text(must)? {
+            self.texts.insert(must, Arc::clone(&text));
+            return Ok(Some(text));
         }
         let parts = match must {
             Formula::TRUE => Arc::new([]),
@@ -105,6 +113,35 @@ impl Planner<'_> {
         };
         self.texts.insert(must, Arc::clone(&text));
         Ok(Some(text))
+    }
+
+    /// The texts of any string, or of a format alone, which are made once for all schemas.
+    fn common_text(&self, must: Formula) -> Result<Option<Arc<ByteDfa>>> {
+        const SPELLINGS: usize = 4;
+        static COMMON: [OnceLock<Arc<ByteDfa>>; (1 + Format::COUNT) * SPELLINGS] =
+            [const { OnceLock::new() }; (1 + Format::COUNT) * SPELLINGS];
+        let format = match self.formulas.as_leaf(must) {
+            _ if self.options().max_string.is_some() => return Ok(None),
+            None if must == Formula::TRUE => None,
+            Some(Leaf::Format(format)) => Some(*format),
+            _ => return Ok(None),
+        };
+        let Spelling { ascii, escapes } = self.options().spelling();
+        let spelling = usize::from(ascii) * 2 + usize::from(escapes == Escapes::Any);
+        let place = &COMMON[format.map_or(0, |format| 1 + format as usize) * SPELLINGS + spelling];
+        let text = match place.get() {
+            Some(text) => text,
+            None => {
+                let content = match format {
+                    Some(format) => format.lower(self.meter)?.into(),
+                    None => any_string(self.meter)?,
+                };
+                let text = self.quoted(&content, 0, None)?;
+                place.get_or_init(|| text.into())
+            }
+        };
+        self.meter.states(text.state_count())?;
+        Ok(Some(Arc::clone(text)))
     }
 
     /// The strings, without quotes, of which a leaf holds.

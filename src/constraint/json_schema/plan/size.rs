@@ -1,6 +1,6 @@
 //! How many states a plan takes once it is laid down, before that is done.
 
-use super::{Plan, PlanId, Planner, Step};
+use super::{Kind, Nesting, Plan, PlanId, Planner, Step};
 use crate::automaton::FastMap;
 
 /// States, but for the places where anything goes, which are counted apart.
@@ -12,15 +12,6 @@ pub(in super::super) struct Size {
 }
 
 impl Size {
-    /// The states where anything goes so many levels deep, where a schema asks for that and in properties that it
-    /// does not name.
-    pub(in super::super) fn with_any(self, asked: usize, unnamed: usize) -> u64 {
-        // Each level stands in an array and in an object.
-        let states = |levels: usize| 45u64 << levels.min(32);
-        let asked = self.asked.saturating_mul(states(asked));
-        self.states.saturating_add(asked).saturating_add(self.unnamed.saturating_mul(states(unnamed)))
-    }
-
     fn add(&mut self, other: Self) {
         self.states = self.states.saturating_add(other.states);
         self.asked = self.asked.saturating_add(other.asked);
@@ -28,10 +19,44 @@ impl Size {
     }
 }
 
+impl Nesting {
+    /// The states of a place where anything goes, `levels` deep.
+    fn states(self, levels: usize) -> u64 {
+        // Scalars in front of what follows; names and punctuation of an object, of an array.
+        const SCALARS: u64 = 33;
+        const OBJECT: u64 = 22;
+        const ARRAY: u64 = 4;
+        // By what is left, outside an array and within one.
+        let mut states: Vec<[u64; 2]> = Vec::with_capacity(levels + 1);
+        for left in 0..=levels {
+            let nested = |weight: usize, in_array: usize| -> u64 {
+                left.checked_sub(weight).map_or(0, |left| states[left][in_array])
+            };
+            let object = nested(self.weight(Kind::Object, false), 0).saturating_add(OBJECT);
+            let place = |in_array| {
+                let array = nested(self.weight(Kind::Array, in_array), 1).saturating_add(ARRAY);
+                SCALARS.saturating_add(object).saturating_add(array)
+            };
+            let places = [place(false), place(true)];
+            states.push(places);
+        }
+        states[levels][0]
+    }
+}
+
 impl Planner<'_> {
     /// The size of a plan: an upper bound, roughly, since what stands in front of the same states is shared.
     pub(in super::super) fn size(&self, id: PlanId) -> Size {
         self.sized(id, &mut FastMap::default())
+    }
+
+    /// The states of a plan of this size where anything goes so many levels deep, where a schema asks for that and in
+    /// properties that it does not name.
+    pub(in super::super) fn states(&self, size: Size, asked: usize, unnamed: usize) -> u64 {
+        let places = [(size.asked, asked), (size.unnamed, unnamed)];
+        places.into_iter().fold(size.states, |states, (places, levels)| {
+            states.saturating_add(places.saturating_mul(self.nesting.states(levels)))
+        })
     }
 
     fn sized(&self, id: PlanId, done: &mut FastMap<u32, Size>) -> Size {

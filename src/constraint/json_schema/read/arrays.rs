@@ -22,7 +22,7 @@ impl<'a> Reader<'a> {
             for (i, schema) in schemas.iter().enumerate() {
                 let formula = self.below(&[name, &i.to_string()], schema)?;
                 let claim = self.formulas.leaf(Leaf::Item(i as u64, formula));
-                gathered.claims.push(claim);
+                self.claim(gathered, &[name, &i.to_string()], claim);
             }
             count = schemas.len() as u64;
             gathered.evaluated.item(Items::First(count));
@@ -30,7 +30,7 @@ impl<'a> Reader<'a> {
         if let Some((name, schema)) = rest.and_then(|name| Some((name, map.get(name)?))) {
             let formula = self.below(&[name], schema)?;
             let claim = self.formulas.leaf(Leaf::Rest(count, formula));
-            gathered.claims.push(claim);
+            self.claim(gathered, &[name], claim);
             gathered.evaluated.item(Items::All);
         }
         self.contains(map, gathered)?;
@@ -38,15 +38,14 @@ impl<'a> Reader<'a> {
             if let Some(count) = self.count(map, name)? {
                 let claim = self.formulas.leaf(Leaf::Items(count.saturating_add(more)));
                 let claim = if more == 1 { self.lacking(claim) } else { claim };
-                gathered.claims.push(claim);
+                self.claim(gathered, &[name], claim);
             }
         }
         match map.get("uniqueItems") {
             None | Some(Value::Bool(false)) => Ok(()),
             Some(Value::Bool(true)) => {
                 let claim = self.formulas.leaf(Leaf::Unique { domain: Arc::new([]), met: 0 });
-                self.origin(claim, "uniqueItems");
-                gathered.claims.push(claim);
+                self.claim(gathered, &["uniqueItems"], claim);
                 Ok(())
             }
             Some(_) => Err(self.error_at("uniqueItems", "`uniqueItems` is a boolean")),
@@ -68,11 +67,11 @@ impl<'a> Reader<'a> {
         let formula = self.below(&["contains"], schema)?;
         let min = self.count(map, "minContains")?.unwrap_or(1);
         let claim = self.formulas.leaf(Leaf::Contains(formula, min));
-        gathered.claims.push(claim);
+        self.claim(gathered, &["contains"], claim);
         if let Some(max) = self.count(map, "maxContains")? {
             let claim = self.formulas.leaf(Leaf::Contains(formula, max.saturating_add(1)));
             let claim = self.lacking(claim);
-            gathered.claims.push(claim);
+            self.claim(gathered, &["maxContains"], claim);
         }
         if self.document.draft >= Draft::D2020 {
             gathered.evaluated.item(Items::Satisfying(formula));

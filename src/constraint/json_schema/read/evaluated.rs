@@ -100,7 +100,7 @@ impl<'a> Reader<'a> {
                 gathered.evaluated.item(Items::All);
                 claim
             };
-            gathered.claims.push(claim);
+            self.claim(gathered, &[name], claim);
         }
         if !self.tracks {
             gathered.evaluated = Evaluated { unknown: gathered.evaluated.unknown, ..Evaluated::default() };

@@ -22,6 +22,7 @@ use super::options::{JsonOptions, Unknown, Whitespace};
 use super::types::Types;
 use super::value::{Inexact, Json};
 use super::{MAX_DEPTH, Schema};
+use crate::automaton::FastMap;
 use crate::error::{Error, Result};
 use crate::limits::{Limits, Meter};
 
@@ -46,7 +47,7 @@ pub(super) fn read(root: &Value, options: &JsonOptions) -> Result<Schema> {
         document,
         options,
         formulas: Formulas::new(),
-        origins: HashMap::new(),
+        origins: FastMap::default(),
         notes: Vec::new(),
         at: String::new(),
         open: HashSet::new(),
@@ -76,8 +77,8 @@ struct Reader<'a> {
     document: Document<'a>,
     options: &'a JsonOptions,
     formulas: Formulas,
-    /// Where a claim that may be refused later was first met.
-    origins: HashMap<Formula, String>,
+    /// Where a claim was first met.
+    origins: FastMap<Formula, String>,
     notes: Vec<Note>,
     /// Whether anything asks what is evaluated.
     tracks: bool,
@@ -259,7 +260,7 @@ impl<'a> Reader<'a> {
             self.document.leave(outside);
             self.at = here;
             let read = read?;
-            gathered.claims.push(read.formula);
+            self.claim(gathered, &[name], read.formula);
             gathered.evaluated.extend(read.evaluated);
         }
         Ok(())
@@ -287,7 +288,7 @@ impl<'a> Reader<'a> {
             Some(value) => named(&["type"], value)?,
         };
         let claim = self.formulas.leaf(Leaf::Types(types));
-        gathered.claims.push(claim);
+        self.claim(gathered, &["type"], claim);
         Ok(())
     }
 
@@ -304,9 +305,9 @@ impl<'a> Reader<'a> {
                 self.error_below(tokens, reason)
             })
         };
-        let mut claims: Vec<Arc<[Json]>> = Vec::new();
+        let mut claims: Vec<(&str, Arc<[Json]>)> = Vec::new();
         if let Some(value) = self.keyword(map, "const") {
-            claims.push([json(&["const"], value)?].into());
+            claims.push(("const", [json(&["const"], value)?].into()));
         }
         match map.get("enum") {
             None => {}
@@ -319,13 +320,13 @@ impl<'a> Reader<'a> {
                         values.push(value);
                     }
                 }
-                claims.push(values.into());
+                claims.push(("enum", values.into()));
             }
             Some(_) => return Err(self.error_at("enum", "`enum` is a list of values")),
         }
-        for values in claims {
+        for (name, values) in claims {
             let claim = self.formulas.leaf(Leaf::Values(values));
-            gathered.claims.push(claim);
+            self.claim(gathered, &[name], claim);
         }
         Ok(())
     }
@@ -351,12 +352,12 @@ impl<'a> Reader<'a> {
                 "anyOf" => self.formulas.or(formulas),
                 _ => self.formulas.one(formulas),
             };
-            gathered.claims.push(claim);
+            self.claim(gathered, &[name], claim);
         }
         if let Some(schema) = map.get("not") {
             let read = self.beside(&["not"], schema)?;
             let claim = self.formulas.not(read.formula);
-            gathered.claims.push(claim);
+            self.claim(gathered, &["not"], claim);
         }
         self.condition(map, gathered)
     }
@@ -378,7 +379,7 @@ impl<'a> Reader<'a> {
             }
         }
         let claim = self.formulas.choose(condition.formula, branches[0], branches[1]);
-        gathered.claims.push(claim);
+        self.claim(gathered, &["if"], claim);
         Ok(())
     }
 
@@ -399,11 +400,22 @@ impl<'a> Reader<'a> {
         self.notes.push(Note { pointer, treatment });
     }
 
-    /// Remembers where a claim was met.
-    fn origin(&mut self, claim: Formula, name: &str) {
-        let mut pointer = self.at.clone();
-        push(&mut pointer, name);
-        self.origins.entry(claim).or_insert(pointer);
+    /// Adds a claim that was met at `tokens` below the schema at hand.
+    fn claim(&mut self, gathered: &mut Gathered, tokens: &[&str], claim: Formula) {
+        if claim != Formula::TRUE {
+            self.origin(claim, tokens);
+            gathered.claims.push(claim);
+        }
+    }
+
+    /// Remembers where a claim was met first.
+    fn origin(&mut self, claim: Formula, tokens: &[&str]) {
+        let at = &self.at;
+        self.origins.entry(claim).or_insert_with(|| {
+            let mut pointer = at.clone();
+            tokens.iter().for_each(|token| push(&mut pointer, token));
+            pointer
+        });
     }
 
     fn error(&self, reason: impl Into<String>) -> Error {

@@ -18,11 +18,11 @@ impl<'a> Reader<'a> {
         if let Some(properties) = self.members(map, "properties")? {
             for (name, schema) in properties {
                 let formula = self.below(&["properties", name], schema)?;
-                let name: Arc<str> = name.as_str().into();
-                let claim = self.formulas.leaf(Leaf::Property(Arc::clone(&name), formula));
-                gathered.claims.push(claim);
-                gathered.evaluated.property(Properties::Name(Arc::clone(&name)));
-                except.names.push(name);
+                let shared: Arc<str> = name.as_str().into();
+                let claim = self.formulas.leaf(Leaf::Property(Arc::clone(&shared), formula));
+                self.claim(gathered, &["properties", name], claim);
+                gathered.evaluated.property(Properties::Name(Arc::clone(&shared)));
+                except.names.push(shared);
             }
         }
         if let Some(properties) = self.members(map, "patternProperties")? {
@@ -30,7 +30,7 @@ impl<'a> Reader<'a> {
                 let formula = self.below(&["patternProperties", text], schema)?;
                 let pattern = self.pattern("patternProperties", text)?;
                 let claim = self.formulas.leaf(Leaf::Matching(Arc::clone(&pattern), formula));
-                gathered.claims.push(claim);
+                self.claim(gathered, &["patternProperties", text], claim);
                 gathered.evaluated.property(Properties::Matching(Arc::clone(&pattern)));
                 except.patterns.push(pattern);
             }
@@ -39,21 +39,21 @@ impl<'a> Reader<'a> {
             let formula = self.below(&["additionalProperties"], schema)?;
             if formula != Formula::TRUE || self.options.additional == Additional::Closed {
                 let claim = self.formulas.leaf(Leaf::Others(except.into(), formula));
-                gathered.claims.push(claim);
+                self.claim(gathered, &["additionalProperties"], claim);
             }
             gathered.evaluated.property(Properties::All);
         }
         if let Some(schema) = self.keyword(map, "propertyNames") {
             let formula = self.below(&["propertyNames"], schema)?;
             let claim = self.formulas.leaf(Leaf::Names(formula));
-            gathered.claims.push(claim);
+            self.claim(gathered, &["propertyNames"], claim);
         }
         self.required(map, gathered)?;
         for (name, more) in [("minProperties", 0), ("maxProperties", 1)] {
             let Some(count) = self.count(map, name)? else { continue };
             let count = count.saturating_add(more);
             let mut claim = self.formulas.leaf(Leaf::Properties { certain: count, possible: count });
-            self.origin(claim, name);
+            self.origin(claim, &[name]);
             if more == 1 {
                 // The claim is of objects alone, and so is its negation.
                 claim = self.formulas.not(claim);
@@ -61,7 +61,7 @@ impl<'a> Reader<'a> {
                 let other = self.formulas.not(object);
                 claim = self.formulas.or([other, claim]);
             }
-            gathered.claims.push(claim);
+            self.claim(gathered, &[name], claim);
         }
         self.dependent(map, gathered)
     }
@@ -70,7 +70,7 @@ impl<'a> Reader<'a> {
         let Some(required) = map.get("required") else { return Ok(()) };
         for name in self.names(&["required"], required)? {
             let claim = self.formulas.leaf(Leaf::Present(name));
-            gathered.claims.push(claim);
+            self.claim(gathered, &["required"], claim);
         }
         Ok(())
     }
@@ -109,7 +109,7 @@ impl<'a> Reader<'a> {
                     read.formula
                 };
                 let claim = self.formulas.or([lacking, then]);
-                gathered.claims.push(claim);
+                self.claim(gathered, &[keyword, name], claim);
             }
         }
         Ok(())

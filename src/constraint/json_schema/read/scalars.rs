@@ -50,14 +50,14 @@ impl<'a> Reader<'a> {
                     Leaf::AtMost { bound, exclusive }
                 };
                 let claim = self.formulas.leaf(leaf);
-                gathered.claims.push(claim);
+                self.claim(gathered, &[name], claim);
             }
         }
         match map.get("multipleOf") {
             None => Ok(()),
             Some(Value::Number(step)) if step.as_f64().is_some_and(|step| step > 0.0) => {
                 let claim = self.formulas.leaf(Leaf::MultipleOf(Decimal::new(step)));
-                gathered.claims.push(claim);
+                self.claim(gathered, &["multipleOf"], claim);
                 Ok(())
             }
             Some(_) => Err(self.error_at("multipleOf", "`multipleOf` is a number above zero")),
@@ -68,14 +68,15 @@ impl<'a> Reader<'a> {
         let min = self.count(map, "minLength")?.unwrap_or(0);
         let max = self.count(map, "maxLength")?;
         let claim = self.formulas.leaf(Leaf::Length { min, max });
-        gathered.claims.push(claim);
+        let name = if min > 0 { "minLength" } else { "maxLength" };
+        self.claim(gathered, &[name], claim);
         if let Some(pattern) = map.get("pattern") {
             let Value::String(pattern) = pattern else {
                 return Err(self.error_at("pattern", "`pattern` is a string"));
             };
             let pattern = self.pattern("pattern", pattern)?;
             let claim = self.formulas.leaf(Leaf::Pattern(pattern));
-            gathered.claims.push(claim);
+            self.claim(gathered, &["pattern"], claim);
         }
         self.format(map, gathered)
     }
@@ -105,7 +106,8 @@ impl<'a> Reader<'a> {
             if let (Some(low), Some(high)) = (number(low), number(high)) {
                 let low = self.formulas.leaf(Leaf::AtLeast { bound: low, exclusive: false });
                 let high = self.formulas.leaf(Leaf::AtMost { bound: high, exclusive: false });
-                gathered.claims.extend([low, high]);
+                self.claim(gathered, &["format"], low);
+                self.claim(gathered, &["format"], high);
             }
             return Ok(());
         }
@@ -122,7 +124,7 @@ impl<'a> Reader<'a> {
             Exactness::Exact => {}
         }
         let claim = self.formulas.leaf(Leaf::Format(format));
-        gathered.claims.push(claim);
+        self.claim(gathered, &["format"], claim);
         Ok(())
     }
 

@@ -163,7 +163,7 @@ fn strings_of_maskbench() {
                         (true, false) => {
                             count[1] += 1;
                             left_out.entry(name.to_owned()).or_default().push(text.to_owned());
-                            // The judge knows no `byte`.
+                            // The judge knows no `base64`.
                             if format.is_exact() == Exactness::Exact && *format != Format::Base64 {
                                 wrong.push(format!("{name}: {text:?} is valid"));
                             }

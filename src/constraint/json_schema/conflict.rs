@@ -1,0 +1,97 @@
+//! Why nothing satisfies a schema: the fewest claims that contradict each other, as deep as they are.
+
+use super::Schema;
+use super::formula::{Formula, Leaf};
+use super::plan::Planner;
+use crate::error::{Error, Result};
+
+impl Schema {
+    /// The error of a schema that nothing satisfies, as `planner` found.
+    pub(super) fn unsatisfiable(&self, planner: &mut Planner) -> Error {
+        if planner.counted {
+            return Error::schema(
+                self.count_of_names().unwrap_or_default(),
+                "the count depends on names outside `properties` being distinct, which no finite automaton remembers; list the names under `properties`",
+            );
+        }
+        let cut = if planner.cut { ", within the depth that the options set" } else { "" };
+        // Whoever looks for the reason may meet a limit; the verdict stands without it.
+        let places = self.conflict(planner).unwrap_or_default();
+        let reason = match &places[..] {
+            [] => format!("no JSON value satisfies the schema{cut}"),
+            [only] => format!("no JSON value satisfies the schema{cut}: none satisfies {only}"),
+            [first @ .., last] => format!(
+                "no JSON value satisfies the schema{cut}: none satisfies {} and {last} together",
+                first.join(", ")
+            ),
+        };
+        Error::unsatisfiable(reason)
+    }
+
+    /// Where properties are counted.
+    fn count_of_names(&self) -> Option<String> {
+        let counts = self.origins.iter().filter(|(claim, _)| {
+            let leaf = self.formulas.as_leaf(**claim);
+            matches!(leaf, Some(Leaf::Properties { .. }))
+        });
+        counts.map(|(_, pointer)| pointer).min().cloned()
+    }
+
+    /// The pointers of claims that nothing satisfies together, none of which could be left out. Where a part of a
+    /// value has to be there and cannot be, the claims are those on that part.
+    fn conflict(&self, planner: &mut Planner) -> Result<Vec<String>> {
+        let mut formula = self.root;
+        loop {
+            let mut claims = planner.formulas.conjuncts(formula).to_vec();
+            // As large a part as goes is left out at a time.
+            let mut size = claims.len().div_ceil(2);
+            while size > 0 && claims.len() > 1 {
+                let mut at = 0;
+                while at < claims.len() && claims.len() > 1 {
+                    let end = (at + size).min(claims.len());
+                    let rest: Vec<Formula> = claims[..at].iter().chain(&claims[end..]).copied().collect();
+                    let together = planner.formulas.and(rest.iter().copied());
+                    if planner.is_empty(together)? {
+                        claims = rest;
+                    } else {
+                        at = end;
+                    }
+                }
+                size = if size == 1 { 0 } else { size.div_ceil(2) };
+            }
+            let mut part = None;
+            for &claim in &claims {
+                let below = match planner.formulas.as_leaf(claim) {
+                    Some(
+                        Leaf::Property(_, below)
+                        | Leaf::Item(_, below)
+                        | Leaf::Rest(_, below)
+                        | Leaf::Contains(below, _),
+                    ) => *below,
+                    _ => continue,
+                };
+                if below != Formula::FALSE && planner.is_empty(below)? {
+                    part = Some(below);
+                    break;
+                }
+            }
+            let Some(below) = part else {
+                let mut places: Vec<String> = Vec::new();
+                for claim in &claims {
+                    let Some(place) = self.origins.get(claim) else { continue };
+                    // Two keywords in one claim.
+                    if let Some(Leaf::Length { max: Some(_), .. }) = self.formulas.as_leaf(*claim)
+                        && let Some(schema) = place.strip_suffix("minLength")
+                    {
+                        places.push(format!("{schema}maxLength"));
+                    }
+                    places.push(place.clone());
+                }
+                places.sort_unstable();
+                places.dedup();
+                return Ok(places);
+            };
+            formula = below;
+        }
+    }
+}
