@@ -68,10 +68,10 @@ const LEAST_ANY: usize = 3;
 const MOST_ANY: usize = 10;
 
 /// Predicted states up to which any JSON goes a level deeper: those of about a millisecond.
-const CHEAP_ANY: u64 = 4_500;
+const CHEAP_ANY: u64 = 5_000;
 
 /// Schemas that are larger at the least depth may become so many times larger, up to these states.
-const GROWTH: u64 = 4;
+const GROWTH: u64 = 6;
 const MOST_STATES: u64 = 60_000;
 
 /// A prediction is above the limit for certain where it is so many times as large: pieces that are shared are counted
