@@ -99,7 +99,7 @@ impl Job {
                 let oracle = Oracle::Schema(Box::new(jsonschema::validator_for(&json)?));
                 (schema.json.to_owned(), Some(Constraint::json_schema(json)?), oracle)
             }
-            2 | 3 if index % 2 == 0 => {
+            2 | 3 if index.is_multiple_of(2) => {
                 let code = format!("[A-Z]{{2}}-[0-9]{{{}}}", 3 + index % 7);
                 let pattern =
                     if index % 5 == 2 { schema.regex.ok_or("every kind has a regex")? } else { &code };

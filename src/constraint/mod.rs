@@ -74,7 +74,7 @@ pub(crate) enum Lowered {
     /// Over the bytes of the output.
     Bytes(TextAutomaton),
     /// Over the bytes of the output, as it was laid down.
-    Rows(RowDfa, Unrolled),
+    Rows(Box<RowDfa>, Unrolled),
     /// Over its tokens, behind markers, the last of which comes first.
     Tokens(TokenAutomaton, Vec<Marker>),
 }
@@ -263,7 +263,7 @@ impl Constraint {
             Kind::Pattern(pattern) => pattern.lower(meter)?.into(),
             Kind::JsonSchema(schema, _) => {
                 let (rows, unrolled) = schema.lower(meter)?;
-                return Ok(Lowered::Rows(rows, unrolled));
+                return Ok(Lowered::Rows(Box::new(rows), unrolled));
             }
             Kind::Dfa(dfa) => Arc::clone(dfa),
             Kind::Transitions(transitions) => {

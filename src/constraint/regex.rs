@@ -44,7 +44,7 @@ impl Regex {
         }
         let ast = ast::parse::Parser::new()
             .parse(pattern)
-            .map_err(|error| Error::pattern(error.span().start.offset, error.kind().to_string()))?;
+            .map_err(|error| Error::pattern(error.span().start.offset, refusal(error.kind())))?;
         ast::visit(&ast, Weights::default())?;
         // Bytes that are not UTF-8 are allowed where the pattern asks for them.
         let hir = TranslatorBuilder::new()
@@ -166,6 +166,24 @@ fn once(inner: &Repetition, outer: &Repetition) -> Option<(u32, Option<u32>)> {
 /// Why a pattern with more than `most` of something is refused.
 pub(super) fn too_many(what: &str, most: usize) -> String {
     format!("more than {most} {what}; split the pattern, or list strings with `Constraint::choice` or `enum`")
+}
+
+/// What is said of a pattern that cannot be read, with the way out where the reason leaves it open.
+fn refusal(kind: &ast::ErrorKind) -> String {
+    let way_out = match kind {
+        ast::ErrorKind::UnsupportedLookAround => {
+            "intersect two constraints with `ByteDfa::intersection` instead; the `pattern` of a JSON schema may look around"
+        }
+        ast::ErrorKind::UnsupportedBackreference => {
+            "no finite automaton remembers what a group matched; write out what may be repeated"
+        }
+        ast::ErrorKind::GroupUnclosed | ast::ErrorKind::GroupUnopened => {
+            "close it, or escape the parenthesis with a backslash"
+        }
+        ast::ErrorKind::ClassUnclosed => "close it, or escape the bracket with a backslash",
+        _ => return kind.to_string(),
+    };
+    format!("{kind}: {way_out}")
 }
 
 /// Refuses what takes far more room or time than it is long.

@@ -30,7 +30,7 @@ pub(super) fn check_model<M: CausalLm>(model: &M, vocabulary: &Vocabulary) -> Re
     let width = model.vocab_size();
     if width < vocabulary.len() {
         return Err(Error::incompatible_vocabulary(format!(
-            "the model's rows of {width} logits are narrower than the vocabulary of {} tokens",
+            "the model's rows of {width} logits are narrower than the vocabulary of {} tokens: read the vocabulary from the folder of this model",
             vocabulary.len()
         )));
     }

@@ -82,7 +82,7 @@ impl<'a> Pieces<'a> {
         mut self,
         mut on_piece: impl FnMut(Piece) -> std::ops::ControlFlow<()>,
     ) -> Result<Self> {
-        while let Some(piece) = self.next() {
+        for piece in self.by_ref() {
             if on_piece(piece?).is_break() {
                 break;
             }

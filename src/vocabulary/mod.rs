@@ -427,7 +427,11 @@ fn in_file(path: &Path, error: &Error) -> Error {
 }
 
 fn cannot_read(path: &Path, error: &std::io::Error) -> Error {
-    Error::vocabulary(format!("cannot read {}: {error}", path.display()))
+    let way_out = match path.ends_with("tokenizer.json") && error.kind() == std::io::ErrorKind::NotFound {
+        true => ": name the folder of a model, which holds one",
+        false => "",
+    };
+    Error::vocabulary(format!("cannot read {}: {error}{way_out}", path.display()))
 }
 
 impl PartialEq for Vocabulary {

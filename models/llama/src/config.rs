@@ -120,8 +120,13 @@ impl LlamaConfig {
     /// When the text is not JSON, lacks a size, is of another architecture or rope type, or fails
     /// [`validate`](Self::validate).
     pub fn from_json(text: &str) -> Result<Self, LlamaError> {
-        let raw: RawConfig = serde_json::from_str(text)
-            .map_err(|source| LlamaError::Json { file: "config.json".into(), source })?;
+        let json = |source| LlamaError::Json { file: "config.json".into(), source };
+        // Another architecture may lack what this one needs, and is refused by its name.
+        let value: serde_json::Value = serde_json::from_str(text).map_err(json)?;
+        if let Some(found) = value["model_type"].as_str().filter(|found| *found != "llama") {
+            return Err(LlamaError::Architecture { found: found.to_owned() });
+        }
+        let raw: RawConfig = serde_json::from_str(text).map_err(json)?;
         Self::try_from(raw)
     }
 

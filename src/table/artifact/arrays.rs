@@ -180,13 +180,10 @@ impl Arrays<'_> {
         let states = self.tokens_to_end.len();
         let alone = states == RESERVED_STATES && *start == StateId::FREE;
         let own = (RESERVED_STATES..states).contains(&start.index());
-        if !alone && !(own && self.tokens_to_end[start.index()] != NO_WAY) {
-            return Err(broken(
-                "start",
-                format!("{start} of {states} states, from which there is no way to the end"),
-            ));
+        if alone || own && self.tokens_to_end[start.index()] != NO_WAY {
+            return Ok(());
         }
-        Ok(())
+        Err(broken("start", format!("{start} of {states} states, from which there is no way to the end")))
     }
 
     /// Gives the columns that tokens have.

@@ -38,14 +38,17 @@ pub(super) fn lay(planner: &Planner, root: PlanId) -> Result<Option<RowDfa>> {
 /// The ways to write one character, or the one way to write several.
 type Spellings = Vec<Vec<u8>>;
 
+/// Texts with their outcomes, in order.
+type Texts = Rc<[(Vec<u8>, u32)]>;
+
 /// Lays plans down.
 struct Layer<'p, 'a> {
     planner: &'p Planner<'a>,
     rows: Rows,
     /// By plan, exits and level.
     done: FastMap<(PlanId, Vec<u32>, usize), u32>,
-    /// The texts of single values with their outcomes, in order, by plan and level.
-    texts: FastMap<(PlanId, usize), Rc<[(Vec<u8>, u32)]>>,
+    /// The texts of single values, by plan and level.
+    texts: FastMap<(PlanId, usize), Texts>,
     /// The spellings of names, quotes included.
     spelled: HashMap<Arc<str>, Rc<[Spellings]>>,
 }
