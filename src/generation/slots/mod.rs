@@ -175,8 +175,9 @@ impl<'m, M: SlotLm> Slots<'m, M> {
     /// Takes `steps` steps with all rows, and hands the new tokens of each to `on_piece`. The host reads them every
     /// [`read_every`](Options::read_every) steps and at the end; `steps` of 0 hands out first tokens.
     ///
-    /// A row that the model gives nothing to choose from is finished; its error comes from
-    /// [`release`](Self::release), and the others go on.
+    /// A row that the model gives nothing to choose from is finished, and its error comes from
+    /// [`release`](Self::release); one whose request was [cancelled](super::Cancel) is finished when the host next
+    /// reads. The others go on.
     ///
     /// # Errors
     /// [`Error::is_model`] where the tokens could not be read.
@@ -217,6 +218,7 @@ impl<'m, M: SlotLm> Slots<'m, M> {
                 Ok(_) => {}
                 Err(error) => seat.error = Some(error),
             }
+            seat.row.heed();
         }
     }
 

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use burn::tensor::{DType, Device};
-use burn_dfa::generation::{Options, Output, Request, SlotLm, Slots, generate};
+use burn_dfa::generation::{Cancel, Finish, Options, Output, Request, SlotLm, Slots, generate};
 use burn_dfa::{Capacity, Constraint, Kernels, Limits, TensorOptions, TokenId, TokenTable, Vocabulary};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
@@ -166,4 +166,30 @@ fn a_step_of_nothing_hands_out_first_tokens() {
     slots.admit(0, &Request::new(vec![TokenId(66)], 8)).unwrap();
     slots.step(3, |piece| read.push((piece.row, piece.tokens.len()))).unwrap();
     assert_eq!(read, [(1, 1), (0, 4), (1, 3)]);
+}
+
+#[test]
+fn a_cancelled_row_is_finished_at_the_next_read_and_the_others_go_on() {
+    let vocabulary = vocabulary();
+    let device = Device::flex();
+    let model = RandomLm::new(vocabulary.len(), 3, DType::F32, &device);
+    let options = Options { tensors: tensors(Kernels::Fused), read_every: 2, ..Options::default() };
+    let pattern = Constraint::regex("[a-z]{12}").unwrap();
+    let table = TokenTable::compile(&pattern, &vocabulary, &Limits::default()).unwrap();
+    let request = Request::new(vec![TokenId(1)], 16).with_table(&table);
+    let cancel = Cancel::default();
+    let mut slots = Slots::new(&model, &vocabulary, 2, 32, &options).unwrap();
+    slots.admit(0, &request.clone().with_cancel(&cancel)).unwrap();
+    slots.admit(1, &request).unwrap();
+    slots.step(2, |_| {}).unwrap();
+    assert_eq!(slots.finished().count(), 0);
+    cancel.cancel();
+    slots.step(2, |_| {}).unwrap();
+    assert_eq!(slots.finished().collect::<Vec<_>>(), [0]);
+    let cancelled = slots.release(0).unwrap();
+    slots.step(16, |_| {}).unwrap();
+    let whole = slots.release(1).unwrap();
+    assert_eq!((cancelled.finish, whole.finish), (Finish::Cancelled, Finish::EndOfSequence));
+    assert!(!cancelled.tokens.is_empty() && whole.tokens.starts_with(&cancelled.tokens));
+    assert_eq!(whole, alone(&model, &vocabulary, &[request], &options)[0]);
 }
