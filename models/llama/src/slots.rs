@@ -4,13 +4,14 @@
 //! [`decode`](crate::decode), a step writes its state into the buffers it found it in and makes no tensor from host
 //! data.
 
-use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor};
+use burn::tensor::{DType, Device, Int, Tensor};
 use burn_dfa::generation::{CausalLm, SlotLm};
 use burn_dfa::processor::{Persistent, RowState};
 
 use crate::layers::Attention;
 use crate::model::Llama;
 use crate::rope::Rotation;
+use crate::tree::write;
 
 /// Keys and values of rows that come and go. All integers are `i32`.
 ///
@@ -27,6 +28,8 @@ pub struct LlamaSlots {
     padding: Tensor<1, Int>,
     /// `0..capacity`.
     slots: Tensor<1, Int>,
+    /// Where every head of every row begins in a buffer of rows `[rows * kv_heads * capacity, head_dim]`.
+    heads: Tensor<1, Int>,
     /// The shape of the keys of a layer.
     shape: [usize; 4],
 }
@@ -49,13 +52,14 @@ impl LlamaSlots {
 
     /// What a step looks up once for all layers.
     fn look_up(&self) -> Places {
-        let [rows, kv_heads, capacity, head_dim] = self.shape;
+        let [rows, kv_heads, capacity, _] = self.shape;
         let lengths = self.lengths.clone().reshape([rows, 1, 1, 1]);
         let seen = [rows, 1, 1, capacity];
         let slots = self.slots.clone().reshape([1, 1, 1, capacity]).expand(seen);
         Places {
-            hidden: slots.greater(lengths.clone().expand(seen)),
-            index: lengths.expand([rows, kv_heads, 1, head_dim]),
+            hidden: slots.greater(lengths.expand(seen)),
+            heads: self.heads.clone()
+                + self.lengths.clone().reshape([rows, 1]).expand([rows, kv_heads]).reshape([-1]),
         }
     }
 
@@ -69,12 +73,13 @@ impl LlamaSlots {
         places: Option<&Places>,
     ) -> Tensor<3> {
         let (keys, values) = (&mut self.keys[index], &mut self.values[index]);
-        let Some(Places { hidden, index }) = places else {
+        let Some(Places { hidden, heads }) = places else {
             return short(qkv, rotation, [&self.lengths, &self.padding], [keys, values]);
         };
         let [q, k, v] = attention.split(qkv, rotation);
+        let [rows, kv_heads, _, head_dim] = self.shape;
         for (buffer, row) in [(&mut *keys, k), (&mut *values, v)] {
-            buffer.inplace(|buffer| buffer.scatter(2, index.clone(), row, IndexingUpdateOp::Assign));
+            write(buffer, heads, row.reshape([rows * kv_heads, head_dim]));
         }
         attention.mix([q, keys.clone(), values.clone()], hidden.clone())
     }
@@ -84,8 +89,8 @@ impl LlamaSlots {
 struct Places {
     /// `[rows, 1, 1, capacity]`, true at the slots that a row must not see.
     hidden: Tensor<4, burn::tensor::Bool>,
-    /// `[rows, kv_heads, 1, head_dim]`: the slot of each row.
-    index: Tensor<4, Int>,
+    /// `[rows * kv_heads]`: the slot of every head.
+    heads: Tensor<1, Int>,
 }
 
 impl SlotLm for Llama {
@@ -104,12 +109,14 @@ impl SlotLm for Llama {
         let shape = [rows, config.num_key_value_heads, capacity, config.head_dim];
         let buffers = || (0..config.num_hidden_layers).map(|_| Tensor::zeros(shape, (&device, self.dtype())));
         let zeros = || Tensor::zeros([rows], (&device, DType::I32));
+        let heads = Tensor::arange(0..(rows * config.num_key_value_heads) as i64, (&device, DType::I32));
         LlamaSlots {
             keys: buffers().collect(),
             values: buffers().collect(),
             lengths: zeros(),
             padding: zeros(),
             slots: Tensor::arange(0..capacity as i64, (&device, DType::I32)),
+            heads: heads * capacity as i32,
             shape,
         }
     }

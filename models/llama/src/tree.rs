@@ -226,7 +226,7 @@ fn ancestors(tree: &DraftTree, device: &Device) -> Tensor<2, Int> {
 }
 
 /// Writes rows `[places, head_dim]` into a buffer, in place.
-fn write(buffer: &mut Tensor<4>, places: &Tensor<1, Int>, rows: Tensor<2>) {
+pub(crate) fn write(buffer: &mut Tensor<4>, places: &Tensor<1, Int>, rows: Tensor<2>) {
     let shape = buffer.dims();
     buffer.inplace(|buffer| {
         let flat = buffer.reshape([shape[0] * shape[1] * shape[2], shape[3]]);
