@@ -108,7 +108,10 @@ impl Hashes {
 
     fn last(&self) -> Tensor<1, Int> {
         let [batch, _] = self.after.dims();
-        self.after.clone().gather(1, (self.lengths.clone() - 1).reshape([batch, 1])).reshape([batch])
+        let before = (self.lengths.clone() - 1).clamp_min(0).reshape([batch, 1]);
+        // No text has the hash 0.
+        let nothing = self.lengths.clone().lower_elem(1);
+        self.after.clone().gather(1, before).reshape([batch]).mask_fill(nothing, 0)
     }
 }
 
