@@ -238,7 +238,7 @@ fn generated_texts_pass_the_marker_in_time_in_every_form() {
                 (1, Layout::Dense, Kernels::BuiltIn),
                 (0, Layout::Walk, Kernels::Fused),
             ] {
-                if name != "flex" && (index + form) % 4 != 0 {
+                if name != "flex" && (index > 4 || (index + form) % 4 != 0) {
                     continue;
                 }
                 let table = &tables[form];
@@ -270,7 +270,9 @@ fn generated_texts_pass_the_marker_in_time_in_every_form() {
                         ("forced", Box::new(Forced::new(4, ForcedBytes::LongestToken))),
                         ("fork", Box::new(Fork::new(model_draft(), PromptLookup::new(2, 2)).unwrap())),
                     ];
-                    for (drafter, make) in drafters {
+                    // A software Vulkan takes a second for what Flex does in milliseconds.
+                    let most = if name == "flex" { drafters.len() } else { 1 };
+                    for (drafter, make) in drafters.into_iter().take(most) {
                         let rows = speculate(&model, &vocabulary, &requests, &options, make, |_| {
                             ControlFlow::Continue(())
                         });
