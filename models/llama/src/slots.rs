@@ -11,7 +11,7 @@ use burn_dfa::processor::{Persistent, RowState};
 use crate::layers::Attention;
 use crate::model::Llama;
 use crate::rope::Rotation;
-use crate::tree::write;
+use crate::tree::{heads_of, write};
 
 /// Keys and values of rows that come and go. All integers are `i32`.
 ///
@@ -109,14 +109,13 @@ impl SlotLm for Llama {
         let shape = [rows, config.num_key_value_heads, capacity, config.head_dim];
         let buffers = || (0..config.num_hidden_layers).map(|_| Tensor::zeros(shape, (&device, self.dtype())));
         let zeros = || Tensor::zeros([rows], (&device, DType::I32));
-        let heads = Tensor::arange(0..(rows * config.num_key_value_heads) as i64, (&device, DType::I32));
         LlamaSlots {
             keys: buffers().collect(),
             values: buffers().collect(),
             lengths: zeros(),
             padding: zeros(),
             slots: Tensor::arange(0..capacity as i64, (&device, DType::I32)),
-            heads: heads * capacity as i32,
+            heads: heads_of(rows * config.num_key_value_heads, capacity, &device),
             shape,
         }
     }

@@ -55,14 +55,14 @@ impl LlamaTreeCache {
         let shape = keys[0].dims();
         let [batch, heads, capacity, _] = shape;
         let lengths = slot.cast(DType::I32).expand([batch]).add_scalar(0);
-        let heads = Tensor::arange(0..(batch * heads) as i64, (&lengths.device(), DType::I32));
+        let heads = heads_of(batch * heads, capacity, &lengths.device());
         Self {
             keys,
             values,
             lengths,
             padding: padding.cast(DType::I32),
             slots: slots.cast(DType::I32),
-            heads: heads * capacity as i32,
+            heads,
             shape,
             shapes: Vec::new(),
         }
@@ -223,6 +223,11 @@ fn ancestors(tree: &DraftTree, device: &Device) -> Tensor<2, Int> {
         }
     }
     Tensor::from_data(TensorData::new(entries, [nodes, nodes]), (device, DType::I32))
+}
+
+/// Where the slots of `heads` heads begin in a buffer of rows `[heads * capacity, head_dim]`.
+pub(crate) fn heads_of(heads: usize, capacity: usize, device: &Device) -> Tensor<1, Int> {
+    Tensor::arange(0..heads as i64, (device, DType::I32)) * capacity as i32
 }
 
 /// Writes rows `[places, head_dim]` into a buffer, in place.
