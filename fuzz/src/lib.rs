@@ -149,7 +149,13 @@ fn chosen(choices: &mut Unstructured, bytes: &[u8]) -> arbitrary::Result<()> {
         3 => Constraint::regex(&words::pattern(choices)?),
         _ => Constraint::json_schema(schemas::schema(choices)?),
     };
-    let Ok(constraint) = constraint else { return Ok(()) };
+    let Ok(mut constraint) = constraint else { return Ok(()) };
+    // Free text in front, at times.
+    match choices.int_in_range(0..=7)? {
+        6 => constraint = Constraint::after(words::text(choices)?, constraint),
+        7 => constraint = Constraint::after(TokenId(id(choices)?), constraint),
+        _ => {}
+    }
     let Some(table) = examine::compile(&constraint, &vocabulary, bytes) else { return Ok(()) };
     let kept = ids(choices, 12)?;
     if let Ok(pruned) = table.prune(&vocabulary, &kept) {
