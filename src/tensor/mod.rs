@@ -56,13 +56,13 @@ pub struct TensorOptions {
     /// Least sizes, for tables that are to be [replaced](TensorTable::replace), and the room of an [`Arena`].
     /// Default: just as needed.
     pub capacity: Capacity,
-    /// Most bytes on the device, below 2³¹ whatever this says. Default: 512 MiB, as much as on the host.
+    /// Most bytes on the device, below 2³¹ whatever this says. Default: 256 MiB.
     pub max_bytes: usize,
 }
 
 impl Default for TensorOptions {
     fn default() -> Self {
-        Self { layout: None, kernels: Kernels::Fused, capacity: Capacity::default(), max_bytes: 512 << 20 }
+        Self { layout: None, kernels: Kernels::Fused, capacity: Capacity::default(), max_bytes: 256 << 20 }
     }
 }
 

@@ -139,15 +139,3 @@ impl Arranger<'_, '_> {
         outcome
     }
 }
-
-impl Labelled {
-    /// The outcome of a text.
-    fn outcome(&self, text: &[u8]) -> Option<u32> {
-        let mut state = self.start;
-        for byte in text {
-            let row = &self.rows[state as usize];
-            state = row.iter().find(|run| run.0 <= *byte && *byte <= run.1)?.2;
-        }
-        self.ends[state as usize]
-    }
-}

@@ -44,11 +44,6 @@ impl Json {
         Self { text: text(value), value: value.clone() }
     }
 
-    /// The length of the compact text.
-    pub(super) fn len(&self) -> usize {
-        self.text.len()
-    }
-
     /// The value. Its equality takes no account of the order of members.
     pub(super) fn value(&self) -> &Value {
         &self.value

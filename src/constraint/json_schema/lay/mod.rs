@@ -13,26 +13,32 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use self::rows::Rows;
-use super::plan::{Labelled, PlanId, Planner};
+use super::plan::{Labelled, PlanId, Planner, Size};
 use super::value::Json;
 use super::{string, text};
 use crate::automaton::{FastMap, RowDfa};
-use crate::error::Result;
+use crate::error::{Error, Limit, Result};
 
 /// The automaton of the plan `root`; `None` where it has no member.
 pub(super) fn lay(planner: &Planner, root: PlanId) -> Result<Option<RowDfa>> {
-    let mut layer = Layer {
-        planner,
-        rows: Rows::new(),
-        done: FastMap::default(),
-        texts: FastMap::default(),
-        spelled: HashMap::new(),
-    };
-    let end = layer.rows.state(true, &[]);
-    let exits = vec![end; planner.get(root).outcomes.len()];
-    let start = layer.plan(root, &exits, 0)?;
+    let mut layer = Layer::new(planner, usize::MAX);
+    let start = layer.root(root)?;
     layer.rows.check(planner.meter())?;
     layer.rows.finish(start, planner.meter())
+}
+
+/// The size of the plan `root`, where anything may go no level deep; `None` where it takes more than `most` states.
+pub(super) fn size(planner: &Planner, root: PlanId, most: usize) -> Result<Option<Size>> {
+    let mut layer = Layer::new(planner, most);
+    let laid = layer.root(root);
+    let states = layer.rows.count();
+    if states > most {
+        return Ok(None);
+    }
+    laid?;
+    let copies = |place: PlanId| layer.done.keys().filter(|&&(plan, ..)| plan == place).count();
+    let places = planner.places().map(|place| place.map_or(0, copies) as u64);
+    Ok(Some(planner.size(states as u64, places)))
 }
 
 /// The ways to write one character, or the one way to write several.
@@ -45,6 +51,8 @@ type Texts = Rc<[(Vec<u8>, u32)]>;
 struct Layer<'p, 'a> {
     planner: &'p Planner<'a>,
     rows: Rows,
+    /// More states than this are not laid down.
+    most: usize,
     /// By plan, exits and level.
     done: FastMap<(PlanId, Vec<u32>, usize), u32>,
     /// The texts of single values, by plan and level.
@@ -53,7 +61,25 @@ struct Layer<'p, 'a> {
     spelled: HashMap<Arc<str>, Rc<[Spellings]>>,
 }
 
-impl Layer<'_, '_> {
+impl<'p, 'a> Layer<'p, 'a> {
+    fn new(planner: &'p Planner<'a>, most: usize) -> Self {
+        Self {
+            planner,
+            rows: Rows::new(),
+            most,
+            done: FastMap::default(),
+            texts: FastMap::default(),
+            spelled: HashMap::new(),
+        }
+    }
+
+    /// Where a value by the plan begins that is all there is.
+    fn root(&mut self, id: PlanId) -> Result<u32> {
+        let end = self.rows.state(true, &[]);
+        let exits = vec![end; self.planner.get(id).outcomes.len()];
+        self.plan(id, &exits, 0)
+    }
+
     /// Where a value by the plan begins; `exits` are the states after it, by outcome, `level` is how deep it
     /// is nested.
     fn plan(&mut self, id: PlanId, exits: &[u32], level: usize) -> Result<u32> {
@@ -67,6 +93,9 @@ impl Layer<'_, '_> {
             return Ok(state);
         }
         self.rows.check(self.planner.meter())?;
+        if self.rows.count() > self.most {
+            return Err(Error::limit(Limit::States(self.most)));
+        }
         let plan = self.planner.get(id);
         let mut starts = Vec::new();
         if !plan.values.is_empty() {
@@ -109,26 +138,21 @@ impl Layer<'_, '_> {
     }
 
     fn scalar(&mut self, scalar: &Labelled, exits: &[u32]) -> u32 {
+        let states = 1..scalar.state_count() as u32;
         // A state that only ends is the exit itself.
-        let exit = |state: usize| scalar.ends[state].map_or(0, |outcome| exits[outcome as usize]);
-        let mut numbers = vec![0; scalar.rows.len()];
-        let first = self.rows.take_many(scalar.rows.iter().skip(1).filter(|row| !row.is_empty()).count());
-        let mut next = first;
-        for (state, row) in scalar.rows.iter().enumerate().skip(1) {
-            if row.is_empty() {
-                numbers[state] = exit(state);
-            } else {
-                numbers[state] = next;
-                next += 1;
-            }
+        let exit = |state: u32| scalar.end(state).map_or(0, |outcome| exits[outcome as usize]);
+        let goes_on: Vec<bool> = states.clone().map(|state| scalar.goes_on(state)).collect();
+        let mut next = self.rows.take_many(goes_on.iter().filter(|&&goes_on| goes_on).count());
+        let mut numbers = vec![0; scalar.state_count()];
+        for (state, &goes_on) in states.clone().zip(&goes_on) {
+            numbers[state as usize] = if goes_on { next } else { exit(state) };
+            next += u32::from(goes_on);
         }
-        let mut row = Vec::new();
-        for (state, runs) in scalar.rows.iter().enumerate().skip(1) {
-            if runs.is_empty() {
-                continue;
-            }
+        let (mut runs, mut row) = (Vec::new(), Vec::new());
+        for (state, _) in states.zip(&goes_on).filter(|&(_, &goes_on)| goes_on) {
+            scalar.row(state, &mut runs);
             row.clear();
-            for &(first, last, to) in runs {
+            for &(first, last, to) in &runs {
                 let to = numbers[to as usize];
                 match row.last_mut() {
                     Some((_, end, same)) if *same == to && *end + 1 == first => *end = last,
@@ -141,9 +165,9 @@ impl Layer<'_, '_> {
                 row.sort_unstable();
             }
             let accepting = self.rows.is_accepting(exit);
-            self.rows.fill(numbers[state], accepting, &row);
+            self.rows.fill(numbers[state as usize], accepting, &row);
         }
-        numbers[scalar.start as usize]
+        numbers[scalar.start() as usize]
     }
 
     /// The spellings of a name, quotes included.

@@ -24,13 +24,14 @@ pub(super) use self::array::Array;
 use self::list::List;
 pub(super) use self::object::{Object, ObjectState};
 pub(super) use self::scalar::Labelled;
+pub(super) use self::size::Size;
 use super::Schema;
 use super::formula::{Formula, Formulas, Leaf, Term};
 use super::options::{Escapes, JsonOptions, Numbers, Whitespace};
 use super::types::Types;
 use super::value::Json;
 use crate::automaton::{ByteDfa, FastMap};
-use crate::error::{Error, Result};
+use crate::error::{Error, Limit, Result};
 use crate::limits::Meter;
 
 /// A plan of a [`Planner`].
@@ -159,11 +160,11 @@ pub(super) struct Planner<'a> {
     /// Whether the depth of recursion or of any JSON cut something off.
     pub(super) cut: bool,
     nesting: Nesting,
-    /// Where anything goes, by what the schema says.
-    asked: Option<PlanId>,
-    unnamed: Option<PlanId>,
-    /// States of plans so far.
+    /// Where anything goes: where a schema asks for that, and where it is of a property that the schema does not name.
+    places: [Option<PlanId>; 2],
+    /// States of plans so far, and at most.
     states: usize,
+    most: usize,
 }
 
 impl<'a> Planner<'a> {
@@ -183,9 +184,9 @@ impl<'a> Planner<'a> {
             counted: false,
             cut: false,
             nesting: Nesting::of(&schema.options),
-            asked: None,
-            unnamed: None,
+            places: [None; 2],
             states: 0,
+            most: usize::MAX,
         }
     }
 
@@ -207,6 +208,18 @@ impl<'a> Planner<'a> {
         self.plan(Demand { must: self.schema.root, asks: Arc::new([]), depth })
     }
 
+    /// As [`root`](Self::root); `None` where that takes more than `most` further states of plans.
+    pub(super) fn root_within(&mut self, recursion: usize, most: usize) -> Result<Option<PlanId>> {
+        self.most = self.states.saturating_add(most);
+        let found = self.root(recursion);
+        let stopped = self.states > self.most;
+        self.most = usize::MAX;
+        match found {
+            Err(error) if stopped && matches!(error.breached(), Some(Limit::States(_))) => Ok(None),
+            found => found.map(Some),
+        }
+    }
+
     /// Whether nothing satisfies `formula`, recursive references followed once.
     pub(super) fn is_empty(&mut self, formula: Formula) -> Result<bool> {
         let depth = Depth { recursion: 1, any: Any::Asked };
@@ -215,15 +228,20 @@ impl<'a> Planner<'a> {
     }
 
     /// Where anything goes, lets it go so many levels deep: where a schema asks for that, and in properties that
-    /// it does not name. Returns whether there are such places.
-    pub(super) fn set_any(&mut self, asked: usize, unnamed: usize) -> Result<[bool; 2]> {
-        for (place, levels) in [(self.asked, asked), (self.unnamed, unnamed)] {
+    /// it does not name.
+    pub(super) fn set_any(&mut self, levels: [usize; 2]) -> Result<()> {
+        for (place, levels) in self.places.into_iter().zip(levels) {
             let Some(place) = place else { continue };
             let depth = Depth { recursion: 0, any: Any::Left(levels, false) };
             let plan = self.planned(&Demand { must: Formula::TRUE, asks: Arc::new([]), depth }, true)?;
             self.plans[place.0 as usize] = plan;
         }
-        Ok([self.asked.is_some(), self.unnamed.is_some()])
+        Ok(())
+    }
+
+    /// The places of [`set_any`](Self::set_any), where there are such.
+    pub(super) fn places(&self) -> [Option<PlanId>; 2] {
+        self.places
     }
 
     /// The plan of a part of a value at `depth`; `None` where there is none.
@@ -291,8 +309,8 @@ impl<'a> Planner<'a> {
         let id = PlanId(self.plans.len() as u32);
         self.plans.push(plan);
         match demand.depth.any {
-            Any::Asked if place => self.asked = Some(id),
-            Any::Unnamed => self.unnamed = Some(id),
+            Any::Asked if place => self.places[0] = Some(id),
+            Any::Unnamed => self.places[1] = Some(id),
             _ => {}
         }
         self.known.insert(demand, id);
@@ -511,6 +529,9 @@ impl<'a> Planner<'a> {
     /// Counts a state of a plan.
     fn count(&mut self) -> Result<()> {
         self.states += 1;
+        if self.states > self.most {
+            return Err(Error::limit(Limit::States(self.most)));
+        }
         if self.states.is_multiple_of(256) {
             self.meter.time()?;
             self.meter.states(self.states)?;

@@ -17,12 +17,12 @@ use crate::constraint::json_schema::string::{self, Spelling};
 use crate::error::Result;
 
 /// The texts of scalars: an automaton whose ends have outcomes. State 0 is dead.
-#[derive(Debug, Default)]
-pub(in super::super) struct Labelled {
-    pub(in super::super) start: u32,
-    pub(in super::super) rows: Vec<Vec<(u8, u8, u32)>>,
-    /// By state, the outcome of a text that ends there.
-    pub(in super::super) ends: Vec<Option<u32>>,
+#[derive(Debug)]
+pub(in super::super) enum Labelled {
+    /// All ends have one outcome. The bytes are in runs of one class.
+    Alike { dfa: Arc<ByteDfa>, intervals: Vec<(u8, u8, usize)>, outcome: u32 },
+    /// Rows, and by state the outcome of a text that ends there.
+    Apart { start: u32, rows: Vec<Vec<(u8, u8, u32)>>, ends: Vec<Option<u32>> },
 }
 
 impl Planner<'_> {
@@ -59,7 +59,7 @@ impl Planner<'_> {
                 return Ok(None);
             }
             let answers: Vec<bool> = asks.iter().map(|ask| *ask == Formula::TRUE).collect();
-            return Ok(Some(Labelled::new(&dfa, plan.outcome(&answers))));
+            return Ok(Some(Labelled::alike(dfa, plan.outcome(&answers))));
         }
         let universe = match self.conjunction(Formula::TRUE)? {
             Some(universe) => universe,
@@ -212,7 +212,7 @@ impl Planner<'_> {
         let leaves = self.leaves_of(&residues);
         if leaves.is_empty() {
             return Ok(match self.outcome(&residues, plan) {
-                Some(outcome) if !universe.is_empty() => Some(Labelled::new(&universe, outcome)),
+                Some(outcome) if !universe.is_empty() => Some(Labelled::alike(universe, outcome)),
                 _ => None,
             });
         }
@@ -262,9 +262,9 @@ impl Product<'_, '_, '_> {
         vectors.intern(&vec![0; self.automata.len()]);
         let mut start: Vec<u32> = self.automata.iter().map(|dfa| dfa.start().0).collect();
         self.settle(&mut start);
-        let mut labelled = Labelled { start: vectors.intern(&start).0, ..Labelled::default() };
+        let start = vectors.intern(&start).0;
         let mut found: Vec<Option<Vec<bool>>> = vec![None];
-        labelled.rows.push(Vec::new());
+        let mut rows = vec![Vec::new()];
         let mut at = 1;
         while at < vectors.len() {
             let vector = vectors.get(at as u32).to_vec();
@@ -287,7 +287,7 @@ impl Product<'_, '_, '_> {
                     _ => row.push((first, last, targets[symbol])),
                 }
             }
-            labelled.rows.push(row);
+            rows.push(row);
             found.push(self.ends(&vector)?);
             if at % 256 == 0 {
                 self.planner.meter.states(vectors.len())?;
@@ -296,13 +296,17 @@ impl Product<'_, '_, '_> {
             }
             at += 1;
         }
-        labelled.trim(&found);
-        if labelled.start == 0 {
+        // Transitions into states that lead to no end are removed.
+        let nexts = rows.iter().map(|row| row.iter().map(|&(_, _, to)| to).collect());
+        let live = live(found.iter().map(Option::is_some), nexts);
+        if !live[start as usize] {
             return Ok(None);
         }
-        labelled.ends =
-            found.iter().map(|found| found.as_ref().map(|answers| plan.outcome(answers))).collect();
-        Ok(Some(labelled))
+        for row in &mut rows {
+            row.retain(|&(_, _, to)| live[to as usize]);
+        }
+        let ends = found.iter().map(|found| found.as_ref().map(|answers| plan.outcome(answers))).collect();
+        Ok(Some(Labelled::Apart { start, rows, ends }))
     }
 
     /// Makes states that decide nothing any more one: dead.
@@ -359,36 +363,68 @@ impl Product<'_, '_, '_> {
 }
 
 impl Labelled {
-    /// An automaton all of whose ends have one outcome.
-    fn new(dfa: &ByteDfa, outcome: u32) -> Self {
-        let intervals = dfa.intervals();
-        let states = 0..dfa.state_count() as u32;
-        let row = |state: u32| {
-            let mut row: Vec<(u8, u8, u32)> = Vec::new();
-            for &(first, last, class) in &intervals {
-                let to = dfa.next_by_class(StateId(state), class).0;
-                match row.last_mut() {
-                    _ if to == 0 => {}
-                    Some(run) if run.2 == to && run.1 + 1 == first => run.1 = last,
-                    _ => row.push((first, last, to)),
-                }
-            }
-            row
-        };
-        let ends = states.clone().map(|state| dfa.is_accepting(StateId(state)).then_some(outcome));
-        Self { start: dfa.start().0, ends: ends.collect(), rows: states.map(row).collect() }
+    fn alike(dfa: Arc<ByteDfa>, outcome: u32) -> Self {
+        Self::Alike { intervals: dfa.intervals(), dfa, outcome }
     }
 
-    /// Removes transitions into states that lead to none of the ends in `found`.
-    fn trim(&mut self, found: &[Option<Vec<bool>>]) {
-        let nexts = self.rows.iter().map(|row| row.iter().map(|&(_, _, to)| to).collect());
-        let live = live(found.iter().map(Option::is_some), nexts);
-        for row in &mut self.rows {
-            row.retain(|&(_, _, to)| live[to as usize]);
+    pub(in super::super) fn start(&self) -> u32 {
+        match self {
+            Self::Alike { dfa, .. } => dfa.start().0,
+            Self::Apart { start, .. } => *start,
         }
-        if !live[self.start as usize] {
-            self.start = 0;
+    }
+
+    pub(in super::super) fn state_count(&self) -> usize {
+        match self {
+            Self::Alike { dfa, .. } => dfa.state_count(),
+            Self::Apart { rows, .. } => rows.len(),
         }
+    }
+
+    /// Puts the transitions of a state in the place of those in `row`, in order.
+    pub(in super::super) fn row(&self, state: u32, row: &mut Vec<(u8, u8, u32)>) {
+        row.clear();
+        let (dfa, intervals) = match self {
+            Self::Alike { dfa, intervals, .. } => (dfa, intervals),
+            Self::Apart { rows, .. } => return row.extend_from_slice(&rows[state as usize]),
+        };
+        for &(first, last, class) in intervals {
+            let to = dfa.next_by_class(StateId(state), class).0;
+            match row.last_mut() {
+                _ if to == 0 => {}
+                Some(run) if run.2 == to && run.1 + 1 == first => run.1 = last,
+                _ => row.push((first, last, to)),
+            }
+        }
+    }
+
+    /// Whether a text goes on from a state.
+    pub(in super::super) fn goes_on(&self, state: u32) -> bool {
+        match self {
+            Self::Alike { dfa, .. } => {
+                (0..dfa.class_count()).any(|class| dfa.next_by_class(StateId(state), class) != StateId::DEAD)
+            }
+            Self::Apart { rows, .. } => !rows[state as usize].is_empty(),
+        }
+    }
+
+    /// The outcome of a text that ends in a state.
+    pub(in super::super) fn end(&self, state: u32) -> Option<u32> {
+        match self {
+            Self::Alike { dfa, outcome, .. } => dfa.is_accepting(StateId(state)).then_some(*outcome),
+            Self::Apart { ends, .. } => ends[state as usize],
+        }
+    }
+
+    /// The outcome of a text.
+    pub(in super::super) fn outcome(&self, text: &[u8]) -> Option<u32> {
+        let mut row = Vec::new();
+        let mut state = self.start();
+        for byte in text {
+            self.row(state, &mut row);
+            state = row.iter().find(|run| run.0 <= *byte && *byte <= run.1)?.2;
+        }
+        self.end(state)
     }
 }
 

@@ -1,22 +1,13 @@
 //! How many states a plan takes once it is laid down, before that is done.
 
-use super::{Kind, Nesting, Plan, PlanId, Planner, Step};
-use crate::automaton::FastMap;
+use super::{Kind, Nesting, Planner};
 
 /// States, but for the places where anything goes, which are counted apart.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Size {
     states: u64,
-    asked: u64,
-    unnamed: u64,
-}
-
-impl Size {
-    fn add(&mut self, other: Self) {
-        self.states = self.states.saturating_add(other.states);
-        self.asked = self.asked.saturating_add(other.asked);
-        self.unnamed = self.unnamed.saturating_add(other.unnamed);
-    }
+    /// Where a schema asks for that, and where it is of a property that the schema does not name.
+    places: [u64; 2],
 }
 
 impl Nesting {
@@ -45,56 +36,17 @@ impl Nesting {
 }
 
 impl Planner<'_> {
-    /// The size of a plan: an upper bound, roughly, since what stands in front of the same states is shared.
-    pub(in super::super) fn size(&self, id: PlanId) -> Size {
-        self.sized(id, &mut FastMap::default())
+    /// The size of a plan that took so many states where anything may go no level deep, at so many places.
+    pub(in super::super) fn size(&self, states: u64, places: [u64; 2]) -> Size {
+        let of_places = places[0].saturating_add(places[1]).saturating_mul(self.nesting.states(0));
+        Size { states: states.saturating_sub(of_places), places }
     }
 
-    /// The states of a plan of this size where anything goes so many levels deep, where a schema asks for that and in
-    /// properties that it does not name.
-    pub(in super::super) fn states(&self, size: Size, asked: usize, unnamed: usize) -> u64 {
-        let places = [(size.asked, asked), (size.unnamed, unnamed)];
-        places.into_iter().fold(size.states, |states, (places, levels)| {
+    /// The states of a plan of this size where anything goes so many levels deep.
+    pub(in super::super) fn states(&self, size: Size, levels: [usize; 2]) -> u64 {
+        let places = size.places.into_iter().zip(levels);
+        places.fold(size.states, |states, (places, levels)| {
             states.saturating_add(places.saturating_mul(self.nesting.states(levels)))
         })
-    }
-
-    fn sized(&self, id: PlanId, done: &mut FastMap<u32, Size>) -> Size {
-        if self.asked == Some(id) {
-            return Size { asked: 1, ..Size::default() };
-        }
-        if self.unnamed == Some(id) {
-            return Size { unnamed: 1, ..Size::default() };
-        }
-        if let Some(&known) = done.get(&id.0) {
-            return known;
-        }
-        let Plan { values, number, string, array, object, .. } = self.get(id);
-        let mut size = Size::default();
-        let texts: usize = values.iter().map(|(value, _)| value.len()).sum();
-        let scalars: usize = number.iter().chain(string).map(|scalar| scalar.rows.len()).sum();
-        size.states = (texts + scalars) as u64;
-        let mut steps: Vec<(&Step, u64)> = Vec::new();
-        for state in array.iter().flat_map(|array| &array.states) {
-            size.states += 2;
-            steps.extend(state.item.as_ref().map(|step| (step, 0)));
-        }
-        if let Some(object) = object {
-            for state in &object.states {
-                size.states += 2;
-                let name = object.names.get(state.at).map_or(0, |name| name.len() + 3);
-                steps.extend(state.take.as_ref().map(|step| (step, name as u64)));
-                if let Some(others) = &state.others {
-                    size.add(self.sized(others.names, done));
-                    steps.extend(others.steps.iter().flatten().map(|step| (step, 1)));
-                }
-            }
-        }
-        for (step, more) in steps {
-            size.states = size.states.saturating_add(more);
-            size.add(self.sized(step.child, done));
-        }
-        done.insert(id.0, size);
-        size
     }
 }

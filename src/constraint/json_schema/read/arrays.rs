@@ -48,7 +48,7 @@ impl<'a> Reader<'a> {
                 self.claim(gathered, &["uniqueItems"], claim);
                 Ok(())
             }
-            Some(_) => Err(self.error_at("uniqueItems", "`uniqueItems` is a boolean")),
+            Some(other) => Err(self.other_than("uniqueItems", "a boolean", other)),
         }
     }
 

@@ -322,7 +322,7 @@ impl<'a> Reader<'a> {
                 }
                 claims.push(("enum", values.into()));
             }
-            Some(_) => return Err(self.error_at("enum", "`enum` is a list of values")),
+            Some(other) => return Err(self.other_than("enum", "a list of values", other)),
         }
         for (name, values) in claims {
             let claim = self.formulas.leaf(Leaf::Values(values));
@@ -336,9 +336,7 @@ impl<'a> Reader<'a> {
             let Some(branches) = map.get(name) else { continue };
             let branches = match branches {
                 Value::Array(branches) if !branches.is_empty() => branches,
-                _ => {
-                    return Err(self.error_at(name, format!("`{name}` is a list of schemas, one at least")));
-                }
+                other => return Err(self.other_than(name, "a list of schemas, one at least", other)),
             };
             let mut formulas = Vec::with_capacity(branches.len());
             for (i, branch) in branches.iter().enumerate() {
@@ -388,8 +386,21 @@ impl<'a> Reader<'a> {
         let Some(value) = self.keyword(map, name) else { return Ok(None) };
         match super::value::count(value) {
             Some(count) => Ok(Some(count)),
-            None => Err(self.error_at(name, format!("`{name}` is an integer, not negative"))),
+            None => Err(self.other_than(name, "a whole number from 0 on", value)),
         }
+    }
+
+    /// The error of a keyword whose value is `found`, and not what it has to be.
+    fn other_than(&self, name: &str, what: &str, found: &Value) -> Error {
+        const MOST: usize = 40;
+        let found = match found {
+            Value::Array(items) if items.is_empty() => "an empty list".to_owned(),
+            Value::Array(_) => "a list".to_owned(),
+            Value::Object(_) => "an object".to_owned(),
+            Value::String(text) if text.chars().nth(MOST).is_some() => "a string".to_owned(),
+            scalar => scalar.to_string(),
+        };
+        self.error_at(name, format!("`{name}` is {what}, not {found}"))
     }
 
     fn note(&mut self, name: &str, treatment: Treatment) {

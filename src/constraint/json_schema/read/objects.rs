@@ -120,7 +120,7 @@ impl<'a> Reader<'a> {
         match map.get(name) {
             None => Ok(None),
             Some(Value::Object(members)) => Ok(Some(members)),
-            Some(_) => Err(self.error_at(name, format!("`{name}` is an object"))),
+            Some(other) => Err(self.other_than(name, "an object", other)),
         }
     }
 

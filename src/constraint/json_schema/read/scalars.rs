@@ -41,7 +41,7 @@ impl<'a> Reader<'a> {
             }
             for (name, value, exclusive) in bounds {
                 let Value::Number(number) = value else {
-                    return Err(self.error_at(name, format!("`{name}` is a number")));
+                    return Err(self.other_than(name, "a number", value));
                 };
                 let bound = Decimal::new(number);
                 let leaf = if at_least {
@@ -60,7 +60,7 @@ impl<'a> Reader<'a> {
                 self.claim(gathered, &["multipleOf"], claim);
                 Ok(())
             }
-            Some(_) => Err(self.error_at("multipleOf", "`multipleOf` is a number above zero")),
+            Some(other) => Err(self.other_than("multipleOf", "a number above zero", other)),
         }
     }
 
@@ -71,10 +71,10 @@ impl<'a> Reader<'a> {
         let name = if min > 0 { "minLength" } else { "maxLength" };
         self.claim(gathered, &[name], claim);
         if let Some(pattern) = map.get("pattern") {
-            let Value::String(pattern) = pattern else {
-                return Err(self.error_at("pattern", "`pattern` is a string"));
+            let Value::String(text) = pattern else {
+                return Err(self.other_than("pattern", "a string", pattern));
             };
-            let pattern = self.pattern("pattern", pattern)?;
+            let pattern = self.pattern("pattern", text)?;
             let claim = self.formulas.leaf(Leaf::Pattern(pattern));
             self.claim(gathered, &["pattern"], claim);
         }
@@ -84,7 +84,7 @@ impl<'a> Reader<'a> {
     fn format(&mut self, map: &'a Map<String, Value>, gathered: &mut Gathered) -> Result<()> {
         let Some(format) = map.get("format") else { return Ok(()) };
         let Value::String(name) = format else {
-            return Err(self.error_at("format", "`format` is a string"));
+            return Err(self.other_than("format", "a string", format));
         };
         if self.options.formats == Formats::Annotate {
             self.note("format", Treatment::Ignored("the options take formats for annotations".into()));
