@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use burn_dfa::Limits;
-use burn_dfa::constraint::{JsonOptions, Whitespace};
+use burn_dfa::constraint::{Formats, JsonOptions, Whitespace};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
@@ -53,6 +53,9 @@ pub struct Corpus {
     /// White space of the texts of schemas.
     #[arg(long, value_enum, default_value_t = Spaces::Spaced)]
     whitespace: Spaces,
+    /// Take `format` for an annotation, as the official test suite has it, instead of holding values to it.
+    #[arg(long)]
+    annotate_formats: bool,
     /// How often recursion is followed, instead of as often as is cheap.
     #[arg(long, value_name = "N")]
     recursion: Option<usize>,
@@ -109,6 +112,7 @@ impl Corpus {
         let baseline = baseline.map(|path| Baseline::read(path, &vocabulary)).transpose()?;
         let options = JsonOptions {
             whitespace: self.whitespace.into(),
+            formats: if self.annotate_formats { Formats::Annotate } else { Formats::Assert },
             recursion: self.recursion,
             any_depth: self.any_depth,
             ..JsonOptions::default()
