@@ -138,10 +138,13 @@ fn recur(
 
 /// Lets anything go deeper, in both kinds of places by turns, while that is cheap.
 fn deepen(planner: &Planner, size: Size, levels: &mut [usize; 2]) {
-    let most = match planner.states(size, *levels) {
-        ..=SMALL => [CHEAP_ASKED, CHEAP_UNNAMED],
-        ..=LARGE => [LARGE; 2],
-        least => [least.saturating_mul(GROWTH).min(MOST_STATES as u64); 2],
+    let least = planner.states(size, *levels);
+    let most = if least <= SMALL {
+        [CHEAP_ASKED, CHEAP_UNNAMED]
+    } else if least <= LARGE {
+        [LARGE; 2]
+    } else {
+        [least.saturating_mul(GROWTH).min(MOST_STATES as u64); 2]
     };
     let mut open = planner.places().map(|place| place.is_some());
     while open != [false; 2] {
