@@ -114,7 +114,7 @@ fn maskbench() {
                 && let Ok(validator) = oracle::build(Draft::Draft202012, schema, false)
                 && let Ok(strict) = oracle::build(Draft::Draft202012, schema, true)
             {
-                for text in oracle::draw(&dfa, 4, counts.schemas as u64) {
+                for text in oracle::draw(&dfa, 20, counts.schemas as u64) {
                     counts.drawn += 1;
                     // `oneOf` of formats depends on them.
                     if let Err(why) =
@@ -134,5 +134,5 @@ fn maskbench() {
     }
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong[..wrong.len().min(40)].join("\n"));
     // A ratchet: more may compile, not fewer.
-    assert!(counts.passing >= 5_340 && counts.members_rejected <= 60, "{counts:#?}");
+    assert!(counts.passing >= 5_355 && counts.members_rejected <= 40, "{counts:#?}");
 }

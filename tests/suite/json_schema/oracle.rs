@@ -20,7 +20,7 @@ pub fn check(validator: &Validator, text: &[u8]) -> Result<(), String> {
         Err(error) if error.to_string().contains("out of range") => Ok(()),
         Err(error) => Err(format!("no JSON: {error}")),
         Ok(value) => match validator.validate(&value) {
-            Err(error) if !has_long_number(text) => Err(error.to_string()),
+            Err(error) if !has_long_number(text) && !has_line_end(text) => Err(error.to_string()),
             _ => Ok(()),
         },
     }
@@ -30,6 +30,12 @@ pub fn check(validator: &Validator, text: &[u8]) -> Result<(), String> {
 fn has_long_number(text: &[u8]) -> bool {
     text.split(|byte| !matches!(byte, b'0'..=b'9' | b'.')).any(|digits| digits.len() > 15)
         || text.windows(2).any(|two| two[0].is_ascii_digit() && matches!(two[1], b'e' | b'E'))
+}
+
+/// Whether there is a line end but U+000A, which the `.` of ECMA-262 does not match and that of the judge does.
+fn has_line_end(text: &[u8]) -> bool {
+    let ends = [b"\\r".as_slice(), "\u{2028}".as_bytes(), "\u{2029}".as_bytes()];
+    ends.iter().any(|end| text.windows(end.len()).any(|part| part == *end))
 }
 
 /// Members of a language, drawn at random, not much longer than need be.
