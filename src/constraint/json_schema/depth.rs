@@ -130,6 +130,8 @@ fn recur(
         ..=COMMON_RECURSION => (MOST_STATES, MOST_PLANNED),
         _ => (CHEAP_RECURSION, MOST_PLANNED),
     };
+    // Too large for the limit is not cheap either.
+    let states = states.min(planner.meter().limits().states);
     let Some(deeper) = planner.root_within(recursion, planned)? else { return Ok(None) };
     let size = size(planner, deeper, states)?;
     let size = size.filter(|&size| planner.states(size, levels) <= states as u64);
@@ -146,6 +148,7 @@ fn deepen(planner: &Planner, size: Size, levels: &mut [usize; 2]) {
     } else {
         [least.saturating_mul(GROWTH).min(MOST_STATES as u64); 2]
     };
+    let most = most.map(|most| most.min(planner.meter().limits().states as u64));
     let mut open = planner.places().map(|place| place.is_some());
     while open != [false; 2] {
         for place in [1, 0] {

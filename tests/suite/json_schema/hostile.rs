@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use burn_dfa::constraint::JsonOptions;
 use burn_dfa::{Constraint, Error, Limits};
 use serde_json::{Map, Value, json};
 
@@ -30,6 +31,22 @@ fn deep_nesting() {
     }
     let fits = nested(100, |inner| json!({"type": "array", "items": inner}));
     Constraint::json_schema(fits).unwrap().to_byte_dfa(&Limits::default()).unwrap();
+}
+
+#[test]
+fn depth_is_no_reason_to_breach_a_limit() {
+    let again = json!({"$ref": "#"});
+    let tree = json!({"type": "object", "properties": {"a": again, "b": again, "c": again}, "additionalProperties": false});
+    let shallow = JsonOptions { recursion: Some(1), any_depth: Some(3), ..JsonOptions::default() };
+    for schema in [tree, json!({}), json!({"type": "object", "properties": {"a": {}}})] {
+        let least = Constraint::json_schema_with(schema.clone(), &shallow).unwrap();
+        let least = least.to_byte_dfa(&Limits::default()).unwrap().unwrap().state_count();
+        for states in [least * 5 / 4, least * 2, least * 7] {
+            let limits = Limits { states, ..Limits::default() };
+            let found = Constraint::json_schema(schema.clone()).unwrap().to_byte_dfa(&limits);
+            assert!(found.is_ok(), "{schema}, {states} states: {found:?}");
+        }
+    }
 }
 
 #[test]

@@ -208,9 +208,9 @@ impl<'a> Planner<'a> {
         self.plan(Demand { must: self.schema.root, asks: Arc::new([]), depth })
     }
 
-    /// As [`root`](Self::root); `None` where that takes more than `most` further states of plans.
+    /// As [`root`](Self::root); `None` where that takes more than `most` further states of plans, or than the limit.
     pub(super) fn root_within(&mut self, recursion: usize, most: usize) -> Result<Option<PlanId>> {
-        self.most = self.states.saturating_add(most);
+        self.most = self.states.saturating_add(most).min(self.meter.limits().states);
         let found = self.root(recursion);
         let stopped = self.states > self.most;
         self.most = usize::MAX;
