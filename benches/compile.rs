@@ -21,13 +21,13 @@ fn main() {
     divan::main();
     // Not where the benchmarks are only listed, or only run once as a test.
     if std::env::args().any(|argument| argument == "--bench") {
-        draw(&Path::new(ROOT).join("benches/results/compile.svg")).expect("a drawing");
+        draw(&Path::new(ROOT).join("results/compile.svg")).expect("a drawing");
     }
 }
 
 fn data() -> PathBuf {
     let folder = std::env::var_os("BURN_DFA_DATA").map(PathBuf::from);
-    folder.unwrap_or_else(|| Path::new(ROOT).join("../shared/data"))
+    folder.unwrap_or_else(|| Path::new(ROOT).join("../../shared/data"))
 }
 
 fn tokenizer() -> Option<Vec<u8>> {

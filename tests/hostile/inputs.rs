@@ -25,7 +25,7 @@ const MUTATIONS: u32 = 400;
 
 /// The seeds, and the inputs that once broke something.
 fn known(name: &str) -> Vec<(String, Vec<u8>)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz");
     let mut inputs = Vec::new();
     for folder in ["seeds", "regressions"] {
         let Ok(files) = std::fs::read_dir(root.join(folder).join(name)) else { continue };

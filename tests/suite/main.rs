@@ -10,14 +10,11 @@ mod generation;
 mod json_schema;
 mod laws;
 mod marker;
-#[cfg(feature = "typed")]
 mod mistakes;
-mod programs;
 mod slots;
 mod speculation;
 mod steps;
 mod streaming;
 mod table;
-#[cfg(feature = "typed")]
 mod typed;
 mod vocabulary;

@@ -32,7 +32,7 @@ fn vocabulary(spelling: bool) -> Vocabulary {
 
 /// The vocabulary of the embedded model.
 fn tiny() -> Vocabulary {
-    Vocabulary::from_folder(concat!(env!("CARGO_MANIFEST_DIR"), "/models/tiny")).unwrap()
+    Vocabulary::from_folder(concat!(env!("CARGO_MANIFEST_DIR"), "/../models/tiny")).unwrap()
 }
 
 /// One table of every kind, with its vocabulary and the bytes of its artefact.

@@ -92,7 +92,7 @@ fn numpy_has_the_same_masks() {
         table.save(folder.join(format!("{form}.safetensors")), &Origin::new(&constraint, &limits)).unwrap();
         walks(&table, vocabulary.len(), &folder.join(format!("{form}.walks")));
     }
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/artifact/walks.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("suite/artifact/walks.py");
     let output = python.arg(script).arg(&folder).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));

@@ -21,7 +21,10 @@ pub const OF_REGEX_LITE: [&str; 6] = [
 pub fn dir() -> Option<PathBuf> {
     let folder = match std::env::var_os("BURN_DFA_DATA") {
         Some(folder) => PathBuf::from(folder),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"),
+        None => {
+            let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().skip(1);
+            above.map(|folder| folder.join("shared/data")).find(|folder| folder.is_dir())?
+        }
     };
     folder.is_dir().then_some(folder)
 }

@@ -1,12 +1,13 @@
 //! The examples and the command line tool, run as a user runs them.
 
+#[path = "../suite/common/data.rs"]
+mod data;
+
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
-
-use crate::common::data;
 
 /// An example, which `cargo test` builds beside the tests.
 fn example(name: &str) -> Command {
@@ -159,7 +160,7 @@ fn mistakes_are_named() {
 
 /// The command line tool; `None`, and a line that says so, where it was not built.
 fn tool() -> Option<impl Fn(&[&str]) -> Command> {
-    let Some(program) = option_env!("CARGO_BIN_EXE_burn-dfa").filter(|_| cfg!(feature = "cli")) else {
+    let Some(program) = option_env!("CARGO_BIN_EXE_burn-dfa") else {
         println!("skipped: the tool needs the feature cli");
         return None;
     };
