@@ -10,7 +10,7 @@ mod embedded;
 use std::ops::ControlFlow;
 
 use burn::tensor::Device;
-use burn_dfa::generation::{DecodeGraph, Options, generate};
+use burn_dfa::generation::{DecodeGraph, GenerationConfig, generate};
 use divan::{Bencher, counter::ItemsCount};
 
 use embedded::Embedded;
@@ -32,9 +32,9 @@ const CASES: [Case; 3] = [Case::Free, Case::Constrained, Case::ConstrainedSample
 
 impl Case {
     /// All steps are taken: the host reads once, at the end.
-    fn options(self) -> Options {
+    fn config(self) -> GenerationConfig {
         let temperature = matches!(self, Self::ConstrainedSampled).then_some(0.8);
-        Options { temperature, read_every: STEPS, ..Options::default() }
+        GenerationConfig::new().with_temperature(temperature).with_read_every(STEPS)
     }
 }
 
@@ -47,10 +47,10 @@ fn eager<const BATCH: usize>(bencher: Bencher, case: Case) {
     let embedded = Embedded::load(&device());
     let person = embedded.schema("person");
     let table = (!matches!(case, Case::Free)).then_some(&person);
-    let (requests, options) = (embedded.requests(&[table; BATCH], STEPS, 0), case.options());
+    let (requests, config) = (embedded.requests(&[table; BATCH], STEPS, 0), case.config());
     let run = || {
         let go_on = |_: burn_dfa::generation::Piece| ControlFlow::Continue(());
-        generate(embedded.model(), &embedded.vocabulary, &requests, &options, go_on).unwrap()
+        generate(embedded.model(), &embedded.vocabulary, &requests, &config, go_on).unwrap()
     };
     run();
     bencher.counter(ItemsCount::new(STEPS)).bench_local(run);
@@ -61,10 +61,10 @@ fn replayed<const BATCH: usize>(bencher: Bencher, case: Case) {
     let embedded = Embedded::load(&device());
     let person = embedded.schema("person");
     let table = (!matches!(case, Case::Free)).then_some(&person);
-    let (requests, options) = (embedded.requests(&[table; BATCH], STEPS, 0), case.options());
+    let (requests, config) = (embedded.requests(&[table; BATCH], STEPS, 0), case.config());
     let longest = requests.iter().map(|request| request.prompt.len()).max().unwrap();
     let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
-    let mut graph = DecodeGraph::record(model, vocabulary, &requests, &options, longest + STEPS).unwrap();
+    let mut graph = DecodeGraph::record(model, vocabulary, &requests, &config, longest + STEPS).unwrap();
     let mut run = || graph.generate(&requests, |_| ControlFlow::Continue(())).unwrap();
     run();
     bencher.counter(ItemsCount::new(STEPS)).bench_local(run);

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
-use burn_dfa::generation::{Options, Output, Request, Slots, generate};
+use burn_dfa::generation::{GenerationConfig, Output, Request, Slots, generate};
 use burn_dfa::{Capacity, Constraint, Limits, TensorOptions, TokenId, TokenTable};
 use burn_dfa_llama::{Llama, Pretrained};
 use burn_dfa_tiny::generator::{Generator, Split};
@@ -54,8 +54,8 @@ fn main() -> Result<()> {
     let jobs = jobs.collect::<Result<Vec<_>>>()?;
 
     let tensors = TensorOptions { capacity: ROOM, ..TensorOptions::default() };
-    let options = Options { tensors, ..Options::default() };
-    let mut slots = Slots::new(pretrained.model(), vocabulary, args.rows, SLOTS, &options)?;
+    let config = GenerationConfig::new().with_tensors(tensors);
+    let mut slots = Slots::new(pretrained.model(), vocabulary, args.rows, SLOTS, &config)?;
     let served = serve(&mut slots, &jobs, &args)?;
     let room = slots.arena().map(|arena| arena.room() == arena.capacity());
     assert_eq!(room, Some(true), "all room is free again");
@@ -64,7 +64,7 @@ fn main() -> Result<()> {
     for (job, output) in jobs.iter().zip(&served.outputs) {
         job.check(output)?;
         let request = [job.request()];
-        let alone = generate(pretrained.model(), vocabulary, &request, &Options::default(), |_| {
+        let alone = generate(pretrained.model(), vocabulary, &request, &GenerationConfig::new(), |_| {
             ControlFlow::Continue(())
         })?;
         assert_eq!(alone[0].tokens, output.tokens, "{}: {}", job.prompt, output.text());

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use burn_dfa::constraint::CharPattern;
-use burn_dfa::generation::{CausalLm, Options, Request, generate};
+use burn_dfa::generation::{CausalLm, GenerationConfig, Request, generate};
 use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
 use clap::Parser;
 
@@ -57,8 +57,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let requests: Vec<_> = (0..SEEDS)
             .map(|seed| Request::new(start.clone(), 32).with_table(&table).with_seed(seed))
             .collect();
-        let options = Options { temperature: Some(1.0), ..Options::default() };
-        let outputs = generate(&model, &vocabulary, &requests, &options, |_| ControlFlow::Continue(()))?;
+        let config = GenerationConfig::new().with_temperature(1.0);
+        let outputs = generate(&model, &vocabulary, &requests, &config, |_| ControlFlow::Continue(()))?;
         for (seed, output) in outputs.iter().enumerate() {
             println!("  seed {seed}: {:?}", output.text());
         }

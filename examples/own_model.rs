@@ -81,17 +81,17 @@ fn main() -> burn_dfa::Result<()> {
     // Ids 0 to 94 are the printable characters, 95 ends the sequence.
     let vocabulary = Vocabulary::from_chars(' '..='~')?.pad_to(96)?.with_eos([TokenId(95)])?;
     let model = Network::new(vocabulary.len(), &Device::default());
-    let options = Options { temperature: Some(1.0), ..Options::default() };
+    let config = GenerationConfig::new().with_temperature(1.0);
 
     let date = Constraint::regex(r"(19|20)\d\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])")?;
     let table = TokenTable::compile(&date, &vocabulary, &Limits::default())?;
     let prompts = [vec![TokenId(36)], vec![TokenId(37), TokenId(50)]];
     let requests = prompts.map(|prompt| Request::new(prompt, 16).with_table(&table));
-    for (row, output) in stream(&model, &vocabulary, &requests, &options)?.finish()?.iter().enumerate() {
+    for (row, output) in stream(&model, &vocabulary, &requests, &config)?.finish()?.iter().enumerate() {
         println!("row {row}: {}", output.text());
     }
 
-    let answer: Answer = choose(&model, &vocabulary, Request::new(vec![TokenId(40)], 16), &options)?;
+    let answer: Answer = choose(&model, &vocabulary, Request::new(vec![TokenId(40)], 16), &config)?;
     println!("Answer: {answer:?}");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Options that command line tools around this library share, for clap: the constraint, how tokens are chosen, the
+//! Arguments that command line tools around this library share, for clap: the constraint, how tokens are chosen, the
 //! backend.
 //!
 //! ```
@@ -15,7 +15,7 @@
 //!
 //! let args = Args::parse_from(["tool", "--regex", "[0-9]+", "--top-k", "40"]);
 //! assert!(args.constraint.read()?.is_some());
-//! assert_eq!(args.sampling.options().temperature, Some(1.0));
+//! assert_eq!(args.sampling.config().temperature, Some(1.0));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -27,7 +27,7 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 
 use crate::constraint::Constraint;
-use crate::generation::Options;
+use crate::generation::GenerationConfig;
 
 /// An error to be shown to whoever typed the command.
 pub type Failure = Box<dyn std::error::Error>;
@@ -97,7 +97,7 @@ impl fmt::Display for ConstraintArgs {
 #[derive(Args, Clone, Debug)]
 pub struct SamplingArgs {
     /// Most tokens to generate, end of sequence included.
-    #[arg(long, value_name = "N", default_value_t = 128)]
+    #[arg(long, value_name = "N", default_value_t = 128, visible_alias = "max-new-tokens")]
     pub max_tokens: usize,
     /// Sample at this temperature, above 0. Default: greedy, or 1 where a seed, top-k, top-p or min-p is given.
     #[arg(long, value_name = "T")]
@@ -118,11 +118,15 @@ pub struct SamplingArgs {
 
 impl SamplingArgs {
     /// Greedy, unless anything that only sampling needs is given.
-    pub fn options(&self) -> Options {
+    pub fn config(&self) -> GenerationConfig {
         let filtered = self.top_k.is_some() || self.top_p.is_some() || self.min_p.is_some();
         let sampled = self.seed.is_some() || filtered;
         let temperature = self.temperature.or(sampled.then_some(1.0));
-        Options { temperature, top_k: self.top_k, top_p: self.top_p, min_p: self.min_p, ..Options::default() }
+        GenerationConfig::new()
+            .with_temperature(temperature)
+            .with_top_k(self.top_k)
+            .with_top_p(self.top_p)
+            .with_min_p(self.min_p)
     }
 
     /// The seed of a row.

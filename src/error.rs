@@ -198,7 +198,7 @@ impl Error {
         matches!(self.kind, Kind::Table(_))
     }
 
-    /// The output cannot be completed within `max_tokens`; see [`tokens_needed`](Self::tokens_needed).
+    /// The output cannot be completed within `max_new_tokens`; see [`tokens_needed`](Self::tokens_needed).
     pub fn is_budget(&self) -> bool {
         matches!(self.kind, Kind::Budget { .. })
     }
@@ -260,7 +260,7 @@ impl Error {
         }
     }
 
-    /// The least `max_tokens` that suffices, where [`is_budget`](Self::is_budget).
+    /// The least `max_new_tokens` that suffices, where [`is_budget`](Self::is_budget).
     pub fn tokens_needed(&self) -> Option<usize> {
         match self.kind {
             Kind::Budget { needed, .. } => Some(needed),
@@ -314,7 +314,7 @@ impl fmt::Display for Error {
             Kind::Table(reason) => write!(f, "table: {reason}"),
             Kind::Budget { needed, given, row } => write!(
                 f,
-                "row {row}: the shortest output of the constraint takes {needed} tokens (end of sequence included), max_tokens is {given}: raise it to {needed} at least"
+                "row {row}: the shortest output of the constraint takes {needed} tokens (end of sequence included), max_new_tokens is {given}: raise it to {needed} at least"
             ),
             Kind::Input(reason) => f.write_str(reason),
             Kind::Full { needed, free } => write!(

@@ -18,7 +18,7 @@ pub use burn::tensor::{Device, Int, Tensor};
 
 pub use crate::constraint::Constraint;
 pub use crate::generation::{
-    Cancel, CausalLm, DecodeGraph, Finish, Options, Output, Piece, Pieces, Request, generate, stream,
+    Cancel, CausalLm, DecodeGraph, Finish, GenerationConfig, Output, Piece, Pieces, Request, generate, stream,
 };
 #[cfg(feature = "typed")]
 pub use crate::generation::{choose, generate_as};

@@ -5,7 +5,7 @@ use std::time::Instant;
 use anstream::println;
 use anstyle::{AnsiColor, Style};
 use burn_dfa::cli::Failure;
-use burn_dfa::generation::{Options, Output, Request, stream};
+use burn_dfa::generation::{GenerationConfig, Output, Request, stream};
 use burn_dfa::{Constraint, Limits, TokenId, TokenTable};
 use burn_dfa_llama::Pretrained;
 use burn_dfa_llama::cli::GenerateArgs;
@@ -93,7 +93,7 @@ fn one(
     let request = Request { table, ..Request::new(prompt.to_vec(), args.sampling.max_tokens) };
     let started = Instant::now();
     let (model, vocabulary) = (pretrained.model(), pretrained.vocabulary());
-    let mut outputs = stream(model, vocabulary, &[request], &Options::default())?.finish()?;
+    let mut outputs = stream(model, vocabulary, &[request], &GenerationConfig::new())?.finish()?;
     let output = outputs.pop().ok_or("a batch of one row gives one output")?;
     Ok((output, started.elapsed().as_secs_f64()))
 }

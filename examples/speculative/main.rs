@@ -17,7 +17,7 @@ use burn::tensor::{Device, FloatDType};
 use burn_dfa::generation::speculative::{
     DraftModel, Drafter, Forced, ForcedBytes, Fork, PromptLookup, speculate,
 };
-use burn_dfa::generation::{Options, Request};
+use burn_dfa::generation::{GenerationConfig, Request};
 use burn_dfa::{Constraint, Limits, TokenTable, Vocabulary};
 use burn_dfa_llama::{Llama, Pretrained};
 use burn_dfa_tiny::draft;
@@ -106,7 +106,7 @@ impl Pair {
 
     /// Prints what each call added, for a prompt of every kind.
     fn show(&self, args: &Args) -> Result<()> {
-        let options = Options { read_every: 1, ..Options::default() };
+        let config = GenerationConfig::new().with_read_every(1);
         for kind in Kind::ALL {
             let example = Generator::new(3).example_of(kind, Split::HeldOut, 1);
             println!("{}", example.prompt);
@@ -117,7 +117,7 @@ impl Pair {
                     self.pretrained.model(),
                     &self.vocabulary,
                     &request,
-                    &options,
+                    &config,
                     drafter,
                     |piece| {
                         pieces.push(piece.text);

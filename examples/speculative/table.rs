@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use burn_dfa::generation::speculative::{Drafter, Speculated, speculate};
-use burn_dfa::generation::{Options, Output, Request, generate};
+use burn_dfa::generation::{GenerationConfig, Output, Request, generate};
 use burn_dfa_tiny::generator::{Example, Generator, Kind, Split};
 use serde_json::Value;
 
@@ -38,9 +38,9 @@ fn drafters(pair: &Pair, args: &Args, examples: &[Example]) -> Result<usize> {
         "| drafter | tokens a call | calls a token | tokens/s | fields right |\n|---|---:|---:|---:|---:|"
     );
 
-    let (model, options) = (pair.pretrained.model(), Options::default());
+    let (model, config) = (pair.pretrained.model(), GenerationConfig::new());
     let started = Instant::now();
-    let plain = plain(pair, &requests, &options, 1)?;
+    let plain = plain(pair, &requests, &config, 1)?;
     let tokens: usize = plain.iter().map(|output| output.tokens.len()).sum();
     row("none: `generate`", tokens, tokens, started.elapsed(), fields(examples, plain.iter()));
 
@@ -51,7 +51,7 @@ fn drafters(pair: &Pair, args: &Args, examples: &[Example]) -> Result<usize> {
         let started = Instant::now();
         for request in &requests {
             let one = std::slice::from_ref(request);
-            rows.extend(speculate(model, &pair.vocabulary, one, &options, &mut drafter, |_| {
+            rows.extend(speculate(model, &pair.vocabulary, one, &config, &mut drafter, |_| {
                 ControlFlow::Continue(())
             })?);
         }
@@ -78,9 +78,9 @@ fn masks(pair: &Pair, args: &Args, examples: &[Example]) -> Result<usize> {
             requests.map(|(example, seed)| Ok(pair.request(example, other(example.kind))?.with_seed(seed)));
         let requests = requests.collect::<Result<Vec<_>>>()?;
         for temperature in [None, Some(1.0)] {
-            let options = Options { temperature, ..Options::default() };
+            let config = GenerationConfig::new().with_temperature(temperature);
             let plain = match temperature {
-                None => Some(plain(pair, &requests, &options, ROWS)?),
+                None => Some(plain(pair, &requests, &config, ROWS)?),
                 Some(_) => None,
             };
             let mut figures = Vec::new();
@@ -91,7 +91,7 @@ fn masks(pair: &Pair, args: &Args, examples: &[Example]) -> Result<usize> {
                 let mut rows = Vec::with_capacity(requests.len());
                 for some in requests.chunks(ROWS) {
                     let model = pair.pretrained.model();
-                    rows.extend(speculate(model, &pair.vocabulary, some, &options, &mut drafter, |_| {
+                    rows.extend(speculate(model, &pair.vocabulary, some, &config, &mut drafter, |_| {
                         ControlFlow::Continue(())
                     })?);
                 }
@@ -110,11 +110,11 @@ fn masks(pair: &Pair, args: &Args, examples: &[Example]) -> Result<usize> {
 }
 
 /// Outputs without guesses, `rows` at a time.
-fn plain(pair: &Pair, requests: &[Request], options: &Options, rows: usize) -> Result<Vec<Output>> {
+fn plain(pair: &Pair, requests: &[Request], config: &GenerationConfig, rows: usize) -> Result<Vec<Output>> {
     let mut outputs = Vec::with_capacity(requests.len());
     for some in requests.chunks(rows) {
         let model = pair.pretrained.model();
-        outputs.extend(generate(model, &pair.vocabulary, some, options, |_| ControlFlow::Continue(()))?);
+        outputs.extend(generate(model, &pair.vocabulary, some, config, |_| ControlFlow::Continue(()))?);
     }
     Ok(outputs)
 }
@@ -124,7 +124,10 @@ fn check(name: &str, requests: &[Request], rows: &[Speculated], plain: Option<&[
     assert_eq!(requests.len(), rows.len());
     for (index, (request, row)) in requests.iter().zip(rows).enumerate() {
         let text = row.output.text();
-        assert!(row.output.is_complete() && row.output.tokens.len() <= request.max_tokens, "{name}: {text}");
+        assert!(
+            row.output.is_complete() && row.output.tokens.len() <= request.max_new_tokens,
+            "{name}: {text}"
+        );
         assert!(request.table.is_some_and(|table| table.accepts(&row.output.tokens)), "{name}: {text}");
         if let Some(plain) = plain {
             assert_eq!(row.output.tokens, plain[index].tokens, "{name}: {text}");

@@ -2,8 +2,9 @@
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
+use super::config::GenerationConfig;
 use super::model::CausalLm;
-use super::request::{Options, Request};
+use super::request::Request;
 use super::row::Row;
 use crate::error::{Error, Result};
 use crate::processor::DfaProcessor;
@@ -49,8 +50,8 @@ pub(super) fn check_request(
             "row {row}: the prompt has no token; begin with the model's first token"
         )));
     }
-    if request.max_tokens == 0 {
-        return Err(Error::input(format!("row {row}: max_tokens of 0 leaves nothing to generate")));
+    if request.max_new_tokens == 0 {
+        return Err(Error::input(format!("row {row}: max_new_tokens of 0 leaves nothing to generate")));
     }
     if let Some(token) = request.prompt.iter().find(|token| token.index() >= width) {
         return Err(Error::input(format!("row {row}: prompt token {token} of a model of {width} tokens")));
@@ -81,7 +82,7 @@ impl<'a> Batch<'a> {
                 tables.push(table);
             }
         }
-        let steps = requests.iter().map(|request| request.max_tokens).max().unwrap_or(0);
+        let steps = requests.iter().map(|request| request.max_new_tokens).max().unwrap_or(0);
         let length = requests.iter().map(|request| request.prompt.len()).max().unwrap_or(0);
         if let Some(most) = model.max_positions()
             && length.saturating_add(steps) > most
@@ -101,11 +102,11 @@ impl<'a> Batch<'a> {
     /// The constraints as a processor of their own.
     pub(super) fn constraint(
         &self,
-        options: &Options,
+        config: &GenerationConfig,
         width: usize,
         device: &Device,
     ) -> Result<DfaProcessor> {
-        let table = TensorTable::new(&self.tables, width, &options.tensors, device)?;
+        let table = TensorTable::new(&self.tables, width, &config.tensors, device)?;
         DfaProcessor::new(table, &self.rows)?.with_budgets(&self.budgets())
     }
 
@@ -115,7 +116,7 @@ impl<'a> Batch<'a> {
     }
 
     fn budgets(&self) -> Vec<usize> {
-        self.requests.iter().map(|request| request.max_tokens).collect()
+        self.requests.iter().map(|request| request.max_new_tokens).collect()
     }
 
     /// The seed of each row.

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Ends the rows of the [`Request`](super::Request)s that share it, from any thread.
 ///
-/// It is looked at whenever the host reads, every [`read_every`](super::Options::read_every) steps. The row ends with
-/// [`Finish::Cancelled`](super::Finish::Cancelled) and the tokens so far, and the other rows of the batch go on. A
-/// cancelled flag stays so.
+/// It is looked at whenever the host reads, every [`read_every`](super::GenerationConfig::read_every) steps. The row
+/// ends with [`Finish::Cancelled`](super::Finish::Cancelled) and the tokens so far, and the other rows of the batch go
+/// on. A cancelled flag stays so.
 ///
 /// ```
 /// use burn_dfa::TokenId;

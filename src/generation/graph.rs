@@ -17,9 +17,10 @@ use std::rc::Rc;
 use burn::tensor::{Device, Graph, capture};
 
 use super::batch::Batch;
+use super::config::GenerationConfig;
 use super::model::CausalLm;
 use super::pieces::{Pace, Pieces, Steps};
-use super::request::{Options, Output, Piece, Request};
+use super::request::{Output, Piece, Request};
 use super::session::Session;
 use crate::error::{Error, Result};
 use crate::kernel;
@@ -32,9 +33,9 @@ pub(super) const RECORDING: usize = 5;
 
 /// A recorded decode step, for batches of one size.
 ///
-/// It writes the same tokens as [`generate`](super::generate) with the same requests and options. Between two
+/// It writes the same tokens as [`generate`](super::generate) with the same requests and configuration. Between two
 /// batches the prompts, budgets and seeds may change, and so may the constraints, within the capacity that
-/// [`TensorOptions`](crate::TensorOptions) reserves; the number of rows and the [`Options`] may not.
+/// [`TensorOptions`](crate::TensorOptions) reserves; the number of rows and the [`GenerationConfig`] may not.
 ///
 /// The graph borrows the model. A model is fit for it if its [`step`](CausalLm::step) reads nothing but its
 /// weights and the cache, makes no tensor from host data, and leaves the cache in the buffers it found it in,
@@ -44,7 +45,7 @@ pub(super) const RECORDING: usize = 5;
 /// use std::ops::ControlFlow;
 ///
 /// use burn::tensor::{DType, Device, Int, Tensor};
-/// use burn_dfa::generation::{CausalLm, DecodeGraph, Options, Request};
+/// use burn_dfa::generation::{CausalLm, DecodeGraph, GenerationConfig, Request};
 /// use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
 ///
 /// /// Always says the token after the last one, up to the end.
@@ -73,7 +74,7 @@ pub(super) const RECORDING: usize = 5;
 /// let model = Counting(Device::flex());
 /// let requests = [Request::new(vec![TokenId(0)], 8).with_table(&table)];
 ///
-/// let mut graph = DecodeGraph::record(&model, &vocabulary, &requests, &Options::default(), 16)?;
+/// let mut graph = DecodeGraph::record(&model, &vocabulary, &requests, &GenerationConfig::new(), 16)?;
 /// assert!(!graph.is_hardware()); // the CPU records nothing
 /// let outputs = graph.generate(&requests, |_| ControlFlow::Continue(()))?;
 /// assert_eq!(outputs[0].text(), "ba");
@@ -95,7 +96,7 @@ impl<'m, M: CausalLm<Cache: Persistent>> DecodeGraph<'m, M> {
     /// row, prompt and output together.
     ///
     /// The requests stand for those to come; nothing is generated yet. Their constraints must fit what
-    /// [`Options::tensors`] reserves, and where it reserves nothing, they are the measure.
+    /// [`GenerationConfig::tensors`] reserves, and where it reserves nothing, they are the measure.
     ///
     /// # Errors
     /// As [`generate`](super::generate), and:
@@ -106,10 +107,10 @@ impl<'m, M: CausalLm<Cache: Persistent>> DecodeGraph<'m, M> {
         model: &'m M,
         vocabulary: &'m Vocabulary,
         requests: &[Request],
-        options: &Options,
+        config: &GenerationConfig,
         capacity: usize,
     ) -> Result<Self> {
-        options.check()?;
+        config.check()?;
         if capacity < RECORDING {
             return Err(Error::input(format!(
                 "a graph of {capacity} slots: recording alone takes {RECORDING}"
@@ -122,14 +123,14 @@ impl<'m, M: CausalLm<Cache: Persistent>> DecodeGraph<'m, M> {
         let mut short = requests.to_vec();
         short.iter_mut().for_each(|request| request.prompt.truncate(1));
         let batch = Batch::new(model, vocabulary, &short, &free)?;
-        let session = Session::start(model, vocabulary, &batch, options, capacity)?;
+        let session = Session::start(model, vocabulary, &batch, config, capacity)?;
         let session = Rc::new(RefCell::new(session));
         let graph = {
             let session = session.clone();
             record_step(&model.device(), Box::new(move || session.borrow_mut().step()))?
         };
         let batch = batch.len();
-        Ok(Self { graph, session, vocabulary, free, read_every: options.read_every, batch, capacity })
+        Ok(Self { graph, session, vocabulary, free, read_every: config.read_every, batch, capacity })
     }
 
     /// Whether a replay is a dispatch of recorded launches; on the CPU it runs the step again.

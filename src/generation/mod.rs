@@ -9,6 +9,7 @@
 
 mod batch;
 mod cancel;
+mod config;
 mod decode;
 mod graph;
 mod model;
@@ -23,11 +24,12 @@ mod stream;
 mod typed;
 
 pub use cancel::Cancel;
+pub use config::GenerationConfig;
 pub use decode::{generate, stream};
 pub use graph::DecodeGraph;
 pub use model::CausalLm;
 pub use pieces::Pieces;
-pub use request::{Finish, Options, Output, Piece, Request};
+pub use request::{Finish, Output, Piece, Request};
 pub use slots::{SlotLm, Slots};
 pub use stream::Utf8Stream;
 #[cfg(feature = "typed")]

@@ -33,11 +33,11 @@ pub(super) struct Slice {
 /// generation.
 ///
 /// ```
-/// use burn_dfa::generation::{CausalLm, Options, Output, Request, stream};
+/// use burn_dfa::generation::{CausalLm, GenerationConfig, Output, Request, stream};
 /// use burn_dfa::{Result, Vocabulary};
 ///
 /// fn run(model: &impl CausalLm, vocabulary: &Vocabulary, requests: &[Request]) -> Result<Vec<Output>> {
-///     let mut pieces = stream(model, vocabulary, requests, &Options::default())?;
+///     let mut pieces = stream(model, vocabulary, requests, &GenerationConfig::new())?;
 ///     for piece in &mut pieces {
 ///         let piece = piece?;
 ///         println!("{}: {}", piece.row, piece.text);

@@ -6,7 +6,6 @@ use serde::de::{DeserializeOwned, IntoDeserializer};
 use super::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::table::TokenTable;
-use crate::tensor::TensorOptions;
 use crate::vocabulary::TokenId;
 
 /// One row of a batch: a prompt, its constraint and its budget.
@@ -23,7 +22,7 @@ pub struct Request<'a> {
     /// The prompt, at least one token.
     pub prompt: Vec<TokenId>,
     /// Most tokens to generate, end of sequence included. A constrained output is complete within them.
-    pub max_tokens: usize,
+    pub max_new_tokens: usize,
     /// The constraint; `None`: free text.
     pub table: Option<&'a TokenTable>,
     /// The seed of the row where tokens are sampled.
@@ -34,8 +33,8 @@ pub struct Request<'a> {
 
 impl<'a> Request<'a> {
     /// An unconstrained request with seed 0.
-    pub fn new(prompt: Vec<TokenId>, max_tokens: usize) -> Self {
-        Self { prompt, max_tokens, table: None, seed: 0, cancel: Cancel::default() }
+    pub fn new(prompt: Vec<TokenId>, max_new_tokens: usize) -> Self {
+        Self { prompt, max_new_tokens, table: None, seed: 0, cancel: Cancel::default() }
     }
 
     /// With a constraint.
@@ -54,73 +53,13 @@ impl<'a> Request<'a> {
     }
 }
 
-/// How tokens are chosen, for all rows of a batch.
-///
-/// ```
-/// use burn_dfa::generation::Options;
-///
-/// let greedy = Options::default();
-/// let sampled = Options { temperature: Some(0.8), min_p: Some(0.05), ..Options::default() };
-/// assert!(greedy.temperature.is_none());
-/// ```
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Sample at this temperature; `None`: greedy. Default: `None`.
-    pub temperature: Option<f32>,
-    /// Keep the `k` likeliest tokens, see [`TopK`](crate::processor::TopK). Default: `None`.
-    pub top_k: Option<usize>,
-    /// Keep the likeliest tokens of this probability together, see [`TopP`](crate::processor::TopP).
-    /// Default: `None`.
-    pub top_p: Option<f32>,
-    /// Keep tokens of at least this fraction of the likeliest, see [`MinP`](crate::processor::MinP).
-    /// Default: `None`.
-    pub min_p: Option<f32>,
-    /// See [`RepetitionPenalty`](crate::processor::RepetitionPenalty). Default: `None`.
-    pub repetition_penalty: Option<f32>,
-    /// Tokens to avoid, see [`Suppress`](crate::processor::Suppress). Default: none.
-    pub suppress: Vec<TokenId>,
-    /// Least tokens before the end, see [`MinNewTokens`](crate::processor::MinNewTokens). Default: 0.
-    pub min_new_tokens: usize,
-    /// Steps between two reads of the host, which streams and stops there. Default: 8.
-    pub read_every: usize,
-    /// How the constraint lies on the device.
-    pub tensors: TensorOptions,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            temperature: None,
-            top_k: None,
-            top_p: None,
-            min_p: None,
-            repetition_penalty: None,
-            suppress: Vec::new(),
-            min_new_tokens: 0,
-            read_every: 8,
-            tensors: TensorOptions::default(),
-        }
-    }
-}
-
-impl Options {
-    pub(super) fn check(&self) -> Result<()> {
-        if self.read_every == 0 {
-            return Err(Error::input(
-                "read_every of 0: the host must read at least now and then; use 1 or more",
-            ));
-        }
-        Ok(())
-    }
-}
-
 /// Why a row ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Finish {
     /// An end-of-sequence token: the output is complete.
     EndOfSequence,
-    /// `max_tokens` were generated; only rows without a constraint end so.
+    /// `max_new_tokens` were generated; only rows without a constraint end so.
     MaxTokens,
     /// The callback asked to stop, or the request's [`Cancel`].
     Cancelled,
@@ -165,7 +104,7 @@ impl Output {
     ///
     /// # Errors
     /// - [`Error::is_cancelled`]: the row was cancelled;
-    /// - [`Error::is_output`]: it was cut off by `max_tokens`, or is no `T`.
+    /// - [`Error::is_output`]: it was cut off by `max_new_tokens`, or is no `T`.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T> {
         self.complete()?;
         serde_json::from_slice(&self.bytes).map_err(|error| self.refused::<T>(&error))
@@ -186,9 +125,9 @@ impl Output {
         match self.finish {
             Finish::EndOfSequence => Ok(()),
             Finish::Cancelled => Err(Error::cancelled(self.tokens.len(), self.text())),
-            Finish::MaxTokens => Err(Error::output(format!(
-                "cut off after {} tokens, at {:?}: raise max_tokens, or give the request a constraint, within which it \
-                 is complete",
+            Finish::MaxNewTokens => Err(Error::output(format!(
+                "cut off after {} tokens, at {:?}: raise max_new_tokens, or give the request a constraint, within which \
+                 it is complete",
                 self.tokens.len(),
                 self.text()
             ))),

@@ -13,7 +13,7 @@ pub(super) struct Row<'a> {
     vocabulary: &'a Vocabulary,
     table: TokenTable,
     state: StateId,
-    max_tokens: usize,
+    max_new_tokens: usize,
     cancel: Cancel,
     calls: usize,
     tokens: Vec<TokenId>,
@@ -30,7 +30,7 @@ impl<'a> Row<'a> {
             vocabulary,
             state: table.start(),
             table,
-            max_tokens: request.max_tokens,
+            max_new_tokens: request.max_new_tokens,
             cancel: request.cancel.clone(),
             calls: 0,
             tokens: Vec::new(),
@@ -70,7 +70,7 @@ impl<'a> Row<'a> {
                 break;
             }
             self.state = self.table.next(self.state, token);
-            let left = self.max_tokens - self.tokens.len() - 1;
+            let left = self.max_new_tokens - self.tokens.len() - 1;
             // Too far from the end is as illegal as dead.
             if self.table.tokens_to_end(self.state) as usize > left {
                 return Err(Error::model(format!(
@@ -86,8 +86,8 @@ impl<'a> Row<'a> {
                 let bytes = self.vocabulary.bytes(token).unwrap_or_default();
                 self.bytes.extend_from_slice(bytes);
                 text.push_str(&self.stream.push(bytes));
-                if self.tokens.len() == self.max_tokens {
-                    self.finish = Some(Finish::MaxTokens);
+                if self.tokens.len() == self.max_new_tokens {
+                    self.finish = Some(Finish::MaxNewTokens);
                 }
             }
             if self.is_finished() {

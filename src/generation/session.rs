@@ -5,8 +5,8 @@ use std::ops::Range;
 use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor};
 
 use super::batch::Batch;
+use super::config::GenerationConfig;
 use super::model::CausalLm;
-use super::request::Options;
 use crate::error::{Error, Result};
 use crate::processor::{
     Chain, DfaProcessor, InitContext, LogitsProcessor, MinNewTokens, MinP, Persistent, RepetitionPenalty,
@@ -15,7 +15,7 @@ use crate::processor::{
 use crate::sampling::{Greedy, GumbelMax, Sampler};
 use crate::vocabulary::Vocabulary;
 
-/// What [`Options`] ask for besides the constraint, in the order in which it is applied.
+/// What a [`GenerationConfig`] asks for besides the constraint, in the order in which it is applied.
 pub(super) type Filters = Chain<
     Chain<
         Chain<
@@ -52,16 +52,16 @@ impl<'m, M: CausalLm> Session<'m, M> {
         model: &'m M,
         vocabulary: &Vocabulary,
         batch: &Batch,
-        options: &Options,
+        config: &GenerationConfig,
         slots: usize,
     ) -> Result<Self> {
         let (device, width) = (model.device(), model.vocab_size());
-        let chain = batch.constraint(options, width, &device)?.then(filters(options, vocabulary)?);
-        let noise = match options.temperature {
+        let chain = batch.constraint(config, width, &device)?.then(filters(config, vocabulary)?);
+        let noise = match config.temperature {
             None => None,
             Some(temperature) => {
                 let noise = GumbelMax::new(&batch.seeds(), width, &device)?;
-                let here = if filtered(options) { 1.0 } else { temperature };
+                let here = if filtered(config) { 1.0 } else { temperature };
                 Some(noise.with_temperature(here)?)
             }
         };
@@ -132,23 +132,26 @@ impl<M: CausalLm<Cache: Persistent>> Session<'_, M> {
 
 /// Whether anything comes between the temperature and the sampler; where nothing does, the sampler applies
 /// the temperature in its own pass.
-pub(super) fn filtered(options: &Options) -> bool {
-    options.top_k.is_some() || options.top_p.is_some() || options.min_p.is_some()
+pub(super) fn filtered(config: &GenerationConfig) -> bool {
+    config.top_k.is_some() || config.top_p.is_some() || config.min_p.is_some()
 }
 
-pub(super) fn filters(options: &Options, vocabulary: &Vocabulary) -> Result<Filters> {
-    let least = options.min_new_tokens;
-    let temperature = options.temperature.filter(|_| filtered(options));
-    Ok(options
+pub(super) fn filters(config: &GenerationConfig, vocabulary: &Vocabulary) -> Result<Filters> {
+    let least = config.min_new_tokens;
+    let temperature = config.temperature.filter(|_| filtered(config));
+    Ok(config
         .repetition_penalty
         .map(RepetitionPenalty::new)
         .transpose()?
-        .then((!options.suppress.is_empty()).then(|| Suppress::new(options.suppress.iter().copied())))
+        .then(
+            (!config.suppress_tokens.is_empty())
+                .then(|| Suppress::new(config.suppress_tokens.iter().copied())),
+        )
         .then((least > 0).then(|| MinNewTokens::new(least, vocabulary)))
         .then(temperature.map(Temperature::new).transpose()?)
-        .then(options.top_k.map(TopK::new).transpose()?)
-        .then(options.top_p.map(TopP::new).transpose()?)
-        .then(options.min_p.map(MinP::new).transpose()?))
+        .then(config.top_k.map(TopK::new).transpose()?)
+        .then(config.top_p.map(TopP::new).transpose()?)
+        .then(config.min_p.map(MinP::new).transpose()?))
 }
 
 /// The context of the first step.

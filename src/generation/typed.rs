@@ -3,9 +3,10 @@
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
+use super::config::GenerationConfig;
 use super::decode::stream;
 use super::model::CausalLm;
-use super::request::{Options, Output, Request};
+use super::request::{Output, Request};
 use crate::constraint::Constraint;
 use crate::error::{Error, Result};
 use crate::limits::Limits;
@@ -19,7 +20,7 @@ use crate::vocabulary::Vocabulary;
 /// [`Output::parse`].
 ///
 /// ```
-/// use burn_dfa::generation::{CausalLm, Options, Request, generate_as};
+/// use burn_dfa::generation::{CausalLm, GenerationConfig, Request, generate_as};
 /// use burn_dfa::{Result, TokenId, Vocabulary};
 /// use schemars::JsonSchema;
 /// use serde::Deserialize;
@@ -31,7 +32,7 @@ use crate::vocabulary::Vocabulary;
 /// }
 ///
 /// fn ask(model: &impl CausalLm, vocabulary: &Vocabulary, prompt: Vec<TokenId>) -> Result<Option<Person>> {
-///     match generate_as(model, vocabulary, Request::new(prompt, 64), &Options::default()) {
+///     match generate_as(model, vocabulary, Request::new(prompt, 64), &GenerationConfig::new()) {
 ///         Ok(person) => Ok(Some(person)),
 ///         Err(error) if error.is_cancelled() => Ok(None),
 ///         // Also: `is_constraint`, where the schema is refused; `is_budget`, where 64 tokens are too few.
@@ -42,7 +43,7 @@ use crate::vocabulary::Vocabulary;
 ///
 /// # Errors
 /// - [`Error::is_constraint`]: the schema of `T` cannot be honoured;
-/// - [`Error::is_budget`]: no value fits within the request's `max_tokens`;
+/// - [`Error::is_budget`]: no value fits within the request's `max_new_tokens`;
 /// - [`Error::is_cancelled`]: the request's [`Cancel`](super::Cancel) ended it;
 /// - [`Error::is_output`]: the `Deserialize` of `T` is narrower than its `JsonSchema`;
 /// - [`Error::is_input`]: the request has a table already;
@@ -51,15 +52,15 @@ pub fn generate_as<T: DeserializeOwned + JsonSchema>(
     model: &impl CausalLm,
     vocabulary: &Vocabulary,
     request: Request,
-    options: &Options,
+    config: &GenerationConfig,
 ) -> Result<T> {
-    one(&Constraint::of::<T>()?, model, vocabulary, request, options)?.parse()
+    one(&Constraint::of::<T>()?, model, vocabulary, request, config)?.parse()
 }
 
 /// Generates a value of an enum without fields: the output is the bare name of a variant, as serde spells it.
 ///
 /// ```
-/// use burn_dfa::generation::{CausalLm, Options, Request, choose};
+/// use burn_dfa::generation::{CausalLm, GenerationConfig, Request, choose};
 /// use burn_dfa::{Result, TokenId, Vocabulary};
 /// use schemars::JsonSchema;
 /// use serde::Deserialize;
@@ -71,7 +72,7 @@ pub fn generate_as<T: DeserializeOwned + JsonSchema>(
 /// }
 ///
 /// fn ask(model: &impl CausalLm, vocabulary: &Vocabulary, prompt: Vec<TokenId>) -> Result<Answer> {
-///     choose(model, vocabulary, Request::new(prompt, 8), &Options::default())
+///     choose(model, vocabulary, Request::new(prompt, 8), &GenerationConfig::new())
 /// }
 /// ```
 ///
@@ -81,9 +82,9 @@ pub fn choose<T: DeserializeOwned + JsonSchema>(
     model: &impl CausalLm,
     vocabulary: &Vocabulary,
     request: Request,
-    options: &Options,
+    config: &GenerationConfig,
 ) -> Result<T> {
-    one(&Constraint::choice_of::<T>()?, model, vocabulary, request, options)?.parse_name()
+    one(&Constraint::choice_of::<T>()?, model, vocabulary, request, config)?.parse_name()
 }
 
 /// The output of one request under a constraint.
@@ -92,7 +93,7 @@ fn one(
     model: &impl CausalLm,
     vocabulary: &Vocabulary,
     request: Request,
-    options: &Options,
+    config: &GenerationConfig,
 ) -> Result<Output> {
     if request.table.is_some() {
         return Err(Error::input(
@@ -101,6 +102,6 @@ fn one(
     }
     let table = TokenTable::compile(constraint, vocabulary, &Limits::default())?;
     let request = Request { table: Some(&table), ..request };
-    let mut outputs = stream(model, vocabulary, &[request], options)?.finish()?;
+    let mut outputs = stream(model, vocabulary, &[request], config)?.finish()?;
     outputs.pop().ok_or_else(|| Error::model("a request without an output"))
 }

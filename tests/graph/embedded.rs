@@ -43,17 +43,17 @@ impl Embedded {
         TokenTable::compile(constraint, &self.vocabulary, &Limits::default()).unwrap()
     }
 
-    /// A row per table, of `max_tokens` each; prompts and seeds depend on `first` and the row.
+    /// A row per table, of `max_new_tokens` each; prompts and seeds depend on `first` and the row.
     pub fn requests<'a>(
         &self,
         tables: &[Option<&'a TokenTable>],
-        max_tokens: usize,
+        max_new_tokens: usize,
         first: u64,
     ) -> Vec<Request<'a>> {
         let rows = (first..).zip(tables);
         rows.map(|(row, &table)| Request {
             table,
-            ..Request::new(self.prompt(row), max_tokens).with_seed(row)
+            ..Request::new(self.prompt(row), max_new_tokens).with_seed(row)
         })
         .collect()
     }

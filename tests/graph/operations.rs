@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use burn::tensor::Device;
-use burn_dfa::generation::{DecodeGraph, Options};
+use burn_dfa::generation::{DecodeGraph, GenerationConfig};
 
 use crate::alone;
 use crate::embedded::{Embedded, POSITIONS};
@@ -17,16 +17,16 @@ pub struct Recorded {
 }
 
 /// Replays up to the token of step `last`, the first that is read.
-fn record(options: &Options, last: usize) -> Recorded {
+fn record(config: &GenerationConfig, last: usize) -> Recorded {
     let device = Device::capture();
     let captured = device
         .capture_scope(|scope| {
             let embedded = Embedded::load(&device);
             let (person, order) = (embedded.schema("person"), embedded.schema("order"));
             let requests = embedded.requests(&[Some(&person), None, Some(&order)], 200, 0);
-            let options = Options { read_every: last + 1, ..options.clone() };
+            let config = config.clone().with_read_every(last + 1);
             let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
-            let mut graph = DecodeGraph::record(model, vocabulary, &requests, &options, POSITIONS).unwrap();
+            let mut graph = DecodeGraph::record(model, vocabulary, &requests, &config, POSITIONS).unwrap();
             let error = graph.generate(&requests, |_| panic!("nothing was read")).unwrap_err();
             assert!(error.is_model(), "{error}");
             scope.complete([], [])
@@ -59,8 +59,8 @@ pub fn renumbered(operations: &[String]) -> Vec<String> {
 fn every_step_is_the_same_operations_and_reads_nothing_back() {
     let _turn = alone();
     for temperature in [None, Some(0.8)] {
-        let options = Options { temperature, ..Options::default() };
-        let [short, long] = [0, 51].map(|last| record(&options, last));
+        let config = GenerationConfig::new().with_temperature(temperature);
+        let [short, long] = [0, 51].map(|last| record(&config, last));
         assert_eq!(short.values, long.values, "a step makes no tensor out of host data");
         let more = long.operations.len() - short.operations.len();
         assert_eq!(more % 51, 0, "{more} operations of 51 steps");

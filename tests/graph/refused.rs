@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use burn::tensor::{DType, Device, Int, Tensor};
-use burn_dfa::generation::{CausalLm, DecodeGraph, Options, Request};
+use burn_dfa::generation::{CausalLm, DecodeGraph, GenerationConfig, Request};
 use burn_dfa::{Constraint, Error, Limits, TokenId, TokenTable, Vocabulary};
 
 use crate::embedded::Embedded;
@@ -17,7 +17,8 @@ fn what_does_not_fit_is_refused_and_the_graph_goes_on() {
         let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
         let table = embedded.regex("[0-9]{4}-[0-9]{2}");
         let good = embedded.requests(&[Some(&table), None], 20, 0);
-        let record = |capacity| DecodeGraph::record(model, vocabulary, &good, &Options::default(), capacity);
+        let record =
+            |capacity| DecodeGraph::record(model, vocabulary, &good, &GenerationConfig::new(), capacity);
         assert!(record(4).unwrap_err().is_input());
         assert!(record(257).unwrap_err().is_input());
 
@@ -37,10 +38,10 @@ fn what_does_not_fit_is_refused_and_the_graph_goes_on() {
         assert!(refused(&[]).is_input());
         assert!(refused(&with(&|request| request.prompt.clear())).is_input());
         assert!(refused(&with(&|request| request.prompt.push(TokenId(5000)))).is_input());
-        assert!(refused(&with(&|request| request.max_tokens = 0)).is_input());
+        assert!(refused(&with(&|request| request.max_new_tokens = 0)).is_input());
         let error: Error = refused(&with(&|request| request.prompt = vec![TokenId(5); 45]));
         assert!(error.is_input() && error.to_string().contains("64 slots"), "{error}");
-        let error = refused(&with(&|request| request.max_tokens = 7));
+        let error = refused(&with(&|request| request.max_new_tokens = 7));
         assert_eq!(error.tokens_needed(), Some(8));
 
         let bytes = (0..=255u8).map(|byte| Some(vec![byte])).chain([None]);
@@ -86,7 +87,7 @@ fn a_step_that_cannot_be_recorded_is_an_error_where_others_can() {
     for (name, device) in devices::all() {
         let model = FromTheHost(device);
         let requests = [Request::new(vec![TokenId(2)], 4)];
-        let graph = DecodeGraph::record(&model, &vocabulary, &requests, &Options::default(), 8);
+        let graph = DecodeGraph::record(&model, &vocabulary, &requests, &GenerationConfig::new(), 8);
         if name == "flex" {
             let outputs = graph.unwrap().generate(&requests, |_| ControlFlow::Continue(())).unwrap();
             assert_eq!(outputs[0].tokens, [TokenId(0), TokenId(2)]);

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use burn_dfa::generation::{DecodeGraph, Finish, Options, Output, Piece, generate};
+use burn_dfa::generation::{DecodeGraph, Finish, GenerationConfig, Output, Piece, generate};
 use burn_dfa::{Capacity, Kernels, TensorOptions, TokenId};
 
 use crate::embedded::{Embedded, POSITIONS};
@@ -19,23 +19,22 @@ fn go_on(_: Piece) -> ControlFlow<()> {
 }
 
 /// Every kind of step, with the digits of its longest output.
-fn cases() -> Vec<(&'static str, usize, Options)> {
-    let base = Options { read_every: 32, tensors: tensors(Kernels::Fused), ..Options::default() };
-    let built_in = Options { tensors: tensors(Kernels::BuiltIn), ..base.clone() };
-    let filters = Options {
-        temperature: Some(1.2),
-        top_k: Some(40),
-        top_p: Some(0.95),
-        min_p: Some(0.001),
-        repetition_penalty: Some(1.1),
-        suppress: vec![TokenId(7), TokenId(100)],
-        min_new_tokens: 12,
-        ..base.clone()
-    };
+fn cases() -> Vec<(&'static str, usize, GenerationConfig)> {
+    let base = GenerationConfig::new().with_read_every(32).with_tensors(tensors(Kernels::Fused));
+    let built_in = base.clone().with_tensors(tensors(Kernels::BuiltIn));
+    let filters = base
+        .clone()
+        .with_temperature(1.2)
+        .with_top_k(40)
+        .with_top_p(0.95)
+        .with_min_p(0.001)
+        .with_repetition_penalty(1.1)
+        .with_suppress_tokens(vec![TokenId(7), TokenId(100)])
+        .with_min_new_tokens(12);
     vec![
         ("sampled through all filters", 40, filters),
         ("greedy by built-in operations", 40, built_in),
-        ("sampled", 200, Options { temperature: Some(0.9), ..base.clone() }),
+        ("sampled", 200, base.clone().with_temperature(0.9)),
         ("greedy", 200, base),
     ]
 }
@@ -47,7 +46,7 @@ fn a_replayed_step_writes_the_tokens_of_the_eager_loop() {
         let embedded = Embedded::load(&device);
         let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
         let (person, order) = (embedded.schema("person"), embedded.schema("order"));
-        for (kind, digits, options) in cases() {
+        for (kind, digits, config) in cases() {
             // Digits are tokens of their own.
             let long = embedded.regex(&format!("[0-9]{{{digits}}}"));
             let other = embedded.regex(&format!("[0-9]{{3}}-[0-9]{{{}}}", digits - 4));
@@ -56,11 +55,11 @@ fn a_replayed_step_writes_the_tokens_of_the_eager_loop() {
             // Other constraints, prompts, lengths and seeds.
             let second = embedded.requests(&[Some(&order), Some(&order), Some(&other), None], steps, 10);
             let eagerly =
-                |requests| -> Vec<Output> { generate(model, vocabulary, requests, &options, go_on).unwrap() };
+                |requests| -> Vec<Output> { generate(model, vocabulary, requests, &config, go_on).unwrap() };
             let (of_first, of_second) = (eagerly(&first), eagerly(&second));
             assert_eq!([of_first[0].tokens.len(), of_second[2].tokens.len()], [steps; 2]);
 
-            let mut graph = DecodeGraph::record(model, vocabulary, &first, &options, POSITIONS).unwrap();
+            let mut graph = DecodeGraph::record(model, vocabulary, &first, &config, POSITIONS).unwrap();
             assert_eq!(graph.is_hardware(), name != "flex", "{name}, {kind}");
             for (requests, expected) in [(&first, &of_first), (&first, &of_first), (&second, &of_second)] {
                 let outputs = graph.generate(requests, go_on).unwrap();
@@ -80,9 +79,9 @@ fn the_host_reads_every_few_steps_and_a_cancelled_graph_starts_again() {
         let embedded = Embedded::load(&device);
         let long = embedded.regex("[0-9]{40}");
         let requests = embedded.requests(&[Some(&long)], 41, 0);
-        let options = Options { read_every: 16, ..Options::default() };
+        let config = GenerationConfig::new().with_read_every(16);
         let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
-        let mut graph = DecodeGraph::record(model, vocabulary, &requests, &options, POSITIONS).unwrap();
+        let mut graph = DecodeGraph::record(model, vocabulary, &requests, &config, POSITIONS).unwrap();
         let mut pieces = Vec::new();
         let whole = graph
             .generate(&requests, |piece| {

@@ -6,7 +6,7 @@ use burn::tensor::{Device, FloatDType};
 use burn_dfa::generation::speculative::{
     DraftModel, Drafter, Forced, ForcedBytes, Fork, PromptLookup, speculate, speculate_recorded,
 };
-use burn_dfa::generation::{Options, Piece, generate};
+use burn_dfa::generation::{GenerationConfig, Piece, generate};
 use burn_dfa_llama::Llama;
 use burn_dfa_tiny::draft;
 
@@ -47,9 +47,9 @@ fn record(name: &str, temperature: Option<f32>, rounds: usize) -> Recorded {
             let small = small(&device);
             let (person, order) = (embedded.schema("person"), embedded.schema("order"));
             let requests = embedded.requests(&[Some(&person), None, Some(&order)], 60, 0);
-            let options = Options { read_every: rounds, temperature, ..Options::default() };
+            let config = GenerationConfig::new().with_read_every(rounds).with_temperature(temperature);
             let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
-            let read = speculate(model, vocabulary, &requests, &options, drafter(name, &small), |_| {
+            let read = speculate(model, vocabulary, &requests, &config, drafter(name, &small), |_| {
                 panic!("nothing was read")
             });
             let error = read.unwrap_err();
@@ -97,14 +97,14 @@ fn a_replayed_round_writes_the_tokens_of_one_that_is_run() {
         let few = if device_name == "flex" { &DRAFTERS[..] } else { &["forced, then model", "fork"] };
         for (name, requests) in few.iter().flat_map(|name| [(name, &long), (name, &short)]) {
             for temperature in [None, Some(0.9)] {
-                let options = Options { temperature, read_every: 3, ..Options::default() };
+                let config = GenerationConfig::new().with_temperature(temperature).with_read_every(3);
                 let run = drafter(name, &small);
-                let run = speculate(model, vocabulary, requests, &options, run, go_on).unwrap();
+                let run = speculate(model, vocabulary, requests, &config, run, go_on).unwrap();
                 let replayed = drafter(name, &small);
-                let replayed = speculate_recorded(model, vocabulary, requests, &options, replayed, go_on);
+                let replayed = speculate_recorded(model, vocabulary, requests, &config, replayed, go_on);
                 assert_eq!(replayed.unwrap(), run, "{device_name}, {name}, {temperature:?}");
                 if device_name == "flex" && temperature.is_none() {
-                    let plain = generate(model, vocabulary, requests, &options, go_on);
+                    let plain = generate(model, vocabulary, requests, &config, go_on);
                     let outputs: Vec<_> = run.into_iter().map(|row| row.output).collect();
                     assert_eq!(outputs, plain.unwrap(), "{name}");
                 }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use burn::tensor::{DType, Device, Int, Tensor};
-use burn_dfa::generation::{CausalLm, Options, Output, Request, SlotLm, Slots, generate};
+use burn_dfa::generation::{CausalLm, GenerationConfig, Output, Request, SlotLm, Slots, generate};
 use burn_dfa::{Capacity, Constraint, Kernels, Limits, TensorOptions, TokenId, TokenTable, Vocabulary};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
@@ -109,13 +109,13 @@ fn soak(name: &str, device: &Device, arrivals: usize) {
         .map(|request| {
             let request = std::slice::from_ref(request);
             let go_on = |_: burn_dfa::generation::Piece| ControlFlow::Continue(());
-            generate(&model, &vocabulary, request, &Options::default(), go_on).unwrap().remove(0)
+            generate(&model, &vocabulary, request, &GenerationConfig::new(), go_on).unwrap().remove(0)
         })
         .collect();
     let capacity = Capacity { tables: 11, states: 500, classes: 40 };
     let tensors = TensorOptions { capacity, ..TensorOptions::default() };
-    let options = Options { tensors, read_every: 8, ..Options::default() };
-    let mut slots = Slots::record(&model, &vocabulary, ROWS, 160, &options).unwrap();
+    let config = GenerationConfig::new().with_tensors(tensors).with_read_every(8);
+    let mut slots = Slots::record(&model, &vocabulary, ROWS, 160, &config).unwrap();
     assert_eq!(slots.is_hardware(), name != "flex");
     let recorded = model.1.get();
 
@@ -189,21 +189,21 @@ fn the_recorded_embedded_model_writes_what_each_request_writes_alone() {
         let rows: Vec<_> = (0..12).map(|index| tables.get(index % 4)).collect();
         let requests = embedded.requests(&rows, 50, 20);
         let go_on = |_: burn_dfa::generation::Piece| ControlFlow::Continue(());
-        let base = Options::default();
-        for (kind, options) in [
+        let base = GenerationConfig::new();
+        for (kind, config) in [
             ("greedy", base.clone()),
-            ("sampled", Options { temperature: Some(0.8), ..base.clone() }),
-            ("filters", Options { temperature: Some(0.8), top_k: Some(20), min_new_tokens: 3, ..base }),
+            ("sampled", base.clone().with_temperature(0.8)),
+            ("filters", base.with_temperature(0.8).with_top_k(20).with_min_new_tokens(3)),
         ] {
             let alone = |request| {
-                generate(model, vocabulary, std::slice::from_ref(request), &options, go_on).unwrap().remove(0)
+                generate(model, vocabulary, std::slice::from_ref(request), &config, go_on).unwrap().remove(0)
             };
             let expected: Vec<_> = requests.iter().map(alone).collect();
             for kernels in [Kernels::Fused, Kernels::BuiltIn] {
                 let capacity = Capacity { tables: 2, states: 6000, classes: 300 };
                 let tensors = TensorOptions { capacity, kernels, ..TensorOptions::default() };
-                let options = Options { tensors, ..options.clone() };
-                let mut slots = Slots::record(model, vocabulary, 3, 256, &options).unwrap();
+                let config = config.clone().with_tensors(tensors);
+                let mut slots = Slots::record(model, vocabulary, 3, 256, &config).unwrap();
                 assert_eq!(slots.is_hardware(), name != "flex", "{name}, {kind}");
                 let mut waiting: Vec<usize> = (0..requests.len()).rev().collect();
                 let (mut in_row, mut done) = ([0; 3], 0);
@@ -232,7 +232,7 @@ fn the_recorded_embedded_model_writes_what_each_request_writes_alone() {
 fn a_step_is_the_same_operations_whatever_was_loaded() {
     let _turn = alone();
     /// The operations of everything up to the read after `steps` steps, and the tensors made of host data.
-    fn record(options: &Options, loads: usize, steps: usize) -> (Vec<String>, usize) {
+    fn record(config: &GenerationConfig, loads: usize, steps: usize) -> (Vec<String>, usize) {
         let device = Device::capture();
         let captured = device
             .capture_scope(|scope| {
@@ -241,7 +241,7 @@ fn a_step_is_the_same_operations_whatever_was_loaded() {
                 let rows: Vec<_> = tables.iter().map(Some).collect();
                 let requests = embedded.requests(&rows, 60, 0);
                 let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
-                let mut slots = Slots::record(model, vocabulary, 4, 256, options).unwrap();
+                let mut slots = Slots::record(model, vocabulary, 4, 256, config).unwrap();
                 for (row, request) in requests.iter().take(loads).enumerate() {
                     slots.admit(row, request).unwrap();
                 }
@@ -256,11 +256,14 @@ fn a_step_is_the_same_operations_whatever_was_loaded() {
     let capacity = Capacity { tables: 3, states: 12_000, classes: 300 };
     let tensors = TensorOptions { capacity, ..TensorOptions::default() };
     for temperature in [None, Some(0.8)] {
-        let options = Options { temperature, read_every: 64, tensors: tensors.clone(), ..Options::default() };
+        let config = GenerationConfig::new()
+            .with_temperature(temperature)
+            .with_read_every(64)
+            .with_tensors(tensors.clone());
         let mut first = None;
         for loads in [0, 1, 3] {
-            let (short, few) = record(&options, loads, 1);
-            let (long, many) = record(&options, loads, 4);
+            let (short, few) = record(&config, loads, 1);
+            let (long, many) = record(&config, loads, 4);
             assert_eq!(few, many, "a step makes no tensor out of host data");
             let length = (long.len() - short.len()) / 3;
             // After the steps come the read and the rewinding of the log.

@@ -146,9 +146,9 @@ fn mistakes_are_named() {
     fails(&mut smollm2(&["--prompt", "x", "--regex", "a(b"]), &["at byte 1"]);
     fails(
         &mut smollm2(&["--prompt", "x", "--regex", "a{40}", "--max-tokens", "3"]),
-        &["max_tokens is 3", "raise it"],
+        &["max_new_tokens is 3", "raise it"],
     );
-    fails(&mut smollm2(&["--prompt", "x", "--max-tokens", "0"]), &["max_tokens of 0"]);
+    fails(&mut smollm2(&["--prompt", "x", "--max-tokens", "0"]), &["max_new_tokens of 0"]);
     fails(&mut smollm2(&["--prompt", "x", "--batch", "0"]), &["at least one request"]);
     fails(&mut smollm2(&["--prompt", "x", "--temperature", "0"]), &["temperature 0"]);
     fails(&mut smollm2(&["--prompt", "x", "--model", "no-such-folder"]), &["no-such-folder"]);

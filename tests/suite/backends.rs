@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::common::devices;
-use burn_dfa::generation::{Options, Request, generate};
+use burn_dfa::generation::{GenerationConfig, Request, generate};
 use burn_dfa::{Constraint, Limits, TokenId, TokenTable};
 use burn_dfa_tiny::generator::{Generator, Split};
 
@@ -34,9 +34,9 @@ fn every_device_writes_the_same_tokens() {
             .collect();
         let mut tokens = Vec::new();
         for temperature in [None, Some(0.7)] {
-            let options = Options { temperature, ..Options::default() };
+            let config = GenerationConfig::new().with_temperature(temperature);
             let outputs =
-                generate(pretrained.model(), vocabulary, &requests, &options, |_| ControlFlow::Continue(()));
+                generate(pretrained.model(), vocabulary, &requests, &config, |_| ControlFlow::Continue(()));
             for (output, table) in outputs.unwrap().into_iter().zip(&tables).take(5) {
                 assert!(output.is_complete() && table.accepts(&output.tokens), "{name}: {}", output.text());
                 tokens.push(output.tokens);

@@ -6,7 +6,7 @@ use std::slice;
 
 use crate::common::{data, devices, model::RandomLm};
 use burn::tensor::{DType, Device, Int, Tensor};
-use burn_dfa::generation::{CausalLm, Finish, Options, Output, Request, generate};
+use burn_dfa::generation::{CausalLm, Finish, GenerationConfig, Output, Request, generate};
 use burn_dfa::sampling::{GumbelMax, Sampler};
 use burn_dfa::{Constraint, Error, Layout, Limits, StateId, TensorOptions, TokenId, TokenTable, Vocabulary};
 use rand::{Rng, SeedableRng, rngs::StdRng};
@@ -35,13 +35,13 @@ fn run(
     model: &RandomLm,
     vocabulary: &Vocabulary,
     requests: &[Request],
-    options: &Options,
+    config: &GenerationConfig,
 ) -> Result<Vec<Output>, Error> {
-    generate(model, vocabulary, requests, options, |_| ControlFlow::Continue(()))
+    generate(model, vocabulary, requests, config, |_| ControlFlow::Continue(()))
 }
 
-fn sampled() -> Options {
-    Options { temperature: Some(1.0), ..Options::default() }
+fn sampled() -> GenerationConfig {
+    GenerationConfig::new().with_temperature(1.0)
 }
 
 /// What an output must satisfy, by an engine that is not ours.
@@ -158,23 +158,26 @@ fn every_generation_matches_its_constraint_and_is_complete_within_its_budget() {
             })
             .collect();
         let layout = if round % 8 == 0 { Layout::Dense } else { Layout::Classes };
-        let options = Options {
-            temperature: (round % 5 != 0).then_some(1.5),
-            top_k: (round % 7 == 1).then_some(20),
-            top_p: (round % 5 == 1).then_some(0.9),
-            min_p: (round % 7 == 2).then_some(0.01),
-            repetition_penalty: (round % 7 == 3).then_some(1.2),
-            min_new_tokens: if round % 7 == 4 { 6 } else { 0 },
-            suppress: if round % 7 == 5 { vec![TokenId(u32::from(b'"'))] } else { Vec::new() },
-            read_every: 1 + round % 9,
-            tensors: TensorOptions { layout: Some(layout), max_bytes: 1 << 30, ..TensorOptions::default() },
-        };
-        let outputs = run(&model, &vocabulary, &requests, &options).unwrap();
+        let config = GenerationConfig::new()
+            .with_temperature((round % 5 != 0).then_some(1.5))
+            .with_top_k((round % 7 == 1).then_some(20))
+            .with_top_p((round % 5 == 1).then_some(0.9))
+            .with_min_p((round % 7 == 2).then_some(0.01))
+            .with_repetition_penalty((round % 7 == 3).then_some(1.2))
+            .with_min_new_tokens(if round % 7 == 4 { 6 } else { 0 })
+            .with_suppress_tokens(if round % 7 == 5 { vec![TokenId(u32::from(b'"'))] } else { Vec::new() })
+            .with_read_every(1 + round % 9)
+            .with_tensors(TensorOptions {
+                layout: Some(layout),
+                max_bytes: 1 << 30,
+                ..TensorOptions::default()
+            });
+        let outputs = run(&model, &vocabulary, &requests, &config).unwrap();
         for ((output, request), (name, table, oracle)) in outputs.iter().zip(&requests).zip(&picks) {
             let text = std::str::from_utf8(&output.bytes).expect("constrained text is UTF-8");
             assert!(oracle.admits(text), "{name}: {text:?}");
             assert_eq!(output.finish, Finish::EndOfSequence, "{name}: {text:?}");
-            assert!(output.tokens.len() <= request.max_tokens, "{name}: {text:?}");
+            assert!(output.tokens.len() <= request.max_new_tokens, "{name}: {text:?}");
             assert!(table.accepts(&output.tokens), "{name}: {text:?}");
             generations += 1;
         }
@@ -215,11 +218,13 @@ fn the_same_seed_gives_the_same_tokens_on_every_device_layout_and_batch_position
         for (layout, read_every) in [(Layout::Classes, 8), (Layout::Dense, 1), (Layout::Classes, 5)] {
             let tensors = TensorOptions { layout: Some(layout), ..TensorOptions::default() };
             for temperature in [None, Some(0.9)] {
-                let options =
-                    Options { temperature, read_every, tensors: tensors.clone(), ..Options::default() };
+                let config = GenerationConfig::new()
+                    .with_temperature(temperature)
+                    .with_read_every(read_every)
+                    .with_tensors(tensors.clone());
                 for order in [vec![0, 1, 2, 3], vec![3, 1], vec![2], vec![1, 2, 0, 3]] {
                     let requests: Vec<_> = order.iter().map(|&index| row(index)).collect();
-                    let outputs = run(&model, &vocabulary, &requests, &options).unwrap();
+                    let outputs = run(&model, &vocabulary, &requests, &config).unwrap();
                     for (index, output) in order.into_iter().zip(outputs) {
                         let known = expected.entry((temperature.is_some(), index));
                         let known = known.or_insert(output.tokens.clone());
@@ -269,14 +274,14 @@ fn pieces_join_to_the_output_and_hold_back_half_characters() {
     let device = Device::flex();
     let model = RandomLm::new(vocabulary.len(), 1, DType::F32, &device);
     for read_every in [1, 3, 64] {
-        let options = Options { read_every, ..sampled() };
+        let config = sampled().with_read_every(read_every);
         let requests = [
             Request::new(vec![TokenId(1)], 64).with_table(&table).with_seed(1),
             Request::new(vec![TokenId(1), TokenId(2)], 64).with_table(&table).with_seed(2),
         ];
         let mut texts = [String::new(), String::new()];
         let mut tokens = [Vec::new(), Vec::new()];
-        let outputs = generate(&model, &vocabulary, &requests, &options, |piece| {
+        let outputs = generate(&model, &vocabulary, &requests, &config, |piece| {
             assert!(!piece.text.contains(char::REPLACEMENT_CHARACTER));
             texts[piece.row].push_str(&piece.text);
             tokens[piece.row].extend_from_slice(&piece.tokens);
@@ -297,8 +302,8 @@ fn a_callback_that_breaks_cancels_the_batch() {
     let table = regex("a{50}", &vocabulary);
     let model = RandomLm::new(vocabulary.len(), 1, DType::F32, &Device::flex());
     let request = Request::new(vec![TokenId(1)], 60).with_table(&table);
-    let options = Options { read_every: 4, ..Options::default() };
-    let outputs = generate(&model, &vocabulary, &[request], &options, |_| ControlFlow::Break(())).unwrap();
+    let config = GenerationConfig::new().with_read_every(4);
+    let outputs = generate(&model, &vocabulary, &[request], &config, |_| ControlFlow::Break(())).unwrap();
     assert_eq!(outputs[0].finish, Finish::Cancelled);
     assert_eq!(outputs[0].tokens.len(), 4);
 }
@@ -335,45 +340,45 @@ fn bad_requests_are_refused_before_the_first_step() {
     let device = Device::flex();
     let model = RandomLm::new(vocabulary.len(), 1, DType::F32, &device);
     let narrow = RandomLm::new(vocabulary.len() - 1, 1, DType::F32, &device);
-    let ask = |model: &RandomLm, requests: &[Request], options: &Options| {
-        run(model, &vocabulary, requests, options).unwrap_err()
+    let ask = |model: &RandomLm, requests: &[Request], config: &GenerationConfig| {
+        run(model, &vocabulary, requests, config).unwrap_err()
     };
     let fine = Request::new(vec![TokenId(1)], 8).with_table(&table);
     let with = |change: &dyn Fn(&mut Request)| {
         let mut request = fine.clone();
         change(&mut request);
-        ask(&model, &[request], &Options::default())
+        ask(&model, &[request], &GenerationConfig::new())
     };
-    assert!(ask(&model, &[], &Options::default()).is_input(), "batch 0");
-    assert!(with(&|request| request.max_tokens = 0).is_input());
+    assert!(ask(&model, &[], &GenerationConfig::new()).is_input(), "batch 0");
+    assert!(with(&|request| request.max_new_tokens = 0).is_input());
     assert!(with(&|request| request.prompt.clear()).is_input());
     assert!(with(&|request| request.prompt.push(TokenId(4000))).is_input());
-    assert!(with(&|request| request.max_tokens = usize::MAX).is_input());
-    let generous = Options { read_every: usize::MAX, top_k: Some(usize::MAX), ..Options::default() };
+    assert!(with(&|request| request.max_new_tokens = usize::MAX).is_input());
+    let generous = GenerationConfig::new().with_read_every(usize::MAX).with_top_k(usize::MAX);
     assert_eq!(run(&model, &vocabulary, slice::from_ref(&fine), &generous).unwrap()[0].text(), "abcdef");
-    let short = with(&|request| request.max_tokens = 3);
+    let short = with(&|request| request.max_new_tokens = 3);
     assert!(short.is_budget());
     assert_eq!(short.tokens_needed(), Some(7));
     assert!(short.to_string().contains("raise it to 7"), "{short}");
     let mut request = fine.clone();
     request.table = Some(&foreign);
-    assert!(ask(&model, &[request], &Options::default()).is_incompatible_vocabulary());
-    assert!(ask(&narrow, slice::from_ref(&fine), &Options::default()).is_incompatible_vocabulary());
-    for options in [
-        Options { temperature: Some(0.0), ..Options::default() },
-        Options { temperature: Some(f32::NAN), ..Options::default() },
-        Options { top_k: Some(0), ..Options::default() },
-        Options { top_p: Some(0.0), ..Options::default() },
-        Options { min_p: Some(2.0), ..Options::default() },
-        Options { repetition_penalty: Some(-1.0), ..Options::default() },
-        Options { temperature: Some(1e-30), ..Options::default() },
-        Options { repetition_penalty: Some(1e30), ..Options::default() },
-        Options { read_every: 0, ..Options::default() },
+    assert!(ask(&model, &[request], &GenerationConfig::new()).is_incompatible_vocabulary());
+    assert!(ask(&narrow, slice::from_ref(&fine), &GenerationConfig::new()).is_incompatible_vocabulary());
+    for config in [
+        GenerationConfig::new().with_temperature(0.0),
+        GenerationConfig::new().with_temperature(f32::NAN),
+        GenerationConfig::new().with_top_k(0),
+        GenerationConfig::new().with_top_p(0.0),
+        GenerationConfig::new().with_min_p(2.0),
+        GenerationConfig::new().with_repetition_penalty(-1.0),
+        GenerationConfig::new().with_temperature(1e-30),
+        GenerationConfig::new().with_repetition_penalty(1e30),
+        GenerationConfig::new().with_read_every(0),
     ] {
-        assert!(ask(&model, slice::from_ref(&fine), &options).is_input(), "{options:?}");
+        assert!(ask(&model, slice::from_ref(&fine), &config).is_input(), "{config:?}");
     }
     let tensors = TensorOptions { max_bytes: 100, ..TensorOptions::default() };
-    assert!(ask(&model, slice::from_ref(&fine), &Options { tensors, ..Options::default() }).is_limit());
+    assert!(ask(&model, slice::from_ref(&fine), &GenerationConfig::new().with_tensors(tensors)).is_limit());
 }
 
 /// A model whose logits are all −∞.
@@ -415,7 +420,7 @@ fn a_model_without_finite_logits_is_an_error_and_not_an_illegal_output() {
     let table = regex("abc", &vocabulary);
     let model = Mute(RandomLm::new(vocabulary.len(), 1, DType::F32, &Device::flex()));
     let request = Request::new(vec![TokenId(1)], 8).with_table(&table);
-    let result = generate(&model, &vocabulary, slice::from_ref(&request), &Options::default(), |_| {
+    let result = generate(&model, &vocabulary, slice::from_ref(&request), &GenerationConfig::new(), |_| {
         ControlFlow::Continue(())
     });
     assert!(result.unwrap_err().is_model());
@@ -424,9 +429,11 @@ fn a_model_without_finite_logits_is_an_error_and_not_an_illegal_output() {
     let endless = regex("a*", &zeros);
     let mute = Mute(RandomLm::new(zeros.len(), 1, DType::F32, &Device::flex()));
     let unending = Request::new(vec![TokenId(0)], 4).with_table(&endless);
-    let result = generate(&mute, &zeros, &[unending], &Options::default(), |_| ControlFlow::Continue(()));
+    let result =
+        generate(&mute, &zeros, &[unending], &GenerationConfig::new(), |_| ControlFlow::Continue(()));
     assert!(result.unwrap_err().is_model());
-    let long = Request { max_tokens: 16, ..request };
-    let result = generate(&model, &vocabulary, &[long], &Options::default(), |_| ControlFlow::Continue(()));
+    let long = Request { max_new_tokens: 16, ..request };
+    let result =
+        generate(&model, &vocabulary, &[long], &GenerationConfig::new(), |_| ControlFlow::Continue(()));
     assert!(result.unwrap_err().is_input(), "more positions than the model has");
 }

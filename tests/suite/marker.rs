@@ -7,7 +7,7 @@ use burn_dfa::constraint::{Marker, Transitions};
 use burn_dfa::generation::speculative::{
     DraftModel, Drafter, Forced, ForcedBytes, Fork, PromptLookup, speculate,
 };
-use burn_dfa::generation::{Finish, Options, Request, generate};
+use burn_dfa::generation::{Finish, GenerationConfig, Request, generate};
 use burn_dfa::vocabulary::TokenKind;
 use burn_dfa::{
     Constraint, Error, Kernels, Layout, Limits, StateId, TensorOptions, TensorTable, TokenId, TokenTable,
@@ -250,7 +250,7 @@ fn generated_texts_pass_the_marker_in_time_in_every_form() {
                         let request = request.with_seed(rng.random());
                         match row {
                             4 if layout == Layout::Walk => {
-                                Request { max_tokens: 30, ..request.with_table(&other) }
+                                Request { max_new_tokens: 30, ..request.with_table(&other) }
                             }
                             5 => request,
                             _ => request.with_table(table),
@@ -259,9 +259,10 @@ fn generated_texts_pass_the_marker_in_time_in_every_form() {
                     .collect();
                 let tensors = TensorOptions { layout: Some(layout), kernels, ..TensorOptions::default() };
                 for temperature in [None, Some(1.5)] {
-                    let options = Options { temperature, tensors: tensors.clone(), ..Options::default() };
+                    let config =
+                        GenerationConfig::new().with_temperature(temperature).with_tensors(tensors.clone());
                     let plain =
-                        generate(&model, &vocabulary, &requests, &options, |_| ControlFlow::Continue(()));
+                        generate(&model, &vocabulary, &requests, &config, |_| ControlFlow::Continue(()));
                     let mut outputs = vec![("plain", plain.unwrap())];
                     let model_draft = || DraftModel::new(&draft, 3);
                     let drafters: Vec<(_, Box<dyn Drafter>)> = vec![
@@ -273,7 +274,7 @@ fn generated_texts_pass_the_marker_in_time_in_every_form() {
                     // A software Vulkan takes a second for what Flex does in milliseconds.
                     let most = if name == "flex" { drafters.len() } else { 1 };
                     for (drafter, make) in drafters.into_iter().take(most) {
-                        let rows = speculate(&model, &vocabulary, &requests, &options, make, |_| {
+                        let rows = speculate(&model, &vocabulary, &requests, &config, make, |_| {
                             ControlFlow::Continue(())
                         });
                         let rows: Vec<_> = rows.unwrap().into_iter().map(|row| row.output).collect();
@@ -288,7 +289,7 @@ fn generated_texts_pass_the_marker_in_time_in_every_form() {
                             let place =
                                 format!("{name}, {drafter}, {marker:?}, {layout:?}: {:?}", output.text());
                             assert_eq!(output.finish, Finish::EndOfSequence, "{place}");
-                            assert!(output.tokens.len() <= request.max_tokens, "{place}");
+                            assert!(output.tokens.len() <= request.max_new_tokens, "{place}");
                             let text = &output.tokens[..output.tokens.len() - 1];
                             if std::ptr::eq(followed, table) {
                                 let inner = |bytes: &[u8]| member.matches(bytes);

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use burn::tensor::{DType, Device};
-use burn_dfa::generation::{Cancel, Options, Output, Request, choose, generate_as, stream};
+use burn_dfa::generation::{Cancel, GenerationConfig, Output, Request, choose, generate_as, stream};
 use burn_dfa::{Constraint, Limits, Result, TokenId, TokenTable, Vocabulary};
 use burn_dfa_llama::LlamaConfig;
 use schemars::JsonSchema;
@@ -26,7 +26,7 @@ itself, whatever the request. Here are twenty mistakes that are easily made, wit
 written by a [test](../tests/suite/mistakes.rs) that makes them.
 
 In these lines `vocabulary` is that of the embedded model, `model` one of as many logits, `prompt` some of its tokens,
-`table` is compiled from the regex `[a-z]{12}`, and `limits` and `options` are the defaults.
+`table` is compiled from the regex `[a-z]{12}`, and `limits` and `config` are the defaults.
 ";
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -49,7 +49,7 @@ macro_rules! mistakes {
 fn page() -> String {
     let device = Device::flex();
     let tiny = burn_dfa_tiny::load(&device).unwrap();
-    let (limits, options) = (Limits::default(), Options::default());
+    let (limits, config) = (Limits::default(), GenerationConfig::new());
     let vocabulary = tiny.vocabulary().clone();
     let tokenizer = burn_dfa_tiny::TOKENIZER;
     let model = RandomLm::new(vocabulary.len(), 1, DType::F32, &device);
@@ -63,12 +63,14 @@ fn page() -> String {
     let cancel = Cancel::default();
     cancel.cancel();
 
-    let request = |max_tokens| Request::new(prompt.clone(), max_tokens);
+    let request = |max_new_tokens| Request::new(prompt.clone(), max_new_tokens);
     let run =
-        |model: &RandomLm, vocabulary: &Vocabulary, request: Request, options: &Options| -> Result<Output> {
-            Ok(stream(model, vocabulary, &[request], options)?.finish()?.remove(0))
-        };
-    let with_tiny = |request| stream(tiny.model(), &vocabulary, &[request], &options);
+        |model: &RandomLm,
+         vocabulary: &Vocabulary,
+         request: Request,
+         config: &GenerationConfig|
+         -> Result<Output> { Ok(stream(model, vocabulary, &[request], config)?.finish()?.remove(0)) };
+    let with_tiny = |request| stream(tiny.model(), &vocabulary, &[request], &config);
 
     let mistakes = mistakes![
         "A regex with a group that is not closed", Constraint::regex("(yes|no");
@@ -83,24 +85,24 @@ fn page() -> String {
                 .and_then(|constraint| TokenTable::compile(&constraint, &vocabulary, &limits));
         "A constraint that is too large",
             TokenTable::compile(&Constraint::regex("([a-z]{1,2000} ){1,2000}").unwrap(), &vocabulary, &limits);
-        "A set as a type", generate_as::<HashSet<u64>>(&model, &vocabulary, request(64), &options);
+        "A set as a type", generate_as::<HashSet<u64>>(&model, &vocabulary, request(64), &config);
         "A choice of a type with fields",
-            choose::<Person>(&model, &vocabulary, request(64), &options);
+            choose::<Person>(&model, &vocabulary, request(64), &config);
         "A response format that nobody knows", Constraint::from_request(&json!({"type": "json"}));
         "A grammar", Constraint::from_request(&json!({"structured_outputs": {"grammar": "root ::= \"a\""}}));
         "A vocabulary without an end of sequence",
             Vocabulary::from_tokenizer_json(tokenizer)
                 .and_then(|vocabulary| TokenTable::compile(&word, &vocabulary, &limits));
         "A folder without a tokenizer", Vocabulary::from_folder("models");
-        "A table of another vocabulary", run(&model, &other, request(64).with_table(&table), &options);
-        "A vocabulary of another model", run(&narrow, &vocabulary, request(64).with_table(&table), &options);
-        "Too few tokens", generate_as::<Person>(&model, &vocabulary, request(4), &options);
+        "A table of another vocabulary", run(&model, &other, request(64).with_table(&table), &config);
+        "A vocabulary of another model", run(&narrow, &vocabulary, request(64).with_table(&table), &config);
+        "Too few tokens", generate_as::<Person>(&model, &vocabulary, request(4), &config);
         "More tokens than the model has positions", with_tiny(request(4096));
         "A temperature of 0, for greedy",
-            run(&model, &vocabulary, request(64), &Options { temperature: Some(0.0), ..Options::default() });
+            run(&model, &vocabulary, request(64), &GenerationConfig::new().with_temperature(0.0));
         "Free text, read as a value",
-            run(&model, &vocabulary, request(4), &options).and_then(|output| output.parse::<Person>());
-        "A model whose logits are all −∞", run(&broken, &vocabulary, request(64).with_table(&table), &options);
+            run(&model, &vocabulary, request(4), &config).and_then(|output| output.parse::<Person>());
+        "A model whose logits are all −∞", run(&broken, &vocabulary, request(64).with_table(&table), &config);
     ];
     assert_eq!(mistakes.len(), 20);
 
@@ -110,7 +112,7 @@ fn page() -> String {
         write!(page, "\n## {number}. {title}\n\n```text\n{mistake}\n```\n\n> {said}\n").unwrap();
     }
     // Not a mistake, but an error.
-    let cancelled = generate_as::<Person>(&model, &vocabulary, request(64).with_cancel(&cancel), &options);
+    let cancelled = generate_as::<Person>(&model, &vocabulary, request(64).with_cancel(&cancel), &config);
     let other = LlamaConfig::from_json(r#"{"model_type": "gpt2"}"#).unwrap_err();
     write!(
         page,

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use burn::tensor::{DType, Device};
 use burn_dfa::generation::speculative::{self, PromptLookup, speculate};
 use burn_dfa::generation::{
-    Cancel, DecodeGraph, Finish, Options, Output, Piece, Pieces, Request, generate, stream,
+    Cancel, DecodeGraph, Finish, GenerationConfig, Output, Piece, Pieces, Request, generate, stream,
 };
 use burn_dfa::{Constraint, Limits, Result, TokenId, TokenTable, Vocabulary};
 
@@ -22,8 +22,8 @@ fn table(pattern: &str, vocabulary: &Vocabulary) -> TokenTable {
     TokenTable::compile(&Constraint::regex(pattern).unwrap(), vocabulary, &Limits::default()).unwrap()
 }
 
-fn options() -> Options {
-    Options { read_every: 4, ..Options::default() }
+fn config() -> GenerationConfig {
+    GenerationConfig::new().with_read_every(4)
 }
 
 /// Collects pieces, row by row, and calls back after each.
@@ -48,20 +48,20 @@ fn in_every_loop<'a>(
     let plain = requests(&Cancel::default());
 
     let model = RandomLm::new(vocabulary.len(), 1, DType::F32, &device);
-    let whole = generate(&model, &vocabulary, &plain, &options(), go_on).unwrap();
+    let whole = generate(&model, &vocabulary, &plain, &config(), go_on).unwrap();
     let cancel = Cancel::default();
-    let pieces = stream(&model, &vocabulary, &requests(&cancel), &options()).unwrap();
+    let pieces = stream(&model, &vocabulary, &requests(&cancel), &config()).unwrap();
     check("eager", pieces, &cancel, &whole);
 
-    let mut graph = DecodeGraph::record(&model, &vocabulary, &plain, &options(), SLOTS).unwrap();
+    let mut graph = DecodeGraph::record(&model, &vocabulary, &plain, &config(), SLOTS).unwrap();
     let cancel = Cancel::default();
     check("graph", graph.stream(&requests(&cancel)).unwrap(), &cancel, &whole);
 
     let drafter = || PromptLookup::new(3, 2);
-    let whole = speculate(&model, &vocabulary, &plain, &options(), drafter(), go_on).unwrap();
+    let whole = speculate(&model, &vocabulary, &plain, &config(), drafter(), go_on).unwrap();
     let whole: Vec<_> = whole.into_iter().map(|row| row.output).collect();
     let cancel = Cancel::default();
-    let pieces = speculative::stream(&model, &vocabulary, &requests(&cancel), &options(), drafter()).unwrap();
+    let pieces = speculative::stream(&model, &vocabulary, &requests(&cancel), &config(), drafter()).unwrap();
     check("rounds", pieces, &cancel, &whole);
 }
 
@@ -134,7 +134,7 @@ fn a_batch_that_is_cancelled_as_a_whole_takes_no_further_step() {
     let request = || Request::new(vec![TokenId(97)], 50).with_table(&table).with_cancel(&cancel);
     let model = RandomLm::new(vocabulary.len(), 1, DType::F32, &Device::flex());
     let mut reads = 0;
-    let outputs = generate(&model, &vocabulary, &[request(), request()], &options(), |piece| {
+    let outputs = generate(&model, &vocabulary, &[request(), request()], &config(), |piece| {
         reads += 1;
         if piece.tokens.len() == 4 && reads == 3 {
             cancel.cancel();
@@ -160,8 +160,8 @@ fn a_batch_is_cancelled_from_another_thread() {
         cancel.cancel();
     });
     // The end has to be unlikely, or the row might end by itself.
-    let options = Options { min_new_tokens: 199_999, ..options() };
-    let outputs = generate(&model, &vocabulary, &[request], &options, |_| {
+    let config = config().with_min_new_tokens(199_999);
+    let outputs = generate(&model, &vocabulary, &[request], &config, |_| {
         let _ = first.send(());
         ControlFlow::Continue(())
     })

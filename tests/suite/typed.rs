@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::net::Ipv4Addr;
 
 use burn::tensor::{DType, Device};
-use burn_dfa::generation::{Cancel, Finish, Options, Request, choose, generate_as, stream};
+use burn_dfa::generation::{Cancel, Finish, GenerationConfig, Request, choose, generate_as, stream};
 use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -117,14 +117,14 @@ fn always_read<T: DeserializeOwned + Serialize + JsonSchema + Debug>(count: usiz
     let table =
         TokenTable::compile(&Constraint::of::<T>().unwrap(), &vocabulary, &Limits::default()).unwrap();
     let least = table.tokens_to_end(table.start()) as usize;
-    let options = Options { temperature: Some(1.5), ..Options::default() };
+    let config = GenerationConfig::new().with_temperature(1.5);
     let requests: Vec<_> = (0..count)
         .map(|row| {
             let request = Request::new(vec![TokenId((row % 200) as u32)], least + 4 + row % 120);
             request.with_table(&table).with_seed(row as u64)
         })
         .collect();
-    let outputs = stream(&model, &vocabulary, &requests, &options).unwrap().finish().unwrap();
+    let outputs = stream(&model, &vocabulary, &requests, &config).unwrap().finish().unwrap();
     for output in &outputs {
         let value: T = output.parse().unwrap_or_else(|error| panic!("{error}"));
         serde_json::to_string(&value).unwrap();
@@ -179,8 +179,8 @@ fn a_type_is_generated() {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 3, DType::F32, &Device::flex());
     let request = |tokens| Request::new(vec![TokenId(1)], tokens);
-    let options = Options::default();
-    let ask = |request| generate_as::<Numbers>(&model, &vocabulary, request, &options);
+    let config = GenerationConfig::new();
+    let ask = |request| generate_as::<Numbers>(&model, &vocabulary, request, &config);
     let numbers = ask(request(200)).unwrap();
     let mut again = stream(
         &model,
@@ -189,7 +189,7 @@ fn a_type_is_generated() {
             &TokenTable::compile(&Constraint::of::<Numbers>().unwrap(), &vocabulary, &Limits::default())
                 .unwrap(),
         )],
-        &options,
+        &config,
     )
     .unwrap()
     .finish()
@@ -203,7 +203,7 @@ fn a_type_is_generated() {
     cancel.cancel();
     let cancelled = ask(request(200).with_cancel(&cancel)).unwrap_err();
     assert!(cancelled.is_cancelled() && cancelled.tokens_done() == Some(0), "{cancelled}");
-    let set = generate_as::<HashSet<u64>>(&model, &vocabulary, request(200), &options).unwrap_err();
+    let set = generate_as::<HashSet<u64>>(&model, &vocabulary, request(200), &config).unwrap_err();
     assert!(set.is_constraint() && set.is_schema() && !set.is_cancelled(), "{set}");
     let table = TokenTable::unconstrained(&vocabulary);
     assert!(ask(request(200).with_table(&table)).unwrap_err().is_input());
@@ -213,11 +213,11 @@ fn a_type_is_generated() {
 fn a_variant_is_chosen() {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 3, DType::F32, &Device::flex());
-    let options = Options { temperature: Some(1.0), ..Options::default() };
+    let config = GenerationConfig::new().with_temperature(1.0);
     let moods: HashSet<Mood> = (0..60)
         .map(|seed| {
             let request = Request::new(vec![TokenId(seed as u32)], 20).with_seed(seed);
-            choose(&model, &vocabulary, request, &options).unwrap()
+            choose(&model, &vocabulary, request, &config).unwrap()
         })
         .collect();
     assert_eq!(moods.len(), 3);
@@ -232,16 +232,16 @@ fn an_output_that_is_cut_off_or_something_else_is_told_apart() {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 3, DType::F32, &Device::flex());
     let free = Request::new(vec![TokenId(1)], 5);
-    let options = Options { suppress: vec![TokenId(256)], ..Options::default() };
-    let output = stream(&model, &vocabulary, &[free], &options).unwrap().finish().unwrap().remove(0);
-    assert_eq!(output.finish, Finish::MaxTokens);
+    let config = GenerationConfig::new().with_suppress_tokens(vec![TokenId(256)]);
+    let output = stream(&model, &vocabulary, &[free], &config).unwrap().finish().unwrap().remove(0);
+    assert_eq!(output.finish, Finish::MaxNewTokens);
     let cut = output.parse::<u8>().unwrap_err();
     assert!(cut.is_output() && cut.to_string().contains("5 tokens"), "{cut}");
     let table = TokenTable::compile(&Constraint::choice(["maybe"]).unwrap(), &vocabulary, &Limits::default());
     let table = table.unwrap();
     let request = Request::new(vec![TokenId(1)], 9).with_table(&table);
-    let options = Options::default();
-    let output = stream(&model, &vocabulary, &[request], &options).unwrap().finish().unwrap().remove(0);
+    let config = GenerationConfig::new();
+    let output = stream(&model, &vocabulary, &[request], &config).unwrap().finish().unwrap().remove(0);
     let other = output.parse_name::<Mood>().unwrap_err();
     assert!(other.is_output() && other.to_string().contains("maybe"), "{other}");
 }

@@ -76,7 +76,7 @@ impl GenerateArgs {
         Ok(Some(loaded?))
     }
 
-    /// Generates, printing text as it comes, or JSON. The exit code is 0, or 1 where `max_tokens` cut an output off.
+    /// Generates, printing text as it comes, or JSON. The exit code is 0, or 1 where `--max-tokens` cut an output off.
     ///
     /// # Errors
     /// What the user got wrong, or the model cannot do.
@@ -102,19 +102,19 @@ impl GenerateArgs {
         };
         let requests: Vec<_> = (0..self.batch).map(request).collect();
 
-        let (model, options) = (pretrained.model(), self.sampling.options());
+        let (model, config) = (pretrained.model(), self.sampling.config());
         let started = Instant::now();
         let outputs = if self.graph {
             let slots = tokens.len() + self.sampling.max_tokens;
-            let mut graph = DecodeGraph::record(model, vocabulary, &requests, &options, slots)?;
+            let mut graph = DecodeGraph::record(model, vocabulary, &requests, &config, slots)?;
             self.show(graph.stream(&requests)?)?
         } else {
-            self.show(stream(model, vocabulary, &requests, &options)?)?
+            self.show(stream(model, vocabulary, &requests, &config)?)?
         };
         model.device().sync().map_err(|error| format!("{error:?}"))?;
         let seconds = started.elapsed().as_secs_f64();
         self.report(&outputs, table.is_some(), seconds);
-        let cut_off = outputs.iter().any(|output| output.finish == Finish::MaxTokens);
+        let cut_off = outputs.iter().any(|output| output.finish == Finish::MaxNewTokens);
         Ok(ExitCode::from(if cut_off { CUT_OFF } else { 0 }))
     }
 

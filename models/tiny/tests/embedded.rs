@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use burn::tensor::Device;
-use burn_dfa::generation::{Options, Request, generate};
+use burn_dfa::generation::{GenerationConfig, Request, generate};
 use burn_dfa::{Constraint, Limits, TokenId, TokenTable};
 use burn_dfa_llama::{Message, Pretrained};
 use burn_dfa_tiny::generator::{Generator, Kind, Split};
@@ -61,7 +61,7 @@ fn held_out_sentences_become_records() {
                 Request::new(prompt, 96).with_table(&table)
             })
             .collect();
-        let outputs = generate(pretrained.model(), vocabulary, &requests, &Options::default(), |_| {
+        let outputs = generate(pretrained.model(), vocabulary, &requests, &GenerationConfig::new(), |_| {
             ControlFlow::Continue(())
         })
         .expect("it generates");

@@ -18,8 +18,9 @@ use crate::tensor::Arena;
 use crate::vocabulary::{TokenId, Vocabulary};
 
 use super::batch::{check_model, check_request};
+use super::config::GenerationConfig;
 use super::graph::{RECORDING, StepGraph, record_step, replay};
-use super::request::{Options, Output, Piece, Request};
+use super::request::{Output, Piece, Request};
 use super::row::Row;
 pub use model::SlotLm;
 use session::SlotSession;
@@ -29,7 +30,7 @@ use session::SlotSession;
 /// What a row writes does not depend on its neighbours: it is what [`generate`](super::generate) writes for the
 /// request alone, as far as the model's logits do not depend on the size of the batch.
 ///
-/// [`Options::tensors`] must say in its [`Capacity`](crate::Capacity) how much room there is for constraints.
+/// [`GenerationConfig::tensors`] must say in its [`Capacity`](crate::Capacity) how much room there is for constraints.
 /// Where it is taken, [`admit`](Self::admit) says so, and accepts the request once another row was released.
 pub struct Slots<'m, M: SlotLm> {
     /// Dropped before the tensors that it replays on.
@@ -64,15 +65,15 @@ impl<'m, M: SlotLm> Slots<'m, M> {
     ///   an option out of range;
     /// - [`Error::is_incompatible_vocabulary`]: the model's logits are narrower than the vocabulary, or it names no
     ///   end of sequence;
-    /// - [`Error::is_limit`]: the room is larger than [`Options::tensors`] allows.
+    /// - [`Error::is_limit`]: the room is larger than [`GenerationConfig::tensors`] allows.
     pub fn new(
         model: &'m M,
         vocabulary: &'m Vocabulary,
         rows: usize,
         capacity: usize,
-        options: &Options,
+        config: &GenerationConfig,
     ) -> Result<Self> {
-        options.check()?;
+        config.check()?;
         check_model(model, vocabulary)?;
         if rows == 0 || capacity == 0 {
             return Err(Error::input(format!("a batch of {rows} rows of {capacity} slots: it needs both")));
@@ -80,8 +81,8 @@ impl<'m, M: SlotLm> Slots<'m, M> {
         if let Some(most) = model.max_positions().filter(|&most| capacity > most) {
             return Err(Error::input(format!("rows of {capacity} slots of a model of {most} positions")));
         }
-        let steps = options.read_every.max(RECORDING);
-        let session = SlotSession::new(model, vocabulary, [rows, capacity], options, steps)?;
+        let steps = config.read_every.max(RECORDING);
+        let session = SlotSession::new(model, vocabulary, [rows, capacity], config, steps)?;
         Ok(Self {
             graph: None,
             session: Rc::new(RefCell::new(session)),
@@ -89,7 +90,7 @@ impl<'m, M: SlotLm> Slots<'m, M> {
             free: TokenTable::unconstrained(vocabulary),
             rows: (0..rows).map(|_| None).collect(),
             capacity,
-            read_every: options.read_every,
+            read_every: config.read_every,
         })
     }
 
@@ -104,9 +105,9 @@ impl<'m, M: SlotLm> Slots<'m, M> {
         vocabulary: &'m Vocabulary,
         rows: usize,
         capacity: usize,
-        options: &Options,
+        config: &GenerationConfig,
     ) -> Result<Self> {
-        let mut slots = Self::new(model, vocabulary, rows, capacity, options)?;
+        let mut slots = Self::new(model, vocabulary, rows, capacity, config)?;
         let session = slots.session.clone();
         slots.graph = Some(record_step(&model.device(), Box::new(move || session.borrow_mut().step()))?);
         slots.session.borrow_mut().rewind();
@@ -145,10 +146,10 @@ impl<'m, M: SlotLm> Slots<'m, M> {
     /// # Errors
     /// Nothing has changed then.
     /// - [`Error::is_full`]: there is no room for the constraint until other rows are released;
-    /// - [`Error::is_input`]: there is no such row, or it is not idle; prompt and `max_tokens` exceed the slots of a
-    ///   row; the constraint exceeds the whole room; an empty prompt, `max_tokens` of 0, a prompt token past the
+    /// - [`Error::is_input`]: there is no such row, or it is not idle; prompt and `max_new_tokens` exceed the slots of a
+    ///   row; the constraint exceeds the whole room; an empty prompt, `max_new_tokens` of 0, a prompt token past the
     ///   model's vocabulary;
-    /// - [`Error::is_budget`]: the constraint needs more than `max_tokens` tokens;
+    /// - [`Error::is_budget`]: the constraint needs more than `max_new_tokens` tokens;
     /// - [`Error::is_incompatible_vocabulary`]: a table of another vocabulary.
     pub fn admit(&mut self, row: usize, request: &Request) -> Result<()> {
         let rows = self.rows.len();
@@ -159,11 +160,11 @@ impl<'m, M: SlotLm> Slots<'m, M> {
         }
         let mut session = self.session.borrow_mut();
         check_request(row, request, session.model().vocab_size(), self.vocabulary)?;
-        if request.prompt.len().saturating_add(request.max_tokens) > self.capacity {
+        if request.prompt.len().saturating_add(request.max_new_tokens) > self.capacity {
             return Err(Error::input(format!(
                 "row {row}: a prompt of {} tokens and {} new ones exceed the {} slots of a row",
                 request.prompt.len(),
-                request.max_tokens,
+                request.max_new_tokens,
                 self.capacity
             )));
         }
@@ -173,7 +174,7 @@ impl<'m, M: SlotLm> Slots<'m, M> {
     }
 
     /// Takes `steps` steps with all rows, and hands the new tokens of each to `on_piece`. The host reads them every
-    /// [`read_every`](Options::read_every) steps and at the end; `steps` of 0 hands out first tokens.
+    /// [`read_every`](GenerationConfig::read_every) steps and at the end; `steps` of 0 hands out first tokens.
     ///
     /// A row that the model gives nothing to choose from is finished, and its error comes from
     /// [`release`](Self::release); one whose request was [cancelled](super::Cancel) is finished when the host next

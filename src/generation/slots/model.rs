@@ -11,7 +11,7 @@ use crate::generation::CausalLm;
 ///
 /// ```
 /// use burn::tensor::{DType, Device, Int, Tensor};
-/// use burn_dfa::generation::{CausalLm, Options, Request, SlotLm, Slots};
+/// use burn_dfa::generation::{CausalLm, GenerationConfig, Request, SlotLm, Slots};
 /// use burn_dfa::{Capacity, Constraint, Limits, TensorOptions, TokenId, TokenTable, Vocabulary};
 ///
 /// /// Always says the token after the last one, up to the end: there is nothing to remember.
@@ -50,10 +50,10 @@ use crate::generation::CausalLm;
 /// let table = TokenTable::compile(&Constraint::regex("bbb|a")?, &vocabulary, &Limits::default())?;
 /// let capacity = Capacity { tables: 2, states: 64, classes: 8 };
 /// let tensors = TensorOptions { capacity, ..TensorOptions::default() };
-/// let options = Options { tensors, ..Options::default() };
+/// let config = GenerationConfig::new().with_tensors(tensors);
 ///
 /// let model = Counting(Device::flex());
-/// let mut slots = Slots::new(&model, &vocabulary, 2, 16, &options)?;
+/// let mut slots = Slots::new(&model, &vocabulary, 2, 16, &config)?;
 /// slots.admit(0, &Request::new(vec![TokenId(0)], 8).with_table(&table))?;
 /// slots.step(2, |_| ())?;
 /// slots.admit(1, &Request::new(vec![TokenId(1)], 8).with_table(&table))?; // while row 0 goes on

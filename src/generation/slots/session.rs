@@ -4,7 +4,8 @@ use burn::tensor::{DType, IndexingUpdateOp, Int, Tensor, TensorData};
 
 use super::model::SlotLm;
 use crate::error::{Error, Result};
-use crate::generation::request::{Options, Request};
+use crate::generation::config::GenerationConfig;
+use crate::generation::request::Request;
 use crate::generation::session::{Filters, filtered, filters};
 use crate::processor::{
     Chain, DfaProcessor, InitContext, LogitsProcessor, Persistent, RowState, StepContext,
@@ -41,17 +42,17 @@ impl<'m, M: SlotLm> SlotSession<'m, M> {
         model: &'m M,
         vocabulary: &Vocabulary,
         [rows, capacity]: [usize; 2],
-        options: &Options,
+        config: &GenerationConfig,
         steps: usize,
     ) -> Result<Self> {
         let (device, width) = (model.device(), model.vocab_size());
-        let arena = Arena::new(vocabulary, width, &options.tensors, &device)?;
-        let chain = DfaProcessor::slots(arena, rows)?.then(filters(options, vocabulary)?);
-        let noise = match options.temperature {
+        let arena = Arena::new(vocabulary, width, &config.tensors, &device)?;
+        let chain = DfaProcessor::slots(arena, rows)?.then(filters(config, vocabulary)?);
+        let noise = match config.temperature {
             None => None,
             Some(temperature) => {
                 let noise = GumbelMax::new(&vec![0; rows], width, &device)?;
-                let here = if filtered(options) { 1.0 } else { temperature };
+                let here = if filtered(config) { 1.0 } else { temperature };
                 Some(noise.with_temperature(here)?)
             }
         };
@@ -101,7 +102,7 @@ impl<'m, M: SlotLm> SlotSession<'m, M> {
     /// Reads a prompt into an idle row and chooses its first token, by itself: the other rows stay as they are.
     pub(super) fn admit(&mut self, row: usize, request: &Request) -> Result<()> {
         let (device, width) = (self.model.device(), self.model.vocab_size());
-        self.chain.first_mut().seat(row, request.table, request.max_tokens)?;
+        self.chain.first_mut().seat(row, request.table, request.max_new_tokens)?;
         let prompt: Vec<i32> = request.prompt.iter().map(|token| token.0 as i32).collect();
         let prompt = TensorData::new(prompt, [1, request.prompt.len()]);
         let prompt = Tensor::<2, Int>::from_data(prompt, (&device, DType::I32));

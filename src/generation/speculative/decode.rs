@@ -8,8 +8,9 @@ use super::recorded::{RECORDING, Recorded};
 use super::rounds::Rounds;
 use crate::error::{Error, Result};
 use crate::generation::batch::Batch;
+use crate::generation::config::GenerationConfig;
 use crate::generation::pieces::{Pace, Pieces, Slice, Source};
-use crate::generation::request::{Options, Output, Piece, Request};
+use crate::generation::request::{Output, Piece, Request};
 use crate::table::TokenTable;
 use crate::vocabulary::{TokenId, Vocabulary};
 
@@ -35,18 +36,19 @@ pub struct Speculated {
 ///
 /// Greedy outputs are equal to those of `generate`, token for token, as far as the model's logits do not depend on
 /// how many tokens it reads at once; sampled ones have the same distribution, and are others. Budgets, ends of
-/// sequence and constraints per row hold alike. The host reads every [`read_every`](Options::read_every) rounds.
+/// sequence and constraints per row hold alike. The host reads every [`read_every`](GenerationConfig::read_every)
+/// rounds.
 ///
 /// ```
 /// use std::ops::ControlFlow;
 ///
 /// use burn_dfa::generation::speculative::{Forced, ForcedBytes, TreeLm, speculate};
-/// use burn_dfa::generation::{Options, Output, Request};
+/// use burn_dfa::generation::{GenerationConfig, Output, Request};
 /// use burn_dfa::{Result, Vocabulary};
 ///
 /// fn run(model: &impl TreeLm, vocabulary: &Vocabulary, requests: &[Request]) -> Result<Vec<Output>> {
 ///     let drafter = Forced::new(4, ForcedBytes::LongestToken);
-///     let all = speculate(model, vocabulary, requests, &Options::default(), drafter, |piece| {
+///     let all = speculate(model, vocabulary, requests, &GenerationConfig::new(), drafter, |piece| {
 ///         print!("{}", piece.text);
 ///         ControlFlow::Continue(())
 ///     })?;
@@ -62,11 +64,11 @@ pub fn speculate<M: TreeLm>(
     model: &M,
     vocabulary: &Vocabulary,
     requests: &[Request],
-    options: &Options,
+    config: &GenerationConfig,
     drafter: impl Drafter,
     on_piece: impl FnMut(Piece) -> ControlFlow<()>,
 ) -> Result<Vec<Speculated>> {
-    Ok(speculated(stream(model, vocabulary, requests, options, drafter)?.hand_to(on_piece)?))
+    Ok(speculated(stream(model, vocabulary, requests, config, drafter)?.hand_to(on_piece)?))
 }
 
 /// Begins to generate the outputs of a batch of requests as [`speculate`] does; the iterator goes on whenever it is
@@ -78,14 +80,14 @@ pub fn stream<'a, M: TreeLm>(
     model: &'a M,
     vocabulary: &'a Vocabulary,
     requests: &[Request],
-    options: &Options,
+    config: &GenerationConfig,
     drafter: impl Drafter + 'a,
 ) -> Result<Pieces<'a>> {
-    options.check()?;
+    config.check()?;
     let free = TokenTable::unconstrained(vocabulary);
     let batch = Batch::new(model, vocabulary, requests, &free)?;
-    let rounds = Rounds::start(model, drafter, vocabulary, &batch, options, batch.steps)?;
-    Ok(pieces(&batch, vocabulary, options, rounds, 1))
+    let rounds = Rounds::start(model, drafter, vocabulary, &batch, config, batch.steps)?;
+    Ok(pieces(&batch, vocabulary, config, rounds, 1))
 }
 
 /// As [`speculate`], with the round recorded once the prompts are read, and replayed: a dispatch a round on the host's
@@ -99,12 +101,12 @@ pub fn stream<'a, M: TreeLm>(
 /// use std::ops::ControlFlow;
 ///
 /// use burn_dfa::generation::speculative::{PromptLookup, Speculated, TreeLm, speculate_recorded};
-/// use burn_dfa::generation::{Options, Request};
+/// use burn_dfa::generation::{GenerationConfig, Request};
 /// use burn_dfa::{Result, Vocabulary};
 ///
 /// fn run(model: &impl TreeLm, words: &Vocabulary, requests: &[Request]) -> Result<Vec<Speculated>> {
 ///     let drafter = PromptLookup::new(4, 3);
-///     speculate_recorded(model, words, requests, &Options::default(), drafter, |_| ControlFlow::Continue(()))
+///     speculate_recorded(model, words, requests, &GenerationConfig::new(), drafter, |_| ControlFlow::Continue(()))
 /// }
 /// ```
 ///
@@ -114,17 +116,17 @@ pub fn speculate_recorded<M: TreeLm>(
     model: &M,
     vocabulary: &Vocabulary,
     requests: &[Request],
-    options: &Options,
+    config: &GenerationConfig,
     drafter: impl Drafter,
     on_piece: impl FnMut(Piece) -> ControlFlow<()>,
 ) -> Result<Vec<Speculated>> {
-    options.check()?;
+    config.check()?;
     let free = TokenTable::unconstrained(vocabulary);
     let batch = Batch::new(model, vocabulary, requests, &free)?;
     let rounds = batch.steps + RECORDING;
-    let rounds = Rounds::start(model, drafter, vocabulary, &batch, options, rounds)?;
+    let rounds = Rounds::start(model, drafter, vocabulary, &batch, config, rounds)?;
     let (rounds, done) = Recorded::new(rounds, &model.device())?;
-    Ok(speculated(pieces(&batch, vocabulary, options, rounds, done).hand_to(on_piece)?))
+    Ok(speculated(pieces(&batch, vocabulary, config, rounds, done).hand_to(on_piece)?))
 }
 
 /// What the rows have by now.
@@ -146,12 +148,12 @@ pub(super) trait Readable {
 fn pieces<'a>(
     batch: &Batch,
     vocabulary: &'a Vocabulary,
-    options: &Options,
+    config: &GenerationConfig,
     rounds: impl Readable + 'a,
     done: usize,
 ) -> Pieces<'a> {
     // Every round appends a token at least.
-    let pace = Pace::new(options.read_every, batch.steps);
+    let pace = Pace::new(config.read_every, batch.steps);
     let read = vec![batch.length; batch.len()];
     let source = Guessed { rounds, done, pace, text: Vec::new(), lengths: Vec::new(), read };
     Pieces::new(source, batch.rows(vocabulary))

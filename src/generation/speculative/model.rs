@@ -16,7 +16,7 @@ use crate::processor::DraftTree;
 ///
 /// use burn::tensor::{DType, Device, Int, Tensor};
 /// use burn_dfa::generation::speculative::{Forced, ForcedBytes, TreeLm, speculate};
-/// use burn_dfa::generation::{CausalLm, Options, Request};
+/// use burn_dfa::generation::{CausalLm, GenerationConfig, Request};
 /// use burn_dfa::processor::DraftTree;
 /// use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
 ///
@@ -57,7 +57,7 @@ use crate::processor::DraftTree;
 /// let requests = [Request::new(vec![TokenId(0)], 8).with_table(&table)];
 /// let drafter = Forced::new(3, ForcedBytes::ModelsChoice);
 /// let model = Counting(Device::flex());
-/// let rows = speculate(&model, &vocabulary, &requests, &Options::default(), drafter, |_| {
+/// let rows = speculate(&model, &vocabulary, &requests, &GenerationConfig::new(), drafter, |_| {
 ///     ControlFlow::Continue(())
 /// })?;
 /// assert_eq!(rows[0].output.text(), "bbb");

@@ -11,7 +11,7 @@ use super::text::Text;
 use super::verify::Verifier;
 use crate::error::{Error, Result};
 use crate::generation::batch::Batch;
-use crate::generation::request::Options;
+use crate::generation::config::GenerationConfig;
 use crate::generation::session::{Filters, filtered, filters};
 use crate::processor::{
     DfaProcessor, DfaState, DraftTree, InitContext, LogitsProcessor, Persistent, StepContext,
@@ -49,22 +49,22 @@ impl<'m, M: TreeLm, D: Drafter> Rounds<'m, M, D> {
         mut drafter: D,
         vocabulary: &Vocabulary,
         batch: &Batch,
-        options: &Options,
+        config: &GenerationConfig,
         rounds: usize,
     ) -> Result<Self> {
         let (device, width) = (model.device(), model.vocab_size());
-        let constraint = batch.constraint(options, width, &device)?;
-        if options.repetition_penalty.is_some() || options.min_new_tokens > 0 {
+        let constraint = batch.constraint(config, width, &device)?;
+        if config.repetition_penalty.is_some() || config.min_new_tokens > 0 {
             return Err(Error::input(
                 "a repetition penalty and min_new_tokens depend on the tokens before, which drafts do not share: \
                  leave them out, or use `generate`",
             ));
         }
-        let filters = filters(options, vocabulary)?;
-        let verifier = match options.temperature {
+        let filters = filters(config, vocabulary)?;
+        let verifier = match config.temperature {
             None => Verifier::greedy(),
             Some(temperature) => {
-                let here = if filtered(options) { 1.0 } else { temperature };
+                let here = if filtered(config) { 1.0 } else { temperature };
                 Verifier::sampling(&batch.seeds(), width, here, &device)?
             }
         };
@@ -89,8 +89,8 @@ impl<'m, M: TreeLm, D: Drafter> Rounds<'m, M, D> {
             tables: &batch.tables,
             rows: &batch.rows,
             vocabulary,
-            tensors: &options.tensors,
-            temperature: options.temperature,
+            tensors: &config.tensors,
+            temperature: config.temperature,
             seeds: batch.seeds(),
         })?;
         let text = Text::new(prompt.clone(), slots);

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use burn::tensor::{DType, Device};
-use burn_dfa::generation::{Cancel, Finish, Options, Output, Request, SlotLm, Slots, generate};
+use burn_dfa::generation::{Cancel, Finish, GenerationConfig, Output, Request, SlotLm, Slots, generate};
 use burn_dfa::{Capacity, Constraint, Kernels, Limits, TensorOptions, TokenId, TokenTable, Vocabulary};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
@@ -63,15 +63,16 @@ fn alone<M: SlotLm>(
     model: &M,
     vocabulary: &Vocabulary,
     requests: &[Request],
-    options: &Options,
+    config: &GenerationConfig,
 ) -> Vec<Output> {
-    let options = Options { tensors: TensorOptions::default(), ..options.clone() };
-    let one = |request| {
-        let outputs = generate(model, vocabulary, std::slice::from_ref(request), &options, |_| {
-            ControlFlow::Continue(())
-        });
-        outputs.unwrap().remove(0)
-    };
+    let config = config.clone().with_tensors(TensorOptions::default());
+    let one =
+        |request| {
+            let outputs = generate(model, vocabulary, std::slice::from_ref(request), &config, |_| {
+                ControlFlow::Continue(())
+            });
+            outputs.unwrap().remove(0)
+        };
     requests.iter().map(one).collect()
 }
 
@@ -97,25 +98,24 @@ fn requests_come_and_go_in_every_row_under_every_option() {
             Request { table, ..request }
         })
         .collect();
-    let greedy = Options { read_every: 3, ..Options::default() };
-    let sampled = Options { temperature: Some(0.9), ..greedy.clone() };
-    let filters = Options {
-        temperature: Some(1.3),
-        top_k: Some(60),
-        top_p: Some(0.97),
-        min_p: Some(0.001),
-        repetition_penalty: Some(1.2),
-        suppress: vec![TokenId(7), TokenId(100)],
-        min_new_tokens: 4,
-        ..greedy.clone()
-    };
+    let greedy = GenerationConfig::new().with_read_every(3);
+    let sampled = greedy.clone().with_temperature(0.9);
+    let filters = greedy
+        .clone()
+        .with_temperature(1.3)
+        .with_top_k(60)
+        .with_top_p(0.97)
+        .with_min_p(0.001)
+        .with_repetition_penalty(1.2)
+        .with_suppress_tokens(vec![TokenId(7), TokenId(100)])
+        .with_min_new_tokens(4);
     for (name, device) in devices::all() {
         let model = RandomLm::new(vocabulary.len() + 5, 9, DType::F32, &device);
-        for (kind, options) in [("greedy", &greedy), ("sampled", &sampled), ("filters", &filters)] {
-            let expected = alone(&model, &vocabulary, &requests, options);
+        for (kind, config) in [("greedy", &greedy), ("sampled", &sampled), ("filters", &filters)] {
+            let expected = alone(&model, &vocabulary, &requests, config);
             for kernels in [Kernels::Fused, Kernels::BuiltIn] {
-                let options = Options { tensors: tensors(kernels), ..options.clone() };
-                let mut slots = Slots::new(&model, &vocabulary, 5, 64, &options).unwrap();
+                let config = config.clone().with_tensors(tensors(kernels));
+                let mut slots = Slots::new(&model, &vocabulary, 5, 64, &config).unwrap();
                 let outputs = serve(&mut slots, &requests, 2);
                 for (index, (output, expected)) in outputs.iter().zip(&expected).enumerate() {
                     assert_eq!(output, expected, "{name}, {kind}, {kernels:?}, request {index}");
@@ -140,13 +140,13 @@ fn the_embedded_model_writes_in_a_slot_what_it_writes_alone() {
         };
         let rows: Vec<_> = (0..24).map(of).collect();
         let requests = embedded.requests(&rows, 60, 0);
-        let options = Options { read_every: 6, ..Options::default() };
+        let config = GenerationConfig::new().with_read_every(6);
         let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
-        let expected = alone(model, vocabulary, &requests, &options);
+        let expected = alone(model, vocabulary, &requests, &config);
         let capacity = Capacity { tables: 3, states: 6000, classes: 300 };
         let tensors = TensorOptions { capacity, ..TensorOptions::default() };
-        let options = Options { tensors, ..options };
-        let mut slots = Slots::new(model, vocabulary, 4, 256, &options).unwrap();
+        let config = config.with_tensors(tensors);
+        let mut slots = Slots::new(model, vocabulary, 4, 256, &config).unwrap();
         for (index, (output, expected)) in serve(&mut slots, &requests, 5).iter().zip(&expected).enumerate() {
             assert_eq!(output, expected, "{name}, request {index}: {} or {}", output.text(), expected.text());
         }
@@ -157,8 +157,8 @@ fn the_embedded_model_writes_in_a_slot_what_it_writes_alone() {
 fn a_step_of_nothing_hands_out_first_tokens() {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
-    let options = Options { tensors: tensors(Kernels::Fused), ..Options::default() };
-    let mut slots = Slots::new(&model, &vocabulary, 2, 32, &options).unwrap();
+    let config = GenerationConfig::new().with_tensors(tensors(Kernels::Fused));
+    let mut slots = Slots::new(&model, &vocabulary, 2, 32, &config).unwrap();
     slots.admit(1, &Request::new(vec![TokenId(65)], 8)).unwrap();
     let mut read = Vec::new();
     slots.step(0, |piece| read.push((piece.row, piece.tokens.len()))).unwrap();
@@ -173,12 +173,12 @@ fn a_cancelled_row_is_finished_at_the_next_read_and_the_others_go_on() {
     let vocabulary = vocabulary();
     let device = Device::flex();
     let model = RandomLm::new(vocabulary.len(), 3, DType::F32, &device);
-    let options = Options { tensors: tensors(Kernels::Fused), read_every: 2, ..Options::default() };
+    let config = GenerationConfig::new().with_tensors(tensors(Kernels::Fused)).with_read_every(2);
     let pattern = Constraint::regex("[a-z]{12}").unwrap();
     let table = TokenTable::compile(&pattern, &vocabulary, &Limits::default()).unwrap();
     let request = Request::new(vec![TokenId(1)], 16).with_table(&table);
     let cancel = Cancel::default();
-    let mut slots = Slots::new(&model, &vocabulary, 2, 32, &options).unwrap();
+    let mut slots = Slots::new(&model, &vocabulary, 2, 32, &config).unwrap();
     slots.admit(0, &request.clone().with_cancel(&cancel)).unwrap();
     slots.admit(1, &request).unwrap();
     slots.step(2, |_| {}).unwrap();
@@ -191,5 +191,5 @@ fn a_cancelled_row_is_finished_at_the_next_read_and_the_others_go_on() {
     let whole = slots.release(1).unwrap();
     assert_eq!((cancelled.finish, whole.finish), (Finish::Cancelled, Finish::EndOfSequence));
     assert!(!cancelled.tokens.is_empty() && whole.tokens.starts_with(&cancelled.tokens));
-    assert_eq!(whole, alone(&model, &vocabulary, &[request], &options)[0]);
+    assert_eq!(whole, alone(&model, &vocabulary, &[request], &config)[0]);
 }

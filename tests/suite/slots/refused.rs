@@ -1,7 +1,7 @@
 //! What a batch of slots refuses, and that it goes on.
 
 use burn::tensor::{DType, Device, Int, Tensor};
-use burn_dfa::generation::{CausalLm, Finish, Options, Request, SlotLm, Slots};
+use burn_dfa::generation::{CausalLm, Finish, GenerationConfig, Request, SlotLm, Slots};
 use burn_dfa::processor::DfaProcessor;
 use burn_dfa::{Capacity, Constraint, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
 
@@ -18,10 +18,10 @@ fn regex(pattern: &str, vocabulary: &Vocabulary) -> TokenTable {
     TokenTable::compile(&Constraint::regex(pattern).unwrap(), vocabulary, &Limits::default()).unwrap()
 }
 
-fn options() -> Options {
+fn config() -> GenerationConfig {
     let capacity = Capacity { tables: 2, states: 64, classes: 32 };
     let tensors = TensorOptions { capacity, ..TensorOptions::default() };
-    Options { tensors, read_every: 4, ..Options::default() }
+    GenerationConfig::new().with_tensors(tensors).with_read_every(4)
 }
 
 fn prompt(text: &str) -> Vec<TokenId> {
@@ -33,7 +33,7 @@ fn a_full_arena_refuses_until_a_row_is_released() {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 3, DType::F32, &Device::flex());
     let tables = ["[a-f]{20}", "[0-9]{12}", "x{9}"].map(|pattern| regex(pattern, &vocabulary));
-    let mut slots = Slots::new(&model, &vocabulary, 3, 64, &options()).unwrap();
+    let mut slots = Slots::new(&model, &vocabulary, 3, 64, &config()).unwrap();
     let request = |index: usize| Request::new(prompt("go"), 40).with_table(&tables[index]);
     slots.admit(0, &request(0)).unwrap();
     slots.admit(1, &request(1)).unwrap();
@@ -63,12 +63,13 @@ fn what_makes_no_sense_is_refused_and_changes_nothing() {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 3, DType::F32, &Device::flex());
     let table = regex("[a-f]{5}", &vocabulary);
-    let new = |rows, capacity, options: &Options| Slots::new(&model, &vocabulary, rows, capacity, options);
-    assert!(new(0, 9, &options()).unwrap_err().is_input());
-    assert!(new(2, 0, &options()).unwrap_err().is_input());
-    assert!(new(2, 9, &Options::default()).unwrap_err().is_input(), "no room for constraints");
-    assert!(new(2, 9, &Options { read_every: 0, ..options() }).unwrap_err().is_input());
-    let mut slots = new(2, 32, &options()).unwrap();
+    let new =
+        |rows, capacity, config: &GenerationConfig| Slots::new(&model, &vocabulary, rows, capacity, config);
+    assert!(new(0, 9, &config()).unwrap_err().is_input());
+    assert!(new(2, 0, &config()).unwrap_err().is_input());
+    assert!(new(2, 9, &GenerationConfig::new()).unwrap_err().is_input(), "no room for constraints");
+    assert!(new(2, 9, &config().with_read_every(0)).unwrap_err().is_input());
+    let mut slots = new(2, 32, &config()).unwrap();
     slots.admit(0, &Request::new(prompt("a"), 8).with_table(&table)).unwrap();
     let mut refused = |row, request: &Request| {
         let error = slots.admit(row, request).unwrap_err();
@@ -82,7 +83,7 @@ fn what_makes_no_sense_is_refused_and_changes_nothing() {
     assert!(refused(1, &Request::new(prompt("b"), 0)).is_input());
     assert!(refused(1, &Request::new(vec![TokenId(999)], 8)).is_input());
     assert!(refused(1, &Request::new(prompt("b"), 32)).is_input(), "33 tokens");
-    let error = refused(1, &Request { max_tokens: 5, ..good.clone() });
+    let error = refused(1, &Request { max_new_tokens: 5, ..good.clone() });
     assert_eq!(error.tokens_needed(), Some(6));
     let large = regex("[a-f]{90}", &vocabulary);
     assert!(refused(1, &Request { table: Some(&large), ..good.clone() }).is_budget());
@@ -113,7 +114,7 @@ fn rows_of_fixed_tables_do_not_come_and_go() {
     assert!(fixed.arena().is_none());
     assert!(fixed.admit(&mut state, 0, Some(&table), 9).unwrap_err().is_input());
     assert!(fixed.vacate(&mut state, 0).unwrap_err().is_input());
-    let arena = burn_dfa::Arena::new(&vocabulary, vocabulary.len(), &options().tensors, &device).unwrap();
+    let arena = burn_dfa::Arena::new(&vocabulary, vocabulary.len(), &config().tensors, &device).unwrap();
     assert!(DfaProcessor::slots(arena.clone(), 0).unwrap_err().is_input());
     let mut slots = DfaProcessor::slots(arena, 2).unwrap();
     let mut state = slots.start();
@@ -177,7 +178,7 @@ fn the_error_of_a_row_is_its_own() {
     let vocabulary = vocabulary();
     let model = Sick(RandomLm::new(vocabulary.len(), 3, DType::F32, &Device::flex()));
     let table = regex("[a-f]{5}", &vocabulary);
-    let mut slots = Slots::new(&model, &vocabulary, 2, 32, &options()).unwrap();
+    let mut slots = Slots::new(&model, &vocabulary, 2, 32, &config()).unwrap();
     slots.admit(0, &Request::new(vec![TokenId(POISON as u32)], 8).with_table(&table)).unwrap();
     slots.admit(1, &Request::new(prompt("b"), 8).with_table(&table)).unwrap();
     slots.step(8, |piece| assert_eq!(piece.row, 1)).unwrap();

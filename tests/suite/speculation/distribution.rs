@@ -7,7 +7,7 @@ use burn::tensor::{DType, Device};
 use burn_dfa::generation::speculative::{
     DraftModel, Drafter, Forced, ForcedBytes, Fork, PromptLookup, speculate,
 };
-use burn_dfa::generation::{Options, Request, generate};
+use burn_dfa::generation::{GenerationConfig, Request, generate};
 use burn_dfa::{Constraint, Limits, StateId, TokenId, TokenTable, Vocabulary};
 
 use crate::common::model::RandomLm;
@@ -83,7 +83,7 @@ fn guesses_do_not_change_the_distribution() {
     let (near, far) = (model.like(0..7, 1.5, 1), RandomLm::new(7, 6, DType::F32, &device));
     let narrow = model.like([5, 2, 0, 3, 0, 0].into_iter(), 1.0, 2);
     let ids = [5, 2, 0, 3].map(TokenId);
-    let options = Options { temperature: Some(TEMPERATURE), ..Options::default() };
+    let config = GenerationConfig::new().with_temperature(TEMPERATURE);
     let requests = |first: u64| -> Vec<_> {
         let prompt = PROMPT.map(|id| TokenId(id as u32)).to_vec();
         let request = |seed| Request::new(prompt.clone(), BUDGET).with_table(&table).with_seed(seed);
@@ -95,7 +95,7 @@ fn guesses_do_not_change_the_distribution() {
 
     let blocks = || (0..DRAWS / ROWS).map(|block| block * ROWS);
     let plain = blocks().flat_map(|first| {
-        let rows = generate(&model, &vocabulary, &requests(first), &options, |_| ControlFlow::Continue(()));
+        let rows = generate(&model, &vocabulary, &requests(first), &config, |_| ControlFlow::Continue(()));
         rows.unwrap().into_iter().map(|row| row.tokens)
     });
     // One in 30,000 exceeds 4.
@@ -119,7 +119,7 @@ fn guesses_do_not_change_the_distribution() {
         let mut calls = 0;
         let mut drawn = Vec::new();
         for first in blocks() {
-            let rows = speculate(&model, &vocabulary, &requests(first), &options, &mut drafter, |_| {
+            let rows = speculate(&model, &vocabulary, &requests(first), &config, &mut drafter, |_| {
                 ControlFlow::Continue(())
             });
             for row in rows.unwrap() {

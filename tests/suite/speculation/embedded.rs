@@ -6,7 +6,7 @@ use burn::tensor::{Device, FloatDType};
 use burn_dfa::generation::speculative::{
     DraftModel, Drafter, Forced, ForcedBytes, Fork, PromptLookup, speculate,
 };
-use burn_dfa::generation::{Options, Request, generate};
+use burn_dfa::generation::{GenerationConfig, Request, generate};
 use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
 use burn_dfa_llama::Llama;
 use burn_dfa_tiny::generator::{Generator, Kind, Split};
@@ -37,8 +37,8 @@ fn the_pair_writes_what_the_model_writes_alone() {
             Request::new(prompt, 64 + index as usize).with_table(&tables[index as usize % tables.len()])
         })
         .collect();
-    let options = Options::default();
-    let plain = generate(&model, &vocabulary, &requests, &options, |_| ControlFlow::Continue(())).unwrap();
+    let config = GenerationConfig::new();
+    let plain = generate(&model, &vocabulary, &requests, &config, |_| ControlFlow::Continue(())).unwrap();
     let tokens: usize = plain.iter().map(|output| output.tokens.len()).sum();
     let guess = || DraftModel::new(&small, 4);
     let forced = || Forced::new(3, ForcedBytes::LongestToken);
@@ -49,8 +49,7 @@ fn the_pair_writes_what_the_model_writes_alone() {
         ("tree", Box::new(Fork::new(guess(), PromptLookup::new(3, 2)).unwrap())),
     ];
     for (name, drafter) in drafters {
-        let rows =
-            speculate(&model, &vocabulary, &requests, &options, drafter, |_| ControlFlow::Continue(()));
+        let rows = speculate(&model, &vocabulary, &requests, &config, drafter, |_| ControlFlow::Continue(()));
         let rows = rows.unwrap();
         for (row, plain) in rows.iter().zip(&plain) {
             assert_eq!(row.output, *plain, "{name}: {} or {}", row.output.text(), plain.text());

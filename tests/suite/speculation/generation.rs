@@ -6,7 +6,7 @@ use burn::tensor::{DType, Device};
 use burn_dfa::generation::speculative::{
     DraftModel, Drafter, Forced, ForcedBytes, Fork, Guess, PromptLookup, Speculated, Start, Text, speculate,
 };
-use burn_dfa::generation::{Finish, Options, Output, Request, generate};
+use burn_dfa::generation::{Finish, GenerationConfig, Output, Request, generate};
 use burn_dfa::processor::{DfaState, DraftTree};
 use burn_dfa::{Constraint, Error, Limits, TensorOptions, TokenId, TokenTable, Vocabulary};
 use rand::{Rng, SeedableRng, rngs::StdRng};
@@ -145,16 +145,16 @@ fn run(
     model: &RandomLm,
     vocabulary: &Vocabulary,
     requests: &[Request],
-    options: &Options,
+    config: &GenerationConfig,
     drafter: impl Drafter,
 ) -> Vec<Speculated> {
-    speculate(model, vocabulary, requests, options, drafter, |_| ControlFlow::Continue(())).unwrap()
+    speculate(model, vocabulary, requests, config, drafter, |_| ControlFlow::Continue(())).unwrap()
 }
 
 /// Output, budget and constraint of a row.
 fn check(name: &str, request: &Request, output: &Output) {
     let place = format!("{name}: {:?}", output.text());
-    assert!(output.tokens.len() <= request.max_tokens, "{place}");
+    assert!(output.tokens.len() <= request.max_new_tokens, "{place}");
     if let Some(table) = request.table {
         assert_eq!(output.finish, Finish::EndOfSequence, "{place}");
         assert!(table.accepts(&output.tokens), "{place}");
@@ -177,13 +177,13 @@ fn greedy_outputs_do_not_depend_on_guesses() {
             let mut rng = StdRng::seed_from_u64(seed);
             let batch = Batch::new(&vocabulary, seed, &device);
             let requests = requests(&tables, ROWS, &mut rng);
-            let options = Options { read_every: 1 + round % 5, ..Options::default() };
+            let config = GenerationConfig::new().with_read_every(1 + round % 5);
             let plain =
-                generate(&batch.model, &vocabulary, &requests, &options, |_| ControlFlow::Continue(()));
+                generate(&batch.model, &vocabulary, &requests, &config, |_| ControlFlow::Continue(()));
             let plain = plain.unwrap();
             for (drafter, make) in drafters(&batch.drafts, &batch.ids, drafts, seed) {
                 let name = format!("{name}, {drafter}, {drafts} drafts, seed {seed}");
-                let rows = run(&batch.model, &vocabulary, &requests, &options, make);
+                let rows = run(&batch.model, &vocabulary, &requests, &config, make);
                 for ((row, plain), request) in rows.iter().zip(&plain).zip(&requests) {
                     assert_eq!(row.output, *plain, "{name}");
                     check(&name, request, &row.output);
@@ -213,16 +213,14 @@ fn sampled_outputs_are_complete_within_their_budgets() {
         let mut rng = StdRng::seed_from_u64(round);
         let batch = Batch::new(&vocabulary, round, &device);
         let requests = requests(&tables, ROWS, &mut rng);
-        let options = Options {
-            temperature: Some([0.3, 1.0, 2.0][round as usize % 3]),
-            top_k: (round % 5 == 1).then_some(20),
-            top_p: (round % 5 == 2).then_some(0.9),
-            min_p: (round % 5 == 3).then_some(0.02),
-            suppress: if round % 5 == 4 { vec![TokenId(97)] } else { Vec::new() },
-            ..Options::default()
-        };
+        let config = GenerationConfig::new()
+            .with_temperature([0.3, 1.0, 2.0][round as usize % 3])
+            .with_top_k((round % 5 == 1).then_some(20))
+            .with_top_p((round % 5 == 2).then_some(0.9))
+            .with_min_p((round % 5 == 3).then_some(0.02))
+            .with_suppress_tokens(if round % 5 == 4 { vec![TokenId(97)] } else { Vec::new() });
         for (name, drafter) in drafters(&batch.drafts, &batch.ids, round as usize % 5, round) {
-            let rows = run(&batch.model, &vocabulary, &requests, &options, drafter);
+            let rows = run(&batch.model, &vocabulary, &requests, &config, drafter);
             for (row, request) in rows.iter().zip(&requests) {
                 check(name, request, &row.output);
                 generations += 1;
@@ -240,11 +238,11 @@ fn a_row_does_not_depend_on_the_others() {
     let batch = Batch::new(&vocabulary, 3, &device);
     let mut rng = StdRng::seed_from_u64(8);
     let requests = requests(&tables, 5, &mut rng);
-    let options = Options { temperature: Some(1.0), ..Options::default() };
+    let config = GenerationConfig::new().with_temperature(1.0);
     let drafter = || DraftModel::new(&batch.drafts[0], 3);
-    let together = run(&batch.model, &vocabulary, &requests, &options, drafter());
+    let together = run(&batch.model, &vocabulary, &requests, &config, drafter());
     for (request, row) in requests.iter().zip(&together) {
-        let alone = run(&batch.model, &vocabulary, std::slice::from_ref(request), &options, drafter());
+        let alone = run(&batch.model, &vocabulary, std::slice::from_ref(request), &config, drafter());
         assert_eq!(alone[0], *row);
     }
 }
@@ -255,21 +253,21 @@ fn what_cannot_be_served_is_refused() {
     let device = Device::flex();
     let batch = Batch::new(&vocabulary, 1, &device);
     let requests = [Request::new(vec![TokenId(97)], 4)];
-    let refused = |options: &Options, drafter: &mut dyn Drafter| {
+    let refused = |config: &GenerationConfig, drafter: &mut dyn Drafter| {
         let result =
-            speculate(&batch.model, &vocabulary, &requests, options, drafter, |_| ControlFlow::Continue(()));
+            speculate(&batch.model, &vocabulary, &requests, config, drafter, |_| ControlFlow::Continue(()));
         result.unwrap_err()
     };
-    let plain = Options::default();
-    assert!(refused(&Options { repetition_penalty: Some(1.1), ..plain.clone() }, &mut ()).is_input());
-    assert!(refused(&Options { min_new_tokens: 2, ..plain.clone() }, &mut ()).is_input());
-    assert!(refused(&Options { read_every: 0, ..plain.clone() }, &mut ()).is_input());
+    let plain = GenerationConfig::new();
+    assert!(refused(&plain.clone().with_repetition_penalty(1.1), &mut ()).is_input());
+    assert!(refused(&plain.clone().with_min_new_tokens(2), &mut ()).is_input());
+    assert!(refused(&plain.clone().with_read_every(0), &mut ()).is_input());
     let narrow = &batch.drafts[1];
     assert!(refused(&plain, &mut DraftModel::new(narrow, 2)).is_input());
     assert!(refused(&plain, &mut DraftModel::new(narrow, 2).with_ids([])).is_input());
     assert!(refused(&plain, &mut DraftModel::new(narrow, 2).with_ids([TokenId(9999)])).is_input());
     let small = TensorOptions { max_bytes: 10, ..TensorOptions::default() };
-    assert!(refused(&Options { tensors: small, ..plain }, &mut ()).is_limit());
+    assert!(refused(&plain.with_tensors(small), &mut ()).is_limit());
     let tree =
         Fork::new((), PromptLookup::new(1, 1)).and_then(|fork| Fork::new(fork, PromptLookup::new(1, 1)));
     assert!(Forced::new(1, ForcedBytes::default()).before(tree.unwrap()).unwrap_err().is_input());

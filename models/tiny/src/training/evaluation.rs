@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use burn_dfa::generation::{Options, Request, generate};
+use burn_dfa::generation::{GenerationConfig, Request, generate};
 use burn_dfa::{Constraint, Limits, TokenTable};
 use burn_dfa_llama::{Message, Pretrained};
 use indicatif::ProgressBar;
@@ -204,7 +204,7 @@ fn decode(pretrained: &Pretrained, setting: Setting, examples: &[Example]) -> Re
         }
     }
     let bar = ProgressBar::new(examples.len() as u64);
-    let options = Options { temperature: setting.temperature, ..Options::default() };
+    let config = GenerationConfig::new().with_temperature(setting.temperature);
     let mut outputs = Vec::with_capacity(examples.len());
     for rows in examples.chunks(ROWS) {
         let mut requests = Vec::with_capacity(rows.len());
@@ -217,7 +217,7 @@ fn decode(pretrained: &Pretrained, setting: Setting, examples: &[Example]) -> Re
                 None => request,
             });
         }
-        let batch = generate(model, vocabulary, &requests, &options, |_| ControlFlow::Continue(()))?;
+        let batch = generate(model, vocabulary, &requests, &config, |_| ControlFlow::Continue(()))?;
         outputs.extend(batch.iter().map(|output| output.text()));
         bar.inc(rows.len() as u64);
     }
