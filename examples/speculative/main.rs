@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 
 use burn::tensor::{Device, FloatDType};
 use burn_dfa::generation::speculative::{
-    DraftModel, Drafter, Forced, ForcedBytes, Fork, PromptLookup, speculate,
+    DraftModel, Drafter, ForcedBytes, ForcedTokens, MergedDrafters, PromptLookup, speculate,
 };
 use burn_dfa::generation::{GenerationConfig, Request};
 use burn_dfa::{Constraint, Limits, TokenTable, Vocabulary};
@@ -90,7 +90,7 @@ impl Pair {
     fn drafters(&self, args: &Args) -> Result<Vec<(&'static str, Box<dyn Drafter + '_>)>> {
         let model = || self.draft_model(args.drafts);
         let lookup = || PromptLookup::new(args.drafts, 3);
-        let forced = |bytes| Forced::new(args.run, bytes);
+        let forced = |bytes| ForcedTokens::new(args.run, bytes);
         let longest = || forced(ForcedBytes::LongestToken);
         Ok(vec![
             ("draft model, masked", Box::new(model())),
@@ -100,7 +100,7 @@ impl Pair {
             ("automaton, the model's choice", Box::new(forced(ForcedBytes::ModelsChoice))),
             ("automaton, then draft model", Box::new(longest().before(model())?)),
             ("automaton, then prompt lookup", Box::new(longest().before(lookup())?)),
-            ("tree: draft model beside prompt lookup", Box::new(Fork::new(model(), lookup())?)),
+            ("tree: draft model beside prompt lookup", Box::new(MergedDrafters::new(model(), lookup())?)),
         ])
     }
 

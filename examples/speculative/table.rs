@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use burn_dfa::generation::speculative::{Drafter, Speculated, speculate};
+use burn_dfa::generation::speculative::{Drafter, SpeculativeOutput, speculate};
 use burn_dfa::generation::{GenerationConfig, Output, Request, generate};
 use burn_dfa_tiny::generator::{Example, Generator, Kind, Split};
 use serde_json::Value;
@@ -47,7 +47,7 @@ fn drafters(pair: &Pair, args: &Args, examples: &[Example]) -> Result<usize> {
     let drafters = pair.drafters(args)?;
     let count = drafters.len() * requests.len();
     for (name, mut drafter) in drafters {
-        let mut rows: Vec<Speculated> = Vec::with_capacity(requests.len());
+        let mut rows: Vec<SpeculativeOutput> = Vec::with_capacity(requests.len());
         let started = Instant::now();
         for request in &requests {
             let one = std::slice::from_ref(request);
@@ -120,7 +120,7 @@ fn plain(pair: &Pair, requests: &[Request], config: &GenerationConfig, rows: usi
 }
 
 /// Outputs are valid, complete within their budgets and, where there are others to compare with, equal.
-fn check(name: &str, requests: &[Request], rows: &[Speculated], plain: Option<&[Output]>) {
+fn check(name: &str, requests: &[Request], rows: &[SpeculativeOutput], plain: Option<&[Output]>) {
     assert_eq!(requests.len(), rows.len());
     for (index, (request, row)) in requests.iter().zip(rows).enumerate() {
         let text = row.output.text();

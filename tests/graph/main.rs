@@ -11,8 +11,8 @@ mod model;
 mod operations;
 mod refused;
 mod replay;
-mod rounds;
 mod slots;
+mod speculation;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

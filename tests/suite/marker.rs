@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use burn::tensor::{DType, Device};
 use burn_dfa::constraint::{Marker, Transitions};
 use burn_dfa::generation::speculative::{
-    DraftModel, Drafter, Forced, ForcedBytes, Fork, PromptLookup, speculate,
+    DraftModel, Drafter, ForcedBytes, ForcedTokens, MergedDrafters, PromptLookup, speculate,
 };
 use burn_dfa::generation::{Finish, GenerationConfig, Request, generate};
 use burn_dfa::vocabulary::TokenKind;
@@ -268,8 +268,11 @@ fn generated_texts_pass_the_marker_in_time_in_every_form() {
                     let drafters: Vec<(_, Box<dyn Drafter>)> = vec![
                         ("masked", Box::new(model_draft())),
                         ("unmasked", Box::new(model_draft().unmasked())),
-                        ("forced", Box::new(Forced::new(4, ForcedBytes::LongestToken))),
-                        ("fork", Box::new(Fork::new(model_draft(), PromptLookup::new(2, 2)).unwrap())),
+                        ("forced", Box::new(ForcedTokens::new(4, ForcedBytes::LongestToken))),
+                        (
+                            "fork",
+                            Box::new(MergedDrafters::new(model_draft(), PromptLookup::new(2, 2)).unwrap()),
+                        ),
                     ];
                     // A software Vulkan takes a second for what Flex does in milliseconds.
                     let most = if name == "flex" { drafters.len() } else { 1 };

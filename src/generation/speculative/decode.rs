@@ -5,7 +5,7 @@ use std::ops::{ControlFlow, Range};
 use super::drafter::Drafter;
 use super::model::TreeLm;
 use super::recorded::{RECORDING, Recorded};
-use super::rounds::Rounds;
+use super::session::SpeculativeSession;
 use crate::error::{Error, Result};
 use crate::generation::batch::Batch;
 use crate::generation::config::GenerationConfig;
@@ -17,14 +17,14 @@ use crate::vocabulary::{TokenId, Vocabulary};
 /// What a row generated, and what it took.
 ///
 /// ```
-/// use burn_dfa::generation::speculative::Speculated;
+/// use burn_dfa::generation::speculative::SpeculativeOutput;
 ///
-/// fn calls_per_token(row: &Speculated) -> f64 {
+/// fn calls_per_token(row: &SpeculativeOutput) -> f64 {
 ///     row.calls as f64 / row.output.tokens.len() as f64
 /// }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Speculated {
+pub struct SpeculativeOutput {
     /// The output.
     pub output: Output,
     /// Calls of the model until the row had ended; the reading of the prompt, with a first chain of guesses, is one.
@@ -42,12 +42,12 @@ pub struct Speculated {
 /// ```
 /// use std::ops::ControlFlow;
 ///
-/// use burn_dfa::generation::speculative::{Forced, ForcedBytes, TreeLm, speculate};
+/// use burn_dfa::generation::speculative::{ForcedTokens, ForcedBytes, TreeLm, speculate};
 /// use burn_dfa::generation::{GenerationConfig, Output, Request};
 /// use burn_dfa::{Result, Vocabulary};
 ///
 /// fn run(model: &impl TreeLm, vocabulary: &Vocabulary, requests: &[Request]) -> Result<Vec<Output>> {
-///     let drafter = Forced::new(4, ForcedBytes::LongestToken);
+///     let drafter = ForcedTokens::new(4, ForcedBytes::LongestToken);
 ///     let all = speculate(model, vocabulary, requests, &GenerationConfig::new(), drafter, |piece| {
 ///         print!("{}", piece.text);
 ///         ControlFlow::Continue(())
@@ -67,7 +67,7 @@ pub fn speculate<M: TreeLm>(
     config: &GenerationConfig,
     drafter: impl Drafter,
     on_piece: impl FnMut(Piece) -> ControlFlow<()>,
-) -> Result<Vec<Speculated>> {
+) -> Result<Vec<SpeculativeOutput>> {
     Ok(speculated(stream(model, vocabulary, requests, config, drafter)?.hand_to(on_piece)?))
 }
 
@@ -86,7 +86,7 @@ pub fn stream<'a, M: TreeLm>(
     config.check()?;
     let free = TokenTable::unconstrained(vocabulary);
     let batch = Batch::new(model, vocabulary, requests, &free)?;
-    let rounds = Rounds::start(model, drafter, vocabulary, &batch, config, batch.steps)?;
+    let rounds = SpeculativeSession::start(model, drafter, vocabulary, &batch, config, batch.steps)?;
     Ok(pieces(&batch, vocabulary, config, rounds, 1))
 }
 
@@ -100,11 +100,11 @@ pub fn stream<'a, M: TreeLm>(
 /// ```
 /// use std::ops::ControlFlow;
 ///
-/// use burn_dfa::generation::speculative::{PromptLookup, Speculated, TreeLm, speculate_recorded};
+/// use burn_dfa::generation::speculative::{PromptLookup, SpeculativeOutput, TreeLm, speculate_recorded};
 /// use burn_dfa::generation::{GenerationConfig, Request};
 /// use burn_dfa::{Result, Vocabulary};
 ///
-/// fn run(model: &impl TreeLm, words: &Vocabulary, requests: &[Request]) -> Result<Vec<Speculated>> {
+/// fn run(model: &impl TreeLm, words: &Vocabulary, requests: &[Request]) -> Result<Vec<SpeculativeOutput>> {
 ///     let drafter = PromptLookup::new(4, 3);
 ///     speculate_recorded(model, words, requests, &GenerationConfig::new(), drafter, |_| ControlFlow::Continue(()))
 /// }
@@ -119,20 +119,20 @@ pub fn speculate_recorded<M: TreeLm>(
     config: &GenerationConfig,
     drafter: impl Drafter,
     on_piece: impl FnMut(Piece) -> ControlFlow<()>,
-) -> Result<Vec<Speculated>> {
+) -> Result<Vec<SpeculativeOutput>> {
     config.check()?;
     let free = TokenTable::unconstrained(vocabulary);
     let batch = Batch::new(model, vocabulary, requests, &free)?;
     let rounds = batch.steps + RECORDING;
-    let rounds = Rounds::start(model, drafter, vocabulary, &batch, config, rounds)?;
+    let rounds = SpeculativeSession::start(model, drafter, vocabulary, &batch, config, rounds)?;
     let (rounds, done) = Recorded::new(rounds, &model.device())?;
     Ok(speculated(pieces(&batch, vocabulary, config, rounds, done).hand_to(on_piece)?))
 }
 
 /// What the rows have by now.
-fn speculated(pieces: Pieces) -> Vec<Speculated> {
+fn speculated(pieces: Pieces) -> Vec<SpeculativeOutput> {
     let rows = pieces.into_rows();
-    rows.map(|row| Speculated { calls: row.calls(), output: row.into_output() }).collect()
+    rows.map(|row| SpeculativeOutput { calls: row.calls(), output: row.into_output() }).collect()
 }
 
 /// Rounds of which the host can read what they did.

@@ -3,9 +3,9 @@
 use burn::tensor::activation::softmax;
 use burn::tensor::{DType, IndexingUpdateOp, Int, Tensor};
 
-use super::drafter::{Drafter, Guess, Start};
+use super::drafter::{DraftToken, Drafter, DrafterContext};
 use super::model::TreeLm;
-use super::text::Text;
+use super::sequences::Sequences;
 use super::verify::salted;
 use crate::error::{Error, Result};
 use crate::processor::{DfaProcessor, DfaState, DraftTree, Persistent};
@@ -22,11 +22,11 @@ use crate::vocabulary::TokenId;
 /// A draft model may speak of a part of the vocabulary only, see [`with_ids`](Self::with_ids).
 ///
 /// ```
-/// use burn_dfa::generation::speculative::{DraftModel, Drafter, Forced, ForcedBytes, TreeLm};
+/// use burn_dfa::generation::speculative::{DraftModel, Drafter, ForcedTokens, ForcedBytes, TreeLm};
 ///
 /// /// What the constraint forces, then four guesses of a small model.
 /// fn drafter(small: &impl TreeLm) -> burn_dfa::Result<impl Drafter> {
-///     Forced::new(4, ForcedBytes::LongestToken).before(DraftModel::new(small, 4))
+///     ForcedTokens::new(4, ForcedBytes::LongestToken).before(DraftModel::new(small, 4))
 /// }
 /// ```
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub struct DraftModel<'m, M: TreeLm> {
 struct Running<C> {
     cache: C,
     /// What the cache holds.
-    read: Text,
+    read: Sequences,
     unread: usize,
     /// Moves states on.
     constraint: DfaProcessor,
@@ -86,7 +86,7 @@ impl<M: TreeLm> Drafter for DraftModel<'_, M> {
     /// - [`Error::is_input`]: the text and the guesses exceed the positions of the draft model, or its vocabulary is
     ///   not the model's and no ids are given, or ids are not tokens of the model;
     /// - as [`TensorTable::new`] for the tables in the draft model's ids.
-    fn start(&mut self, start: &Start) -> Result<()> {
+    fn start(&mut self, start: &DrafterContext) -> Result<()> {
         let (device, own) = (self.model.device(), self.model.vocab_size());
         let width = start.constraint.table().width();
         let capacity = start.slots + start.unread + self.drafts;
@@ -127,7 +127,7 @@ impl<M: TreeLm> Drafter for DraftModel<'_, M> {
         };
         self.batch = Some(Running {
             cache: self.model.branch(cache),
-            read: Text::new(start.prompt.clone(), start.slots),
+            read: Sequences::new(start.prompt.clone(), start.slots),
             unread: start.unread.clamp(1, start.slots),
             constraint: start.constraint.clone(),
             mask: self.is_masked.then(|| mask.unwrap_or_else(|| start.constraint.clone())),
@@ -141,7 +141,7 @@ impl<M: TreeLm> Drafter for DraftModel<'_, M> {
 
     /// # Panics
     /// Where no batch was begun.
-    fn draft(&mut self, text: &Text, state: &DfaState) -> Vec<Guess> {
+    fn draft(&mut self, text: &Sequences, state: &DfaState) -> Vec<DraftToken> {
         if self.drafts == 0 {
             return Vec::new();
         }
@@ -169,7 +169,7 @@ impl<M: TreeLm> Drafter for DraftModel<'_, M> {
 impl<C> Running<C> {
     /// Reads what the text has beyond what was read of it, and returns the logits after its last token,
     /// `[batch, draft width]`.
-    fn catch_up<M: TreeLm<TreeCache = C>>(&mut self, model: &M, text: &Text) -> Tensor<2> {
+    fn catch_up<M: TreeLm<TreeCache = C>>(&mut self, model: &M, text: &Sequences) -> Tensor<2> {
         let common = self.read.common(text);
         model.truncate(common.clone(), &mut self.cache);
         let tokens = text.window(common.clone(), self.unread);
@@ -182,7 +182,7 @@ impl<C> Running<C> {
     }
 
     /// Chooses from logits `[batch, draft width]`.
-    fn choose(&mut self, logits: Tensor<2>, state: &DfaState) -> Guess {
+    fn choose(&mut self, logits: Tensor<2>, state: &DfaState) -> DraftToken {
         let logits = match &self.mask {
             None => logits,
             Some(mask) => {
@@ -192,7 +192,7 @@ impl<C> Running<C> {
                 masked.mask_where(empty.expand(logits.dims()), logits)
             }
         };
-        let (tokens, drawn_from) = match &self.chance {
+        let (tokens, probabilities) = match &self.chance {
             None => (Greedy.sample(logits, &self.draws), None),
             Some((factor, draw)) => {
                 let logits = logits.cast(DType::F32) * *factor;
@@ -202,13 +202,13 @@ impl<C> Running<C> {
             }
         };
         let Some(ids) = &self.ids else {
-            return Guess { tokens, drawn_from };
+            return DraftToken { tokens, probabilities };
         };
         let spread = |chances: Tensor<2>| {
             let [batch, _] = chances.dims();
             let none = Tensor::zeros([batch, self.width], (&chances.device(), DType::F32));
             none.select_assign(1, ids.clone(), chances, IndexingUpdateOp::Add)
         };
-        Guess { tokens: ids.clone().select(0, tokens), drawn_from: drawn_from.map(spread) }
+        DraftToken { tokens: ids.clone().select(0, tokens), probabilities: probabilities.map(spread) }
     }
 }

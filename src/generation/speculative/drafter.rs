@@ -2,7 +2,7 @@
 
 use burn::tensor::{Int, Tensor};
 
-use super::text::Text;
+use super::sequences::Sequences;
 use crate::error::Result;
 use crate::processor::{DfaProcessor, DfaState, DraftTree};
 use crate::table::TokenTable;
@@ -11,7 +11,7 @@ use crate::vocabulary::Vocabulary;
 
 /// What a drafter is told before the first round.
 #[derive(Clone, Debug)]
-pub struct Start<'a> {
+pub struct DrafterContext<'a> {
     /// The prompts, `[batch, length]`, left padded.
     pub prompt: Tensor<2, Int>,
     /// Padded positions of each row, `[batch]`.
@@ -38,12 +38,12 @@ pub struct Start<'a> {
 
 /// A guess at the token of one node, for every row.
 #[derive(Clone, Debug)]
-pub struct Guess {
+pub struct DraftToken {
     /// `[batch]`, `i32`; any token of the model where a row has no guess.
     pub tokens: Tensor<1, Int>,
     /// The probabilities that the tokens were drawn from, `[batch, width]`, each row of sum 1; `None`: no chance was
     /// involved.
-    pub drawn_from: Option<Tensor<2>>,
+    pub probabilities: Option<Tensor<2>>,
 }
 
 /// Guesses the next tokens of every row, in a tree of fixed shape.
@@ -54,7 +54,7 @@ pub struct Guess {
 /// ```
 /// use burn::tensor::{DType, Tensor};
 /// use burn_dfa::Result;
-/// use burn_dfa::generation::speculative::{Drafter, Guess, Start, Text};
+/// use burn_dfa::generation::speculative::{Drafter, DraftToken, DrafterContext, Sequences};
 /// use burn_dfa::processor::{DfaState, DraftTree};
 ///
 /// /// Guesses that the last token comes again.
@@ -64,11 +64,11 @@ pub struct Guess {
 ///     fn tree(&self) -> DraftTree {
 ///         DraftTree::chain(1)
 ///     }
-///     fn start(&mut self, _: &Start) -> Result<()> {
+///     fn start(&mut self, _: &DrafterContext) -> Result<()> {
 ///         Ok(())
 ///     }
-///     fn draft(&mut self, text: &Text, _: &DfaState) -> Vec<Guess> {
-///         vec![Guess { tokens: text.last(), drawn_from: None }]
+///     fn draft(&mut self, text: &Sequences, _: &DfaState) -> Vec<DraftToken> {
+///         vec![DraftToken { tokens: text.last(), probabilities: None }]
 ///     }
 /// }
 /// ```
@@ -80,7 +80,7 @@ pub trait Drafter {
     ///
     /// # Errors
     /// Where the drafter cannot serve the batch.
-    fn start(&mut self, start: &Start) -> Result<()>;
+    fn start(&mut self, start: &DrafterContext) -> Result<()>;
 
     /// Guesses a token for every node of the tree but the root, which is the last token of the text. `state` is the
     /// constraint's state after it. What changes stays in the buffers that hold it, see
@@ -88,7 +88,7 @@ pub trait Drafter {
     ///
     /// # Panics
     /// Some drafters panic where no batch was begun.
-    fn draft(&mut self, text: &Text, state: &DfaState) -> Vec<Guess>;
+    fn draft(&mut self, text: &Sequences, state: &DfaState) -> Vec<DraftToken>;
 }
 
 /// Guesses nothing.
@@ -97,11 +97,11 @@ impl Drafter for () {
         DraftTree::chain(0)
     }
 
-    fn start(&mut self, _start: &Start) -> Result<()> {
+    fn start(&mut self, _start: &DrafterContext) -> Result<()> {
         Ok(())
     }
 
-    fn draft(&mut self, _text: &Text, _state: &DfaState) -> Vec<Guess> {
+    fn draft(&mut self, _text: &Sequences, _state: &DfaState) -> Vec<DraftToken> {
         Vec::new()
     }
 }
@@ -114,11 +114,11 @@ macro_rules! passes_on {
                 (**self).tree()
             }
 
-            fn start(&mut self, start: &Start) -> Result<()> {
+            fn start(&mut self, start: &DrafterContext) -> Result<()> {
                 (**self).start(start)
             }
 
-            fn draft(&mut self, text: &Text, state: &DfaState) -> Vec<Guess> {
+            fn draft(&mut self, text: &Sequences, state: &DfaState) -> Vec<DraftToken> {
                 (**self).draft(text, state)
             }
         }

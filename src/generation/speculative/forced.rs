@@ -2,8 +2,8 @@
 
 use burn::tensor::{DType, Int, Tensor};
 
-use super::drafter::{Drafter, Guess, Start};
-use super::text::Text;
+use super::drafter::{DraftToken, Drafter, DrafterContext};
+use super::sequences::Sequences;
 use crate::automaton::StateId;
 use crate::error::{Error, Result};
 use crate::processor::{DfaProcessor, DfaState, DraftTree};
@@ -26,16 +26,16 @@ pub enum ForcedBytes {
 /// et al., "SGLang" (arXiv:2312.07104).
 ///
 /// ```
-/// use burn_dfa::generation::speculative::{Drafter, Forced, ForcedBytes, PromptLookup};
+/// use burn_dfa::generation::speculative::{Drafter, ForcedTokens, ForcedBytes, PromptLookup};
 ///
-/// let alone = Forced::new(4, ForcedBytes::LongestToken);
+/// let alone = ForcedTokens::new(4, ForcedBytes::LongestToken);
 /// assert_eq!(alone.tree().depth(), 4);
 /// let in_front = alone.before(PromptLookup::new(3, 2))?;
 /// assert_eq!(in_front.tree().depth(), 7);
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Forced<D = ()> {
+pub struct ForcedTokens<D = ()> {
     run: usize,
     bytes: ForcedBytes,
     rest: D,
@@ -49,7 +49,7 @@ struct Running {
     constraint: DfaProcessor,
 }
 
-impl Forced {
+impl ForcedTokens {
     /// Up to `run` forced tokens.
     pub fn new(run: usize, bytes: ForcedBytes) -> Self {
         Self { run, bytes, rest: (), batch: None }
@@ -59,20 +59,20 @@ impl Forced {
     ///
     /// # Errors
     /// [`Error::is_input`] where `rest` guesses other than a chain.
-    pub fn before<D: Drafter>(self, rest: D) -> Result<Forced<D>> {
+    pub fn before<D: Drafter>(self, rest: D) -> Result<ForcedTokens<D>> {
         if !rest.tree().is_chain() {
             return Err(Error::input("forced tokens stand before a chain of guesses, not before a tree"));
         }
-        Ok(Forced { run: self.run, bytes: self.bytes, rest, batch: None })
+        Ok(ForcedTokens { run: self.run, bytes: self.bytes, rest, batch: None })
     }
 }
 
-impl<D: Drafter> Drafter for Forced<D> {
+impl<D: Drafter> Drafter for ForcedTokens<D> {
     fn tree(&self) -> DraftTree {
         DraftTree::chain(self.run + self.rest.tree().depth())
     }
 
-    fn start(&mut self, start: &Start) -> Result<()> {
+    fn start(&mut self, start: &DrafterContext) -> Result<()> {
         let table = start.constraint.table();
         let mut token = vec![-1; table.state_count()];
         for (index, own) in start.tables.iter().enumerate() {
@@ -91,12 +91,12 @@ impl<D: Drafter> Drafter for Forced<D> {
         let token = ints(token, table.device());
         self.batch = Some(Running { token, constraint: start.constraint.clone() });
         // The rest reads the run as a part of the text.
-        self.rest.start(&Start { unread: start.unread + self.run, ..start.clone() })
+        self.rest.start(&DrafterContext { unread: start.unread + self.run, ..start.clone() })
     }
 
     /// # Panics
     /// Where no batch was begun.
-    fn draft(&mut self, text: &Text, state: &DfaState) -> Vec<Guess> {
+    fn draft(&mut self, text: &Sequences, state: &DfaState) -> Vec<DraftToken> {
         let Running { token, constraint } =
             self.batch.as_ref().expect("`Drafter::start` comes before `draft`");
         if self.run == 0 {
@@ -115,19 +115,19 @@ impl<D: Drafter> Drafter for Forced<D> {
         }
         let rest = self.rest.tree().depth();
         if rest == 0 {
-            return tokens.into_iter().map(|tokens| Guess { tokens, drawn_from: None }).collect();
+            return tokens.into_iter().map(|tokens| DraftToken { tokens, probabilities: None }).collect();
         }
         let mut longer = text.clone();
         longer.append(Tensor::stack(tokens.clone(), 1), count.clone());
         let guesses = self.rest.draft(&longer, &state);
 
-        // Guess `at` is the run's while it lasts, then the rest's; at last the rest's last token again.
+        // Token `at` is the run's while it lasts, then the rest's; at last the rest's last token again.
         let last = guesses.len() as i32 - 1;
         let width = constraint.table().width();
         let all: Vec<_> =
             tokens.into_iter().chain(guesses.iter().map(|guess| guess.tokens.clone())).collect();
         let all = Tensor::<1, Int>::stack::<2>(all, 1);
-        let drawn = guesses.iter().any(|guess| guess.drawn_from.is_some());
+        let drawn = guesses.iter().any(|guess| guess.probabilities.is_some());
         let drawn = drawn
             .then(|| Tensor::stack::<3>(guesses.iter().map(|guess| guess.distribution(width)).collect(), 1));
         (0..self.run + rest)
@@ -138,13 +138,14 @@ impl<D: Drafter> Drafter for Forced<D> {
                 let place = (of_rest.clone() + self.run as i32).mask_fill(of_run.clone(), at as i32);
                 let tokens = all.clone().gather(1, place.reshape([batch, 1])).reshape([batch]);
                 let certain = of_run.bool_or(beyond.greater_elem(last));
-                let drawn_from = drawn.clone().map(|drawn| {
+                let probabilities = drawn.clone().map(|drawn| {
                     let place = of_rest.reshape([batch, 1, 1]).expand([batch, 1, width]);
                     let drawn = drawn.gather(1, place).reshape([batch, width]);
-                    let itself = Guess { tokens: tokens.clone(), drawn_from: None }.distribution(width);
+                    let itself =
+                        DraftToken { tokens: tokens.clone(), probabilities: None }.distribution(width);
                     drawn.mask_where(certain.reshape([batch, 1]).expand([batch, width]), itself)
                 });
-                Guess { tokens, drawn_from }
+                DraftToken { tokens, probabilities }
             })
             .collect()
     }

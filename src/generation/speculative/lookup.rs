@@ -2,8 +2,8 @@
 
 use burn::tensor::{DType, Int, Tensor};
 
-use super::drafter::{Drafter, Guess, Start};
-use super::text::Text;
+use super::drafter::{DraftToken, Drafter, DrafterContext};
+use super::sequences::Sequences;
 use crate::error::Result;
 use crate::processor::{DfaState, DraftTree};
 
@@ -35,11 +35,11 @@ impl Drafter for PromptLookup {
         DraftTree::chain(self.drafts)
     }
 
-    fn start(&mut self, _start: &Start) -> Result<()> {
+    fn start(&mut self, _start: &DrafterContext) -> Result<()> {
         Ok(())
     }
 
-    fn draft(&mut self, text: &Text, _state: &DfaState) -> Vec<Guess> {
+    fn draft(&mut self, text: &Sequences, _state: &DfaState) -> Vec<DraftToken> {
         let (tokens, lengths) = (text.tokens(), text.lengths());
         let ([batch, slots], device) = (tokens.dims(), tokens.device());
         let all = [batch, slots];
@@ -61,6 +61,6 @@ impl Drafter for PromptLookup {
         let place = rank.argmax(1).reshape([batch]).cast(DType::I32);
         let found = text.window(place + 1, self.drafts.max(1));
         let token = |at| found.clone().slice([0..batch, at..at + 1]).reshape([batch]);
-        (0..self.drafts).map(|at| Guess { tokens: token(at), drawn_from: None }).collect()
+        (0..self.drafts).map(|at| DraftToken { tokens: token(at), probabilities: None }).collect()
     }
 }

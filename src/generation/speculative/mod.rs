@@ -10,8 +10,8 @@
 //! |---|---|
 //! | [`DraftModel`] | what a smaller model says, under the constraint or free |
 //! | [`PromptLookup`] | what followed the same tokens earlier in the text |
-//! | [`Forced`] | what the constraint leaves no choice about, alone or in front of another drafter |
-//! | [`Fork`] | what two drafters say, side by side |
+//! | [`ForcedTokens`] | what the constraint leaves no choice about, alone or in front of another drafter |
+//! | [`MergedDrafters`] | what two drafters say, side by side |
 //! | `()` | nothing |
 //!
 //! [`speculate`] runs a batch, [`stream`] does as an iterator. All shapes are fixed, and all of a round stays on the device: what was accepted
@@ -27,20 +27,20 @@ mod decode;
 mod draft_model;
 mod drafter;
 mod forced;
-mod fork;
 mod lookup;
+mod merged;
 mod model;
 mod recorded;
-mod rounds;
-mod text;
+mod sequences;
+mod session;
 mod verify;
 
-pub use decode::{Speculated, speculate, speculate_recorded, stream};
+pub use decode::{SpeculativeOutput, speculate, speculate_recorded, stream};
 pub use draft_model::DraftModel;
-pub use drafter::{Drafter, Guess, Start};
-pub use forced::{Forced, ForcedBytes};
-pub use fork::Fork;
+pub use drafter::{DraftToken, Drafter, DrafterContext};
+pub use forced::{ForcedBytes, ForcedTokens};
 pub use lookup::PromptLookup;
+pub use merged::MergedDrafters;
 pub use model::TreeLm;
-pub use text::Text;
-pub use verify::{Verdict, Verifier};
+pub use sequences::Sequences;
+pub use verify::{Acceptance, Verifier};

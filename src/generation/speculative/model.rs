@@ -15,7 +15,7 @@ use crate::processor::DraftTree;
 /// use std::ops::ControlFlow;
 ///
 /// use burn::tensor::{DType, Device, Int, Tensor};
-/// use burn_dfa::generation::speculative::{Forced, ForcedBytes, TreeLm, speculate};
+/// use burn_dfa::generation::speculative::{ForcedTokens, ForcedBytes, TreeLm, speculate};
 /// use burn_dfa::generation::{CausalLm, GenerationConfig, Request};
 /// use burn_dfa::processor::DraftTree;
 /// use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
@@ -55,7 +55,7 @@ use crate::processor::DraftTree;
 ///     .with_eos([TokenId(2)])?;
 /// let table = TokenTable::compile(&Constraint::regex("bbb")?, &vocabulary, &Limits::default())?;
 /// let requests = [Request::new(vec![TokenId(0)], 8).with_table(&table)];
-/// let drafter = Forced::new(3, ForcedBytes::ModelsChoice);
+/// let drafter = ForcedTokens::new(3, ForcedBytes::ModelsChoice);
 /// let model = Counting(Device::flex());
 /// let rows = speculate(&model, &vocabulary, &requests, &GenerationConfig::new(), drafter, |_| {
 ///     ControlFlow::Continue(())

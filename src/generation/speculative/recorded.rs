@@ -9,7 +9,7 @@ use burn::tensor::{Device, Graph, capture};
 use super::decode::Readable;
 use super::drafter::Drafter;
 use super::model::TreeLm;
-use super::rounds::Rounds;
+use super::session::SpeculativeSession;
 use crate::error::{Error, Result};
 use crate::generation::graph::replay;
 use crate::kernel;
@@ -21,12 +21,12 @@ pub(super) const RECORDING: usize = 4;
 pub(super) struct Recorded<'r, M: TreeLm, D> {
     /// Dropped before the tensors that it replays on.
     graph: Graph<(), Box<dyn FnMut() + 'r>>,
-    rounds: Rc<RefCell<Rounds<'r, M, D>>>,
+    rounds: Rc<RefCell<SpeculativeSession<'r, M, D>>>,
 }
 
 impl<'r, M: TreeLm, D: Drafter + 'r> Recorded<'r, M, D> {
     /// Records the round of a batch that has begun; gives the number of rounds done by then.
-    pub(super) fn new(rounds: Rounds<'r, M, D>, device: &Device) -> Result<(Self, usize)> {
+    pub(super) fn new(rounds: SpeculativeSession<'r, M, D>, device: &Device) -> Result<(Self, usize)> {
         let rounds = Rc::new(RefCell::new(rounds));
         let round: Box<dyn FnMut() + 'r> = {
             let rounds = rounds.clone();

@@ -3,7 +3,7 @@
 use burn::tensor::activation::softmax;
 use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor};
 
-use super::drafter::Guess;
+use super::drafter::DraftToken;
 use crate::error::Result;
 use crate::processor::DraftTree;
 use crate::sampling::{Greedy, GumbelMax, Sampler, temperature_factor};
@@ -17,12 +17,12 @@ use crate::sampling::{Greedy, GumbelMax, Sampler, temperature_factor};
 ///
 /// ```
 /// use burn::tensor::{DType, Device, Tensor};
-/// use burn_dfa::generation::speculative::{Guess, Verifier};
+/// use burn_dfa::generation::speculative::{DraftToken, Verifier};
 /// use burn_dfa::processor::DraftTree;
 ///
 /// let device = Device::flex();
 /// let logits = Tensor::<3>::from_data([[[0.0, 1.0], [2.0, 1.0]]], &device);
-/// let guess = Guess { tokens: Tensor::from_data([1], (&device, DType::I32)), drawn_from: None };
+/// let guess = DraftToken { tokens: Tensor::from_data([1], (&device, DType::I32)), probabilities: None };
 /// let verdict = Verifier::greedy().verify(&DraftTree::chain(1), &[guess], logits);
 /// assert_eq!(verdict.last.into_data().try_to_vec::<i32>().unwrap(), [1]); // accepted
 /// assert_eq!(verdict.next.into_data().try_to_vec::<i32>().unwrap(), [0]);
@@ -34,7 +34,7 @@ pub struct Verifier {
 
 /// What becomes of the guesses of each row.
 #[derive(Clone, Debug)]
-pub struct Verdict {
+pub struct Acceptance {
     /// The last accepted node, `[batch]`; 0 where none was.
     pub last: Tensor<1, Int>,
     /// The token after it, `[batch]`.
@@ -81,7 +81,7 @@ impl Verifier {
     ///
     /// # Panics
     /// For another number of guesses or nodes.
-    pub fn verify(&mut self, tree: &DraftTree, guesses: &[Guess], logits: Tensor<3>) -> Verdict {
+    pub fn verify(&mut self, tree: &DraftTree, guesses: &[DraftToken], logits: Tensor<3>) -> Acceptance {
         assert_eq!(guesses.len() + 1, tree.len(), "a guess for every node but the root");
         assert_eq!(logits.dims()[1], tree.len(), "logits of every node");
         match &mut self.chance {
@@ -91,7 +91,7 @@ impl Verifier {
     }
 }
 
-fn greedily(tree: &DraftTree, guesses: &[Guess], logits: Tensor<3>) -> Verdict {
+fn greedily(tree: &DraftTree, guesses: &[DraftToken], logits: Tensor<3>) -> Acceptance {
     let ([batch, nodes, width], device) = (logits.dims(), logits.device());
     let best = Greedy.sample(logits.reshape([batch * nodes, width]), &Tensor::zeros([1], &device));
     let best = best.reshape([batch, nodes]);
@@ -102,11 +102,11 @@ fn greedily(tree: &DraftTree, guesses: &[Guess], logits: Tensor<3>) -> Verdict {
         last = last.mask_fill(accepted, node as i32 + 1);
     }
     let next = best.gather(1, last.clone().reshape([batch, 1])).reshape([batch]);
-    Verdict { last, next }
+    Acceptance { last, next }
 }
 
 impl Chance {
-    fn verify(&mut self, tree: &DraftTree, guesses: &[Guess], logits: Tensor<3>) -> Verdict {
+    fn verify(&mut self, tree: &DraftTree, guesses: &[DraftToken], logits: Tensor<3>) -> Acceptance {
         let ([batch, _, width], device) = (logits.dims(), logits.device());
         let chances = softmax(logits.cast(DType::F32) * self.factor, 2);
         let of_node =
@@ -116,15 +116,15 @@ impl Chance {
         let mut left = of_node(0);
         for (node, (guess, &parent)) in guesses.iter().zip(&tree.parents()[1..]).enumerate() {
             let token = guess.tokens.clone().reshape([batch, 1]);
-            let drawn_from = guess.distribution(width);
-            let [p, q] = [&left, &drawn_from].map(|all| all.clone().gather(1, token.clone()));
+            let probabilities = guess.distribution(width);
+            let [p, q] = [&left, &probabilities].map(|all| all.clone().gather(1, token.clone()));
             let accept = (p / q.clamp_min(f32::MIN_POSITIVE)).clamp_max(1.0);
             let sides = Tensor::cat(vec![accept.clone().log(), (-accept + 1.0).log()], 1);
             let heads = self.draw(sides, |chance| &chance.coin).equal_elem(0);
             let judged = last.clone().equal_elem(parent as i32);
             let accepted = judged.clone().bool_and(heads);
 
-            let rest = (left.clone() - drawn_from).clamp_min(0.0);
+            let rest = (left.clone() - probabilities).clamp_min(0.0);
             let sum = rest.clone().sum_dim(1);
             // Nothing is left only where a refusal has no probability.
             let refused = judged.reshape([batch, 1]).bool_and(sum.clone().greater_elem(0.0));
@@ -135,7 +135,7 @@ impl Chance {
             last = last.mask_fill(accepted, node as i32 + 1);
         }
         let next = self.draw(left.log(), |chance| &chance.token);
-        Verdict { last, next }
+        Acceptance { last, next }
     }
 
     fn draw(&mut self, logits: Tensor<2>, sampler: impl Fn(&Self) -> &GumbelMax) -> Tensor<1, Int> {
@@ -145,7 +145,7 @@ impl Chance {
     }
 }
 
-impl Guess {
+impl DraftToken {
     /// The probabilities that the tokens were drawn from, `[batch, width]`; 1 for the token itself where no chance
     /// was involved.
     pub(super) fn distribution(&self, width: usize) -> Tensor<2> {
@@ -155,7 +155,7 @@ impl Guess {
             let (none, one) = (Tensor::zeros([batch, width], options), Tensor::ones([batch, 1], options));
             none.scatter(1, self.tokens.clone().reshape([batch, 1]), one, IndexingUpdateOp::Add)
         };
-        self.drawn_from.clone().unwrap_or_else(itself)
+        self.probabilities.clone().unwrap_or_else(itself)
     }
 }
 

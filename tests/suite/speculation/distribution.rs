@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use burn::tensor::{DType, Device};
 use burn_dfa::generation::speculative::{
-    DraftModel, Drafter, Forced, ForcedBytes, Fork, PromptLookup, speculate,
+    DraftModel, Drafter, ForcedBytes, ForcedTokens, MergedDrafters, PromptLookup, speculate,
 };
 use burn_dfa::generation::{GenerationConfig, Request, generate};
 use burn_dfa::{Constraint, Limits, StateId, TokenId, TokenTable, Vocabulary};
@@ -103,7 +103,7 @@ fn guesses_do_not_change_the_distribution() {
     assert!(deviate(&plain, &expected) < 4.0);
     assert!(deviate(&plain, &exact(&near, &table)) > 8.0, "the test tells distributions apart");
 
-    let forced = || Forced::new(2, ForcedBytes::LongestToken);
+    let forced = || ForcedTokens::new(2, ForcedBytes::LongestToken);
     let draft = || DraftModel::new(&near, 3);
     let drafters: Vec<(&str, Box<dyn Drafter>)> = vec![
         ("none", Box::new(())),
@@ -113,7 +113,13 @@ fn guesses_do_not_change_the_distribution() {
         ("narrow", Box::new(DraftModel::new(&narrow, 2).with_ids(ids))),
         ("lookup", Box::new(PromptLookup::new(2, 2))),
         ("forced", Box::new(forced().before(draft()).unwrap())),
-        ("fork", Box::new(Fork::new(draft(), Fork::new(draft(), PromptLookup::new(1, 1)).unwrap()).unwrap())),
+        (
+            "fork",
+            Box::new(
+                MergedDrafters::new(draft(), MergedDrafters::new(draft(), PromptLookup::new(1, 1)).unwrap())
+                    .unwrap(),
+            ),
+        ),
     ];
     for (name, mut drafter) in drafters {
         let mut calls = 0;

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use burn::tensor::{Device, FloatDType};
 use burn_dfa::generation::speculative::{
-    DraftModel, Drafter, Forced, ForcedBytes, Fork, PromptLookup, speculate,
+    DraftModel, Drafter, ForcedBytes, ForcedTokens, MergedDrafters, PromptLookup, speculate,
 };
 use burn_dfa::generation::{GenerationConfig, Request, generate};
 use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
@@ -41,12 +41,12 @@ fn the_pair_writes_what_the_model_writes_alone() {
     let plain = generate(&model, &vocabulary, &requests, &config, |_| ControlFlow::Continue(())).unwrap();
     let tokens: usize = plain.iter().map(|output| output.tokens.len()).sum();
     let guess = || DraftModel::new(&small, 4);
-    let forced = || Forced::new(3, ForcedBytes::LongestToken);
+    let forced = || ForcedTokens::new(3, ForcedBytes::LongestToken);
     let drafters: [(&str, Box<dyn Drafter>); 4] = [
         ("masked", Box::new(guess())),
         ("unmasked", Box::new(guess().unmasked())),
         ("in front", Box::new(forced().before(guess()).unwrap())),
-        ("tree", Box::new(Fork::new(guess(), PromptLookup::new(3, 2)).unwrap())),
+        ("tree", Box::new(MergedDrafters::new(guess(), PromptLookup::new(3, 2)).unwrap())),
     ];
     for (name, drafter) in drafters {
         let rows = speculate(&model, &vocabulary, &requests, &config, drafter, |_| ControlFlow::Continue(()));

@@ -4,7 +4,8 @@ use std::ops::ControlFlow;
 
 use burn::tensor::{DType, Device};
 use burn_dfa::generation::speculative::{
-    DraftModel, Drafter, Forced, ForcedBytes, Fork, Guess, PromptLookup, Speculated, Start, Text, speculate,
+    DraftModel, DraftToken, Drafter, DrafterContext, ForcedBytes, ForcedTokens, MergedDrafters, PromptLookup,
+    Sequences, SpeculativeOutput, speculate,
 };
 use burn_dfa::generation::{Finish, GenerationConfig, Output, Request, generate};
 use burn_dfa::processor::{DfaState, DraftTree};
@@ -51,18 +52,18 @@ impl Drafter for Wild {
         self.tree.clone()
     }
 
-    fn start(&mut self, _: &Start) -> Result<(), Error> {
+    fn start(&mut self, _: &DrafterContext) -> Result<(), Error> {
         Ok(())
     }
 
-    fn draft(&mut self, text: &Text, _: &DfaState) -> Vec<Guess> {
+    fn draft(&mut self, text: &Sequences, _: &DfaState) -> Vec<DraftToken> {
         let [batch] = text.lengths().dims();
         let device = text.lengths().device();
         (1..self.tree.len())
             .map(|_| {
                 let tokens =
                     (0..batch).map(|_| *[97, 98, 48, 34, 256, 268].get(self.rng.random_range(0..6)).unwrap());
-                Guess { tokens: ints(tokens.collect(), &device), drawn_from: None }
+                DraftToken { tokens: ints(tokens.collect(), &device), probabilities: None }
             })
             .collect()
     }
@@ -77,11 +78,11 @@ fn drafters<'m>(
 ) -> Vec<(&'static str, Box<dyn Drafter + 'm>)> {
     let [draft, narrow] = models;
     let model = || DraftModel::new(draft, drafts);
-    let forced = |bytes| Forced::new(drafts, bytes);
+    let forced = |bytes| ForcedTokens::new(drafts, bytes);
     let mut rng = StdRng::seed_from_u64(seed);
     let parents: Vec<_> = (0..2 * drafts).map(|at| rng.random_range(0..=at)).collect();
     let tree = DraftTree::new(&parents).unwrap();
-    let two = Fork::new(model(), model().unmasked()).unwrap();
+    let two = MergedDrafters::new(model(), model().unmasked()).unwrap();
     vec![
         ("none", Box::new(())),
         ("model", Box::new(model())),
@@ -99,8 +100,9 @@ fn drafters<'m>(
         (
             "fork of all",
             Box::new(
-                Fork::new(
-                    Fork::new(PromptLookup::new(drafts, 2), forced(ForcedBytes::LongestToken)).unwrap(),
+                MergedDrafters::new(
+                    MergedDrafters::new(PromptLookup::new(drafts, 2), forced(ForcedBytes::LongestToken))
+                        .unwrap(),
                     forced(ForcedBytes::LongestToken).before(model()).unwrap(),
                 )
                 .unwrap(),
@@ -147,7 +149,7 @@ fn run(
     requests: &[Request],
     config: &GenerationConfig,
     drafter: impl Drafter,
-) -> Vec<Speculated> {
+) -> Vec<SpeculativeOutput> {
     speculate(model, vocabulary, requests, config, drafter, |_| ControlFlow::Continue(())).unwrap()
 }
 
@@ -268,7 +270,7 @@ fn what_cannot_be_served_is_refused() {
     assert!(refused(&plain, &mut DraftModel::new(narrow, 2).with_ids([TokenId(9999)])).is_input());
     let small = TensorOptions { max_bytes: 10, ..TensorOptions::default() };
     assert!(refused(&plain.with_tensors(small), &mut ()).is_limit());
-    let tree =
-        Fork::new((), PromptLookup::new(1, 1)).and_then(|fork| Fork::new(fork, PromptLookup::new(1, 1)));
-    assert!(Forced::new(1, ForcedBytes::default()).before(tree.unwrap()).unwrap_err().is_input());
+    let tree = MergedDrafters::new((), PromptLookup::new(1, 1))
+        .and_then(|fork| MergedDrafters::new(fork, PromptLookup::new(1, 1)));
+    assert!(ForcedTokens::new(1, ForcedBytes::default()).before(tree.unwrap()).unwrap_err().is_input());
 }

@@ -4,7 +4,8 @@ use std::ops::ControlFlow;
 
 use burn::tensor::{Device, FloatDType};
 use burn_dfa::generation::speculative::{
-    DraftModel, Drafter, Forced, ForcedBytes, Fork, PromptLookup, speculate, speculate_recorded,
+    DraftModel, Drafter, ForcedBytes, ForcedTokens, MergedDrafters, PromptLookup, speculate,
+    speculate_recorded,
 };
 use burn_dfa::generation::{GenerationConfig, Piece, generate};
 use burn_dfa_llama::Llama;
@@ -19,12 +20,12 @@ const DRAFTERS: [&str; 5] = ["model", "unmasked", "lookup", "forced, then model"
 
 fn drafter<'m>(name: &str, small: &'m Llama) -> Box<dyn Drafter + 'm> {
     let model = || DraftModel::new(small, 3);
-    let forced = Forced::new(2, ForcedBytes::LongestToken);
+    let forced = ForcedTokens::new(2, ForcedBytes::LongestToken);
     match name {
         "model" => Box::new(model()),
         "unmasked" => Box::new(model().unmasked()),
         "lookup" => Box::new(PromptLookup::new(3, 2)),
-        "fork" => Box::new(Fork::new(model(), PromptLookup::new(2, 2)).unwrap()),
+        "fork" => Box::new(MergedDrafters::new(model(), PromptLookup::new(2, 2)).unwrap()),
         _ => Box::new(forced.before(model()).unwrap()),
     }
 }

@@ -1,7 +1,7 @@
 //! Two drafters side by side.
 
-use super::drafter::{Drafter, Guess, Start};
-use super::text::Text;
+use super::drafter::{DraftToken, Drafter, DrafterContext};
+use super::sequences::Sequences;
 use super::verify::salted;
 use crate::error::Result;
 use crate::processor::{DfaState, DraftTree};
@@ -9,20 +9,20 @@ use crate::processor::{DfaState, DraftTree};
 /// The guesses of two drafters as one tree: the model reads both at once, and the path that it agrees with goes on.
 ///
 /// ```
-/// use burn_dfa::generation::speculative::{Drafter, Fork, PromptLookup};
+/// use burn_dfa::generation::speculative::{Drafter, MergedDrafters, PromptLookup};
 ///
-/// let fork = Fork::new(PromptLookup::new(3, 3), PromptLookup::new(2, 1))?;
+/// let fork = MergedDrafters::new(PromptLookup::new(3, 3), PromptLookup::new(2, 1))?;
 /// assert_eq!((fork.tree().len(), fork.tree().depth()), (6, 3));
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Fork<A, B> {
+pub struct MergedDrafters<A, B> {
     first: A,
     second: B,
     tree: DraftTree,
 }
 
-impl<A: Drafter, B: Drafter> Fork<A, B> {
+impl<A: Drafter, B: Drafter> MergedDrafters<A, B> {
     /// `first`, and `second` beside it. Where both guess the same token, the path of `first` counts.
     ///
     /// # Errors
@@ -33,19 +33,19 @@ impl<A: Drafter, B: Drafter> Fork<A, B> {
     }
 }
 
-impl<A: Drafter, B: Drafter> Drafter for Fork<A, B> {
+impl<A: Drafter, B: Drafter> Drafter for MergedDrafters<A, B> {
     fn tree(&self) -> DraftTree {
         self.tree.clone()
     }
 
-    fn start(&mut self, start: &Start) -> Result<()> {
+    fn start(&mut self, start: &DrafterContext) -> Result<()> {
         // The path of the other may be the one that went on.
         let unread = start.unread + self.tree.depth();
-        self.first.start(&Start { unread, ..start.clone() })?;
-        self.second.start(&Start { unread, seeds: salted(&start.seeds, 3), ..start.clone() })
+        self.first.start(&DrafterContext { unread, ..start.clone() })?;
+        self.second.start(&DrafterContext { unread, seeds: salted(&start.seeds, 3), ..start.clone() })
     }
 
-    fn draft(&mut self, text: &Text, state: &DfaState) -> Vec<Guess> {
+    fn draft(&mut self, text: &Sequences, state: &DfaState) -> Vec<DraftToken> {
         let mut guesses = self.first.draft(text, state);
         guesses.extend(self.second.draft(text, state));
         guesses

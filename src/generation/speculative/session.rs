@@ -5,9 +5,9 @@ use std::ops::Range;
 use burn::tensor::{DType, IndexingUpdateOp, Int, Tensor};
 
 use super::decode::Readable;
-use super::drafter::{Drafter, Guess, Start};
+use super::drafter::{DraftToken, Drafter, DrafterContext};
 use super::model::TreeLm;
-use super::text::Text;
+use super::sequences::Sequences;
 use super::verify::Verifier;
 use crate::error::{Error, Result};
 use crate::generation::batch::Batch;
@@ -20,7 +20,7 @@ use crate::vocabulary::Vocabulary;
 
 /// Everything that a round reads and writes, on the device. A round reads nothing back, makes no tensor of host data,
 /// and writes its state into the buffers that hold it.
-pub(super) struct Rounds<'m, M: TreeLm, D> {
+pub(super) struct SpeculativeSession<'m, M: TreeLm, D> {
     model: &'m M,
     drafter: D,
     cache: M::TreeCache,
@@ -30,7 +30,7 @@ pub(super) struct Rounds<'m, M: TreeLm, D> {
     filters: Filters,
     filtering: <Filters as LogitsProcessor>::State,
     verifier: Verifier,
-    text: Text,
+    text: Sequences,
     tree: DraftTree,
     /// Of every node, `[nodes, depth + 1]` and `[nodes]`.
     paths: Tensor<2, Int>,
@@ -41,7 +41,7 @@ pub(super) struct Rounds<'m, M: TreeLm, D> {
     round: Tensor<1, Int>,
 }
 
-impl<'m, M: TreeLm, D: Drafter> Rounds<'m, M, D> {
+impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
     /// Reads the prompts and chooses the first token of every row; there is room to log `rounds` of them, the first
     /// included.
     pub(super) fn start(
@@ -80,7 +80,7 @@ impl<'m, M: TreeLm, D: Drafter> Rounds<'m, M, D> {
             )));
         }
         let (prompt, padding) = batch.left_padded(&device);
-        drafter.start(&Start {
+        drafter.start(&DrafterContext {
             prompt: prompt.clone(),
             padding: padding.clone(),
             slots,
@@ -93,7 +93,7 @@ impl<'m, M: TreeLm, D: Drafter> Rounds<'m, M, D> {
             temperature: config.temperature,
             seeds: batch.seeds(),
         })?;
-        let text = Text::new(prompt.clone(), slots);
+        let text = Sequences::new(prompt.clone(), slots);
         let init = InitContext { prompt: prompt.clone(), padding: padding.clone(), width };
         let state = constraint.start();
         // The first guesses are read with the prompts, if they are a chain.
@@ -147,7 +147,13 @@ impl<'m, M: TreeLm, D: Drafter> Rounds<'m, M, D> {
     /// # Shapes
     /// - `tokens`: `[batch, nodes]`
     /// - `logits`: `[batch, nodes, width]`
-    fn accept(&mut self, tree: &DraftTree, tokens: Tensor<2, Int>, guesses: &[Guess], logits: Tensor<3>) {
+    fn accept(
+        &mut self,
+        tree: &DraftTree,
+        tokens: Tensor<2, Int>,
+        guesses: &[DraftToken],
+        logits: Tensor<3>,
+    ) {
         let [batch, _] = tokens.dims();
         let (logits, nodes) = self.constraint.mask_tree(&self.state, tree, tokens.clone(), logits);
         let logits = self.filter(logits);
@@ -195,7 +201,7 @@ impl<'m, M: TreeLm, D: Drafter> Rounds<'m, M, D> {
     }
 }
 
-impl<M: TreeLm, D: Drafter> Readable for Rounds<'_, M, D> {
+impl<M: TreeLm, D: Drafter> Readable for SpeculativeSession<'_, M, D> {
     fn run(&mut self) {
         self.round();
     }

@@ -11,17 +11,17 @@ use crate::processor::Persistent;
 ///
 /// ```
 /// use burn::tensor::{DType, Device, Int, Tensor};
-/// use burn_dfa::generation::speculative::Text;
+/// use burn_dfa::generation::speculative::Sequences;
 ///
 /// let device = Device::flex();
 /// let ints = |values: &[i32]| Tensor::<1, Int>::from_data(values, (&device, DType::I32));
-/// let mut text = Text::new(ints(&[7, 8]).reshape([1, 2]), 6);
+/// let mut text = Sequences::new(ints(&[7, 8]).reshape([1, 2]), 6);
 /// text.append(ints(&[9, 5]).reshape([1, 2]), ints(&[1])); // the 5 does not count
 /// assert_eq!(text.last().into_data().try_to_vec::<i32>().unwrap(), [9]);
 /// assert_eq!(text.lengths().into_data().try_to_vec::<i32>().unwrap(), [3]);
 /// ```
 #[derive(Clone, Debug)]
-pub struct Text {
+pub struct Sequences {
     /// `[batch, slots]`, `i32`
     tokens: Tensor<2, Int>,
     /// `[batch]`, `i32`
@@ -31,7 +31,7 @@ pub struct Text {
     rows: Tensor<1, Int>,
 }
 
-impl Text {
+impl Sequences {
     /// The prompts, in rows of `slots`.
     ///
     /// # Panics
@@ -121,7 +121,7 @@ impl Text {
     }
 }
 
-impl Persistent for Text {
+impl Persistent for Sequences {
     fn assign(&mut self, new: Self) {
         self.tokens.assign(new.tokens);
         self.lengths.assign(new.lengths);
@@ -139,7 +139,7 @@ mod tests {
         let device = Device::default();
         let ints = |values: &[i32]| Tensor::<1, Int>::from_data(values, (&device, DType::I32));
         let read = |tensor: Tensor<2, Int>| tensor.into_data().try_to_vec::<i32>().unwrap();
-        let mut text = Text::new(ints(&[1, 2, 3, 4]).reshape([2, 2]), 6);
+        let mut text = Sequences::new(ints(&[1, 2, 3, 4]).reshape([2, 2]), 6);
         let before = text.clone();
         text.append(ints(&[5, 6, 7, 8]).reshape([2, 2]), ints(&[1, 2]));
         assert_eq!(read(text.window(text.lengths() - 2, 2)), [2, 5, 7, 8]);
