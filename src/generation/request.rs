@@ -60,7 +60,7 @@ pub enum Finish {
     /// An end-of-sequence token: the output is complete.
     EndOfSequence,
     /// `max_new_tokens` were generated; only rows without a constraint end so.
-    MaxTokens,
+    MaxNewTokens,
     /// The callback asked to stop, or the request's [`Cancel`].
     Cancelled,
 }
