@@ -76,11 +76,11 @@ pub mod table;
 pub mod tensor;
 pub mod vocabulary;
 
-pub use automaton::{ByteDfa, StateId};
+pub use automaton::ByteDfa;
 pub use constraint::Constraint;
 pub use error::{Error, Limit, Result, Room};
 pub use limits::Limits;
-pub use table::{TableCache, TokenTable};
+pub use table::{StateId, TableCache, TokenTable};
 pub use tensor::{Arena, Capacity, Kernels, Layout, TensorOptions, TensorTable};
 pub use vocabulary::{TokenId, Vocabulary};
 

@@ -3,7 +3,8 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use burn_dfa::{ByteDfa, Constraint, Limits, StateId, TokenId, TokenTable, Vocabulary};
+use burn_dfa::automaton::{ByteDfa, ByteStateId};
+use burn_dfa::{Constraint, Limits, StateId, TokenId, TokenTable, Vocabulary};
 
 /// Limits that keep one input short.
 pub fn limits() -> Limits {
@@ -45,7 +46,7 @@ pub fn examine(constraint: &Constraint, bytes: &[u8]) {
 fn consistent(dfa: &ByteDfa) {
     assert!(dfa.start().index() < dfa.state_count() && !dfa.is_empty());
     assert!(dfa.classes().iter().all(|&class| usize::from(class) < dfa.class_count()));
-    for state in (0..dfa.state_count() as u32).map(StateId) {
+    for state in (0..dfa.state_count() as u32).map(ByteStateId) {
         assert!(
             (0..dfa.class_count()).all(|class| dfa.next_by_class(state, class).index() < dfa.state_count())
         );
@@ -66,7 +67,7 @@ pub fn compile(constraint: &Constraint, vocabulary: &Vocabulary, bytes: &[u8]) -
     for table in &tables {
         table.validate().unwrap_or_else(|error| panic!("{error}"));
         let _ = shortest(table, vocabulary);
-        assert_eq!(table.next(StateId::FREE, TokenId(u32::MAX)), StateId::DEAD);
+        assert_eq!(table.next(StateId::UNCONSTRAINED, TokenId(u32::MAX)), StateId::DEAD);
     }
     for &byte in bytes.iter().take(64) {
         let Some((table, &state)) = tables.first().zip(states.first()) else { break };

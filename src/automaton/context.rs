@@ -14,7 +14,7 @@ use std::collections::HashMap;
 
 use regex_automata::util::look::Look;
 
-use super::{ByteDfa, Expr, StateId};
+use super::{ByteDfa, ByteStateId, Expr};
 use crate::error::Result;
 use crate::limits::Meter;
 
@@ -167,7 +167,7 @@ impl Contexts {
         let word = wide(r"[\w&&[^\x00-\x7F]]", meter)?;
         let other = wide(r"[^\w\x00-\x7F]", meter)?;
         let boundaries = self.allowed.len();
-        let mut places: Vec<(StateId, StateId)> = vec![(word.start(), other.start())];
+        let mut places: Vec<(ByteStateId, ByteStateId)> = vec![(word.start(), other.start())];
         let mut rows = Vec::new();
         let mut at = 0;
         while at < places.len() {
@@ -178,7 +178,7 @@ impl Contexts {
                     return (at == 0).then(|| (after[&category.0], category, true));
                 }
                 let place = (word.next(in_word, byte), other.next(in_other, byte));
-                if place == (StateId::DEAD, StateId::DEAD) {
+                if place == (ByteStateId::DEAD, ByteStateId::DEAD) {
                     return None;
                 }
                 for (ended, category) in [
@@ -189,8 +189,8 @@ impl Contexts {
                         return Some((after[&category.0], category, true));
                     }
                 }
-                let categories = Categories::when(place.0 != StateId::DEAD, Categories::WIDE_WORD)
-                    .or(Categories::when(place.1 != StateId::DEAD, Categories::OTHER));
+                let categories = Categories::when(place.0 != ByteStateId::DEAD, Categories::WIDE_WORD)
+                    .or(Categories::when(place.1 != ByteStateId::DEAD, Categories::OTHER));
                 let known = places.iter().position(|known| *known == place);
                 let number = known.unwrap_or_else(|| {
                     places.push(place);

@@ -2,13 +2,16 @@
 
 use std::fmt;
 
-/// A state of a [`ByteDfa`] or of a [`TokenTable`](crate::TokenTable).
+/// A state of a [`ByteDfa`]. The states of a [`TokenTable`](crate::TokenTable) are another type,
+/// [`StateId`](crate::StateId).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StateId(pub u32);
+pub struct ByteStateId(pub u32);
 
-impl StateId {
-    /// The state that accepts nothing and is never left: in a table it doubles as "no transition".
+impl ByteStateId {
+    /// The state that no accepting state can be reached from: no word begins with the bytes read so far.
     pub const DEAD: Self = Self(0);
+    /// The state before the first byte, of every automaton whose language is not empty.
+    pub const START: Self = Self(1);
 
     /// The id as an index.
     pub fn index(self) -> usize {
@@ -16,7 +19,7 @@ impl StateId {
     }
 }
 
-impl fmt::Display for StateId {
+impl fmt::Display for ByteStateId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
@@ -24,7 +27,7 @@ impl fmt::Display for StateId {
 
 /// A deterministic finite automaton over bytes: total, trimmed and minimal.
 ///
-/// State 0 is [`StateId::DEAD`]. Every other state can be reached from the start and can reach an
+/// State 0 is [`ByteStateId::DEAD`]. Every other state can be reached from the start and can reach an
 /// accepting state; no two states accept the same language. Bytes that no state tells apart share a class;
 /// classes are numbered in order of their first byte. Two automata of the same language are equal (`==`). The
 /// automaton of a JSON schema alone is not minimised: it may hold a few states of one language. Any operation on
@@ -48,7 +51,7 @@ pub struct ByteDfa {
     /// `[states, classes]`, row by row.
     transitions: Vec<u32>,
     accepting: Vec<bool>,
-    start: StateId,
+    start: ByteStateId,
 }
 
 impl ByteDfa {
@@ -58,14 +61,14 @@ impl ByteDfa {
         class_count: usize,
         transitions: Vec<u32>,
         accepting: Vec<bool>,
-        start: StateId,
+        start: ByteStateId,
     ) -> Self {
         debug_assert_eq!(transitions.len(), accepting.len() * class_count);
         Self { classes, class_count, transitions, accepting, start }
     }
 
-    /// The state before any byte; [`StateId::DEAD`] where the language is empty.
-    pub fn start(&self) -> StateId {
+    /// The state before any byte; [`ByteStateId::DEAD`] where the language is empty.
+    pub fn start(&self) -> ByteStateId {
         self.start
     }
 
@@ -73,7 +76,7 @@ impl ByteDfa {
     ///
     /// # Panics
     /// Where `state` is not a state of this automaton.
-    pub fn next(&self, state: StateId, byte: u8) -> StateId {
+    pub fn next(&self, state: ByteStateId, byte: u8) -> ByteStateId {
         self.next_by_class(state, self.classes[byte as usize] as usize)
     }
 
@@ -81,20 +84,20 @@ impl ByteDfa {
     ///
     /// # Panics
     /// Where `state` or `class` is not of this automaton.
-    pub fn next_by_class(&self, state: StateId, class: usize) -> StateId {
+    pub fn next_by_class(&self, state: ByteStateId, class: usize) -> ByteStateId {
         assert!(class < self.class_count);
-        StateId(self.transitions[state.index() * self.class_count + class])
+        ByteStateId(self.transitions[state.index() * self.class_count + class])
     }
 
     /// Whether the bytes read so far are a member of the language.
     ///
     /// # Panics
     /// Where `state` is not a state of this automaton.
-    pub fn is_accepting(&self, state: StateId) -> bool {
+    pub fn is_accepting(&self, state: ByteStateId) -> bool {
         self.accepting[state.index()]
     }
 
-    /// Number of states, [`StateId::DEAD`] included.
+    /// Number of states, [`ByteStateId::DEAD`] included.
     pub fn state_count(&self) -> usize {
         self.accepting.len()
     }
@@ -124,7 +127,7 @@ impl ByteDfa {
 
     /// Whether the language has no member.
     pub fn is_empty(&self) -> bool {
-        self.start == StateId::DEAD
+        self.start == ByteStateId::DEAD
     }
 
     /// Whether `bytes`, as a whole, are a member of the language.

@@ -1,6 +1,6 @@
 //! Members of a language: the shortest, and some at random.
 
-use super::{ByteDfa, Csr, StateId};
+use super::{ByteDfa, ByteStateId, Csr};
 use crate::random::Random;
 
 impl ByteDfa {
@@ -68,7 +68,8 @@ impl ByteDfa {
                 }
                 let leads = |class: &usize| {
                     let next = self.next_by_class(state, *class);
-                    next != StateId::DEAD && (!hurry || distances[next.index()] < distances[state.index()])
+                    next != ByteStateId::DEAD
+                        && (!hurry || distances[next.index()] < distances[state.index()])
                 };
                 let ways: Vec<usize> = (0..self.class_count()).filter(leads).collect();
                 if ways.is_empty() {
@@ -86,12 +87,12 @@ impl ByteDfa {
     fn distances(&self) -> Vec<u32> {
         let states = 1..self.state_count() as u32;
         let edges = states.flat_map(|state| {
-            let next = move |class| self.next_by_class(StateId(state), class).0;
+            let next = move |class| self.next_by_class(ByteStateId(state), class).0;
             (0..self.class_count()).map(move |class| (next(class), state)).filter(|&(next, _)| next != 0)
         });
         let before = Csr::new(self.state_count(), edges);
         let mut distances = vec![u32::MAX; self.state_count()];
-        let accepting = (1..self.state_count() as u32).filter(|&state| self.is_accepting(StateId(state)));
+        let accepting = (1..self.state_count() as u32).filter(|&state| self.is_accepting(ByteStateId(state)));
         let mut queue: Vec<u32> = accepting.collect();
         for &state in &queue {
             distances[state as usize] = 0;

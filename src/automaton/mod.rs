@@ -45,7 +45,7 @@ mod trim;
 mod words;
 
 pub(crate) use csr::Csr;
-pub use dfa::{ByteDfa, StateId};
+pub use dfa::{ByteDfa, ByteStateId};
 pub(crate) use expr::Expr;
 pub(crate) use fast::FastMap;
 pub(crate) use interner::Interner;

@@ -130,9 +130,9 @@ impl<'a> Nfa<'a> {
         for state in 1..dfa.state_count() {
             let row = ranges.len();
             for &(first, last, class) in &intervals {
-                let target = dfa.next_by_class(super::StateId(state as u32), class).0;
+                let target = dfa.next_by_class(super::ByteStateId(state as u32), class).0;
                 match ranges[row..].last_mut() {
-                    _ if target == super::StateId::DEAD.0 => {}
+                    _ if target == super::ByteStateId::DEAD.0 => {}
                     Some((_, end, same)) if *same == target && *end + 1 == first => *end = last,
                     _ => ranges.push((first, last, target)),
                 }
@@ -147,7 +147,7 @@ impl<'a> Nfa<'a> {
             if row(state).is_empty() {
                 *number = next;
             } else {
-                let accepts = dfa.is_accepting(super::StateId(state as u32));
+                let accepts = dfa.is_accepting(super::ByteStateId(state as u32));
                 *number = count + u32::from(accepts);
                 count = count.checked_add(1 + u32::from(accepts)).ok_or_else(|| self.too_large())?;
             }
@@ -159,7 +159,7 @@ impl<'a> Nfa<'a> {
             }
             let mut start =
                 self.bytes(row.iter().map(|&(first, last, target)| (first, last, numbers[target as usize])))?;
-            if dfa.is_accepting(super::StateId(state as u32)) {
+            if dfa.is_accepting(super::ByteStateId(state as u32)) {
                 start = self.union([start, next])?;
             }
             debug_assert_eq!(start, numbers[state]);

@@ -3,7 +3,7 @@
 use std::collections::hash_map::Entry;
 
 use super::raw::RawDfa;
-use super::{ByteDfa, FastMap, StateId};
+use super::{ByteDfa, ByteStateId, FastMap};
 use crate::error::Result;
 use crate::limits::{Limits, Meter};
 
@@ -28,11 +28,11 @@ impl Op {
     }
 
     /// Whether nothing can be accepted from this pair of states any more.
-    fn is_dead(self, a: StateId, b: StateId) -> bool {
+    fn is_dead(self, a: ByteStateId, b: ByteStateId) -> bool {
         match self {
-            Self::Intersection => a == StateId::DEAD || b == StateId::DEAD,
-            Self::Union => a == StateId::DEAD && b == StateId::DEAD,
-            Self::Difference => a == StateId::DEAD,
+            Self::Intersection => a == ByteStateId::DEAD || b == ByteStateId::DEAD,
+            Self::Union => a == ByteStateId::DEAD && b == ByteStateId::DEAD,
+            Self::Difference => a == ByteStateId::DEAD,
         }
     }
 }
@@ -102,11 +102,11 @@ impl ByteDfa {
 struct Pairs {
     op: Op,
     numbers: FastMap<(u32, u32), u32>,
-    pairs: Vec<(StateId, StateId)>,
+    pairs: Vec<(ByteStateId, ByteStateId)>,
 }
 
 impl Pairs {
-    fn number(&mut self, a: StateId, b: StateId) -> u32 {
+    fn number(&mut self, a: ByteStateId, b: ByteStateId) -> u32 {
         if self.op.is_dead(a, b) {
             return 0;
         }

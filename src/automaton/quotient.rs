@@ -1,7 +1,7 @@
 //! From the blocks of equivalent states to the canonical automaton.
 
 use super::raw::RawDfa;
-use super::{ByteDfa, FastMap, StateId};
+use super::{ByteDfa, ByteStateId, FastMap};
 use crate::error::Result;
 use crate::limits::Meter;
 
@@ -64,7 +64,7 @@ pub(super) fn canonical(raw: &RawDfa, blocks: &[u32], meter: &Meter) -> Result<B
             meter.time()?;
         }
     }
-    Ok(ByteDfa::from_parts(classes, class_count, transitions, accepting, StateId(1)))
+    Ok(ByteDfa::from_parts(classes, class_count, transitions, accepting, ByteStateId::START))
 }
 
 /// The symbols in intervals that no run begins or ends within.

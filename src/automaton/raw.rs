@@ -1,6 +1,6 @@
 //! Automata under construction: deterministic, but neither trimmed nor minimal.
 
-use super::{ByteDfa, Csr, StateId};
+use super::{ByteDfa, ByteStateId, Csr};
 use crate::error::Result;
 use crate::limits::Meter;
 
@@ -81,7 +81,7 @@ impl RawDfa {
         self.check(meter)?;
         let trimmed = super::trim::trim(self);
         if trimmed.start == 0 {
-            return Ok(ByteDfa::from_parts([0; 256], 1, vec![0], vec![false], StateId::DEAD));
+            return Ok(ByteDfa::from_parts([0; 256], 1, vec![0], vec![false], ByteStateId::DEAD));
         }
         let blocks = super::minimize::equivalent(&trimmed, meter)?;
         super::quotient::canonical(&trimmed, &blocks, meter)

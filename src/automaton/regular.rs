@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{ByteDfa, Expr, RawDfa, StateId};
+use super::{ByteDfa, ByteStateId, Expr, RawDfa};
 use crate::error::Result;
 use crate::limits::{Limits, Meter};
 
@@ -66,7 +66,7 @@ impl ByteDfa {
         let meter = Meter::start(limits);
         let mut raw = RawDfa::new(*self.classes());
         // The dead state becomes one that accepts everything: state `s` here is `s + 1` there.
-        for state in (0..self.state_count() as u32).map(StateId) {
+        for state in (0..self.state_count() as u32).map(ByteStateId) {
             let row = (0..self.class_count()).map(|class| {
                 let target = self.next_by_class(state, class).0 + 1;
                 (class as u8, class as u8, target)

@@ -1,6 +1,6 @@
 //! How two languages lie to each other.
 
-use super::{ByteDfa, FastMap, StateId};
+use super::{ByteDfa, ByteStateId, FastMap};
 
 impl ByteDfa {
     /// Whether every member is a member of `other` too.
@@ -19,8 +19,8 @@ impl ByteDfa {
         // Every live state has a member ahead, so that a pair with the other one dead is a difference.
         self.all_pairs(
             other,
-            |a, _| a == StateId::DEAD,
-            |a, b| b != StateId::DEAD && (!self.is_accepting(a) || other.is_accepting(b)),
+            |a, _| a == ByteStateId::DEAD,
+            |a, b| b != ByteStateId::DEAD && (!self.is_accepting(a) || other.is_accepting(b)),
         )
     }
 
@@ -42,7 +42,7 @@ impl ByteDfa {
     /// # Ok::<(), burn_dfa::Error>(())
     /// ```
     pub fn is_disjoint(&self, other: &Self) -> bool {
-        let dead = |a, b| a == StateId::DEAD || b == StateId::DEAD;
+        let dead = |a, b| a == ByteStateId::DEAD || b == ByteStateId::DEAD;
         self.all_pairs(other, dead, |a, b| !(self.is_accepting(a) && other.is_accepting(b)))
     }
 
@@ -51,8 +51,8 @@ impl ByteDfa {
     fn all_pairs(
         &self,
         other: &Self,
-        skip: impl Fn(StateId, StateId) -> bool,
-        holds: impl Fn(StateId, StateId) -> bool,
+        skip: impl Fn(ByteStateId, ByteStateId) -> bool,
+        holds: impl Fn(ByteStateId, ByteStateId) -> bool,
     ) -> bool {
         let columns: FastMap<(u8, u8), ()> =
             self.classes().iter().zip(other.classes()).map(|(&a, &b)| ((a, b), ())).collect();

@@ -1,6 +1,6 @@
 //! Automata as rows of runs: for those that are too large to spread out twice.
 
-use super::{ByteDfa, FastMap, Interner, StateId};
+use super::{ByteDfa, ByteStateId, FastMap, Interner};
 use crate::error::Result;
 use crate::limits::Meter;
 
@@ -136,7 +136,7 @@ impl RowDfa {
         for state in 0..dfa.state_count() as u32 {
             let begin = runs.len();
             for &(first, last, class) in &intervals {
-                let target = dfa.next_by_class(StateId(state), class).0;
+                let target = dfa.next_by_class(ByteStateId(state), class).0;
                 match runs[begin..].last_mut() {
                     _ if target == 0 => {}
                     Some(run) if run.target == target && run.last + 1 == first => run.last = last,
@@ -144,7 +144,7 @@ impl RowDfa {
                 }
             }
             ends.push(runs.len() as u32);
-            accepting.push(dfa.is_accepting(StateId(state)));
+            accepting.push(dfa.is_accepting(ByteStateId(state)));
         }
         let mut interval = [0; 256];
         for (at, &(first, last, _)) in intervals.iter().enumerate() {
@@ -209,7 +209,7 @@ impl RowDfa {
         for (state, row) in transitions.chunks_exact_mut(width).enumerate().skip(1) {
             self.fill(state as u32, row, 0);
         }
-        Ok(ByteDfa::from_parts(self.classes, width, transitions, self.accepting.clone(), StateId(1)))
+        Ok(ByteDfa::from_parts(self.classes, width, transitions, self.accepting.clone(), ByteStateId::START))
     }
 
     /// Writes the row of `state` by class, `shift` added to its targets; the rest of `row` is left as it is.

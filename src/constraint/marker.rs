@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::{TokenAutomaton, Unrolled};
-use crate::automaton::{ByteDfa, RowDfa, StateId};
+use crate::automaton::{ByteDfa, ByteStateId, RowDfa};
 use crate::error::Result;
 use crate::limits::Meter;
 use crate::vocabulary::{TokenId, TokenKind, Vocabulary};
@@ -103,14 +103,15 @@ impl TextAutomaton {
             }
             Marker::Token(_) => next.resize(2 * samples.len(), 1),
         }
-        for state in (1..self.dfa.state_count() as u32).map(StateId) {
+        for state in (1..self.dfa.state_count() as u32).map(ByteStateId) {
             let row = samples.iter().map(|&byte| self.dfa.next(state, byte).0);
             next.extend(row.map(|to| if to == 0 { 0 } else { to + shift }));
         }
         let mut accepting = vec![false; front + 1];
-        accepting
-            .extend((1..self.dfa.state_count() as u32).map(|state| self.dfa.is_accepting(StateId(state))));
-        let dfa = ByteDfa::from_parts(classes, samples.len(), next, accepting, StateId(1));
+        accepting.extend(
+            (1..self.dfa.state_count() as u32).map(|state| self.dfa.is_accepting(ByteStateId(state))),
+        );
+        let dfa = ByteDfa::from_parts(classes, samples.len(), next, accepting, ByteStateId::START);
 
         let inner = self.marks.iter().map(|&(state, token, next)| (state + shift, token, next + shift));
         let mut marks: Vec<_> = inner.collect();

@@ -3,8 +3,8 @@
 use super::cancel::Cancel;
 use super::request::{Finish, Output, Request};
 use super::stream::Utf8Stream;
-use crate::automaton::StateId;
 use crate::error::{Error, Result};
+use crate::table::StateId;
 use crate::table::TokenTable;
 use crate::vocabulary::{TokenId, Vocabulary};
 

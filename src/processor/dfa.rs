@@ -3,11 +3,11 @@
 use burn::tensor::{Bool, DType, Device, Int, Tensor};
 
 use super::{DraftTree, InitContext, LogitsProcessor, Persistent, RowState, StepContext, process_and_sample};
-use crate::automaton::StateId;
 use crate::error::{Error, Result};
 use crate::kernel;
 use crate::kernel::step::{self, Branches, Cursor, Moved};
 use crate::sampling::Sampler;
+use crate::table::StateId;
 use crate::table::TokenTable;
 use crate::tensor::{Arena, TensorTable, ints};
 

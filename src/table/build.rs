@@ -1,9 +1,10 @@
 //! The second half of a compilation: trim dead ends by tokens, number what is left, lay out `D`.
 
+use super::StateId;
 use super::TokenTable;
 use super::columns::Columns;
 use super::compile::{Source, TokenRun};
-use crate::automaton::{Csr, StateId};
+use crate::automaton::Csr;
 use crate::error::{Error, Result};
 use crate::limits::Meter;
 use crate::vocabulary::{TokenKind, Vocabulary};
@@ -11,7 +12,7 @@ use crate::vocabulary::{TokenKind, Vocabulary};
 /// A state that is not in the table.
 const ABSENT: u32 = u32::MAX;
 
-/// Of `DEAD`, `DONE` and `FREE`.
+/// Of `DEAD`, `DONE` and `UNCONSTRAINED`.
 pub(super) const RESERVED_TOKENS_TO_END: [u32; StateId::RESERVED as usize] = [u32::MAX, 0, 0];
 
 pub(super) fn build(source: Source, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
@@ -35,8 +36,8 @@ pub(super) fn build(source: Source, vocabulary: &Vocabulary, meter: &Meter) -> R
             let old = source.columns.get(column).iter();
             let new = old.map(|&(state, next)| (number[state as usize], number[next as usize]));
             scratch.extend(new.filter(|&(state, next)| state != ABSENT && next != ABSENT));
-            // Column 0 leads nowhere: those tokens are MUTE; the others follow the reserved classes.
-            columns.intern(&scratch) + TokenTable::MUTE
+            // Column 0 leads nowhere: those tokens are `UNMATCHED`; the others follow the reserved classes.
+            columns.intern(&scratch) + TokenTable::UNMATCHED
         });
         for &token in &source.tokens[from as usize..to as usize] {
             class[token.index()] = *class_of_column;
@@ -44,10 +45,10 @@ pub(super) fn build(source: Source, vocabulary: &Vocabulary, meter: &Meter) -> R
     }
 
     let states = order.len() + StateId::RESERVED as usize;
-    let mut class_count = columns.len() + TokenTable::MUTE as usize;
+    let mut class_count = columns.len() + TokenTable::UNMATCHED as usize;
     if source.free > 0 {
-        // Free text lets MUTE pass, so text that fits nowhere has a class of its own.
-        let misfits = vocabulary.iter().filter(|(id, _)| class[id.index()] == TokenTable::MUTE);
+        // Free text lets `UNMATCHED` pass, so text that fits nowhere has a class of its own.
+        let misfits = vocabulary.iter().filter(|(id, _)| class[id.index()] == TokenTable::UNMATCHED);
         let misfits: Vec<_> = misfits.map(|(id, _)| id.index()).collect();
         misfits.iter().for_each(|&id| class[id] = class_count as u32);
         class_count += usize::from(!misfits.is_empty());
@@ -62,12 +63,12 @@ pub(super) fn build(source: Source, vocabulary: &Vocabulary, meter: &Meter) -> R
             next[from + TokenTable::EOS as usize] = StateId::DONE.0;
         }
         if (1..=source.free).contains(&old) {
-            next[from + TokenTable::MUTE as usize] = number[old as usize];
+            next[from + TokenTable::UNMATCHED as usize] = number[old as usize];
         }
     }
     for column in 1..columns.len() {
         for &(state, to) in columns.get(column as u32) {
-            next[row(StateId(state)) + TokenTable::MUTE as usize + column] = to;
+            next[row(StateId(state)) + TokenTable::UNMATCHED as usize + column] = to;
         }
     }
     let tokens_to_end =
@@ -82,9 +83,9 @@ pub(super) fn no_token_path() -> Error {
     )
 }
 
-/// The classes of tokens that no constraint allows: those of ids that end a sequence, or are not used, and `MUTE`.
+/// The classes of tokens that no constraint allows: those of ids that end a sequence, or are not used, and `UNMATCHED`.
 fn reserved_classes(vocabulary: &Vocabulary) -> Vec<u32> {
-    let class = |&kind| if kind == TokenKind::Unused { TokenTable::NEVER } else { TokenTable::MUTE };
+    let class = |&kind| if kind == TokenKind::Unused { TokenTable::NEVER } else { TokenTable::UNMATCHED };
     let mut classes: Vec<u32> = vocabulary.kinds().iter().map(class).collect();
     for &id in vocabulary.eos() {
         classes[id.index()] = TokenTable::EOS;
@@ -95,11 +96,11 @@ fn reserved_classes(vocabulary: &Vocabulary) -> Vec<u32> {
 /// A `D` of which only the rows of the reserved states are filled.
 pub(super) fn reserved_rows(states: usize, class_count: usize) -> Vec<u32> {
     let mut next = vec![StateId::DEAD.0; states * class_count];
-    let (done, free) = (StateId::DONE.index() * class_count, StateId::FREE.index() * class_count);
+    let (done, free) = (StateId::DONE.index() * class_count, StateId::UNCONSTRAINED.index() * class_count);
     let eos = TokenTable::EOS as usize;
     next[done + eos] = StateId::DONE.0;
     next[free + eos] = StateId::DONE.0;
-    next[free + eos + 1..free + class_count].fill(StateId::FREE.0);
+    next[free + eos + 1..free + class_count].fill(StateId::UNCONSTRAINED.0);
     next
 }
 
@@ -109,7 +110,7 @@ pub(super) fn unconstrained(vocabulary: &Vocabulary) -> TokenTable {
     let class = reserved_classes(vocabulary);
     let next = reserved_rows(StateId::RESERVED as usize, class_count);
     let to_end = RESERVED_TOKENS_TO_END.to_vec();
-    TokenTable::tabulated(next, class_count, class, to_end, StateId::FREE, vocabulary.fingerprint())
+    TokenTable::tabulated(next, class_count, class, to_end, StateId::UNCONSTRAINED, vocabulary.fingerprint())
 }
 
 /// `(from, to)` for every token, nearly without duplicates.

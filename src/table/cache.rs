@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::artifact::{Origin, VERSION, limits_to_json};
 use super::{TokenTable, artifact};
-use crate::automaton::{ByteDfa, StateId};
+use crate::automaton::{ByteDfa, ByteStateId};
 use crate::constraint::Constraint;
 use crate::error::{Error, Result};
 use crate::limits::Limits;
@@ -225,7 +225,7 @@ fn key(form: &str, constraint: &Constraint, vocabulary: &Vocabulary, limits: &Li
 fn bytes(dfa: &ByteDfa) -> Vec<u8> {
     let mut bytes = dfa.classes().to_vec();
     bytes.extend(dfa.start().0.to_le_bytes());
-    for state in (0..dfa.state_count() as u32).map(StateId) {
+    for state in (0..dfa.state_count() as u32).map(ByteStateId) {
         bytes.push(dfa.is_accepting(state).into());
         bytes
             .extend((0..dfa.class_count()).flat_map(|class| dfa.next_by_class(state, class).0.to_le_bytes()));

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::TokenTable;
 use super::build::build;
 use super::columns::{ColumnId, Columns};
-use crate::automaton::{ByteDfa, StateId};
+use crate::automaton::{ByteDfa, ByteStateId};
 use crate::constraint::{Marker, TextAutomaton, TokenAutomaton};
 use crate::error::{Error, Result};
 use crate::limits::Meter;
@@ -91,7 +91,7 @@ pub(super) fn from_bytes(text: &TextAutomaton, vocabulary: &Vocabulary, meter: &
         }
     }
     let states = dfa.state_count();
-    let accepting = (0..states as u32).map(|s| dfa.is_accepting(StateId(s))).collect();
+    let accepting = (0..states as u32).map(|s| dfa.is_accepting(ByteStateId(s))).collect();
     let (start, columns, tokens) = (dfa.start().0, walk.columns, Cow::Borrowed(trie.all_tokens()));
     let all_reached = text.marks.is_empty() && spelled.iter().all(|&spelled| spelled);
     let mut source = Source { states, start, accepting, columns, tokens, runs, all_reached, free: text.free };
@@ -112,9 +112,9 @@ fn reads_skeletons(dfa: &ByteDfa) -> bool {
         let second = classes(lead.second);
         classes((lead.first, lead.last)).len() == 1
             && (1..dfa.state_count() as u32).all(|state| {
-                let mut now = dfa.next(StateId(state), lead.first);
+                let mut now = dfa.next(ByteStateId(state), lead.first);
                 let mut taken = 1;
-                while taken < lead.length && now != StateId::DEAD {
+                while taken < lead.length && now != ByteStateId::DEAD {
                     let classes = if taken == 1 { &second } else { &last };
                     let next = dfa.next_by_class(now, classes[0]);
                     if classes.iter().any(|&class| dfa.next_by_class(now, class) != next) {
@@ -215,7 +215,7 @@ struct Rests {
 impl<'a> Walk<'a> {
     fn new(dfa: &'a ByteDfa) -> Self {
         let states = dfa.state_count() as u32;
-        let each_state = |class| (0..states).map(move |state| dfa.next_by_class(StateId(state), class).0);
+        let each_state = |class| (0..states).map(move |state| dfa.next_by_class(ByteStateId(state), class).0);
         let next = (0..dfa.class_count()).flat_map(each_state).collect();
         let mut columns = Columns::new();
         let live: Vec<_> = (1..states).map(|s| (s, s)).collect();
@@ -251,7 +251,7 @@ impl<'a> Walk<'a> {
         let next = &self.next[class * states..][..states];
         self.scratch.clear();
         let landings = self.columns.get(column).iter().map(|&(state, now)| (state, next[now as usize]));
-        self.scratch.extend(landings.filter(|&(_, next)| next != StateId::DEAD.0));
+        self.scratch.extend(landings.filter(|&(_, next)| next != ByteStateId::DEAD.0));
         self.work += self.columns.get(column).len();
         let next = self.columns.intern(&self.scratch);
         self.memo[at] = next;

@@ -1,7 +1,7 @@
 //! Tokens that a state leaves no choice about.
 
+use super::StateId;
 use super::{Parts, Reading, TokenTable};
-use crate::automaton::StateId;
 use crate::vocabulary::{TokenId, Vocabulary};
 
 /// More legal tokens than this are never all beginnings of one another.

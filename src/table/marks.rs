@@ -1,8 +1,8 @@
 //! Tokens that are not read as text but as themselves: the markers that are tokens.
 
+use super::StateId;
 use super::compile::{Source, TokenRun, check_token};
 use super::{Parts, Reading};
-use crate::automaton::StateId;
 use crate::error::Result;
 use crate::vocabulary::{TokenId, Vocabulary};
 

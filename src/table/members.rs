@@ -1,7 +1,7 @@
 //! Random members: walks along legal tokens that end within a budget.
 
+use super::StateId;
 use super::TokenTable;
-use crate::automaton::StateId;
 use crate::random::Random;
 use crate::vocabulary::{TokenId, Vocabulary};
 

@@ -18,12 +18,12 @@
 //! |---|---|---|
 //! | [`StateId::DEAD`] | no legal token; as an entry of the table it means "illegal" | nothing |
 //! | [`StateId::DONE`] | an end-of-sequence token in an accepting state | end-of-sequence tokens, for ever |
-//! | [`StateId::FREE`] | rows without a constraint | every token of the vocabulary, special ones too; end of sequence leads to `DONE` |
+//! | [`StateId::UNCONSTRAINED`] | rows without a constraint | every token of the vocabulary, special ones too; end of sequence leads to `DONE` |
 //!
 //! # Reserved classes
 //! Class 0 ([`TokenTable::NEVER`]) is for ids that no state allows (ids past the vocabulary, unused ids),
-//! class 1 ([`TokenTable::EOS`]) for the end-of-sequence ids, class 2 ([`TokenTable::MUTE`]) for ids that
-//! only `FREE` allows: special tokens, and tokens that fit nowhere in the constraint. States of free text, before a
+//! class 1 ([`TokenTable::EOS`]) for the end-of-sequence ids, class 2 ([`TokenTable::UNMATCHED`]) for ids that
+//! only `UNCONSTRAINED` allows: special tokens, and tokens that fit nowhere in the constraint. States of free text, before a
 //! [marker](crate::constraint::Marker), allow special tokens as well, and are left by none of them; where a table has
 //! such states, tokens of text that fit nowhere have another class.
 //!
@@ -41,6 +41,7 @@ mod forced;
 mod marks;
 mod members;
 mod prune;
+mod state;
 mod walk;
 
 use std::fmt;
@@ -48,23 +49,14 @@ use std::sync::Arc;
 
 pub use artifact::{Artifact, Origin};
 pub use cache::TableCache;
+pub use state::StateId;
 
-use crate::automaton::StateId;
 use crate::constraint::{Constraint, Lowered, TextAutomaton, Unrolled};
 use crate::error::{Error, Limit, Result};
 use crate::limits::{Limits, Meter};
 use crate::vocabulary::{Fingerprint, TokenId, Vocabulary};
 pub(crate) use marks::Marks;
 pub(crate) use walk::reserved_column;
-
-impl StateId {
-    /// The state after the end of the sequence.
-    pub const DONE: Self = Self(1);
-    /// The state of a row without a constraint.
-    pub const FREE: Self = Self(2);
-    /// Number of reserved states; the states of a constraint follow them.
-    pub const RESERVED: u32 = 3;
-}
 
 /// A constraint compiled for one vocabulary; see the [module](self) for its shape and invariants.
 ///
@@ -128,7 +120,7 @@ impl TokenTable {
     /// The column of the end-of-sequence ids.
     pub const EOS: u32 = 1;
     /// The column of ids that only an unconstrained row, or free text, may emit.
-    pub const MUTE: u32 = 2;
+    pub const UNMATCHED: u32 = 2;
     /// Number of reserved columns.
     pub(crate) const RESERVED_COLUMNS: usize = 3;
 
@@ -217,7 +209,7 @@ impl TokenTable {
         constraint.lower(meter)
     }
 
-    /// The table of a row without a constraint: it starts in [`StateId::FREE`] and allows every token of
+    /// The table of a row without a constraint: it starts in [`StateId::UNCONSTRAINED`] and allows every token of
     /// `vocabulary`.
     pub fn unconstrained(vocabulary: &Vocabulary) -> Self {
         build::unconstrained(vocabulary)
@@ -320,7 +312,7 @@ impl TokenTable {
     }
 
     /// The least number of tokens, end of sequence included, from `state` to [`StateId::DONE`]:
-    /// 0 in `DONE`, 1 in accepting states, 0 in `FREE` (which has no end to reach), `u32::MAX` in `DEAD`.
+    /// 0 in `DONE`, 1 in accepting states, 0 in `UNCONSTRAINED` (which has no end to reach), `u32::MAX` in `DEAD`.
     /// In a walked table it may be more than the least, see [`walk`](Self::walk).
     ///
     /// # Panics

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use super::StateId;
 use super::build::{RESERVED_TOKENS_TO_END, count_back, no_token_path, reserved_rows};
 use super::{Marks, Parts, Reading, TokenTable};
-use crate::automaton::{Csr, RowDfa, StateId};
+use crate::automaton::{Csr, RowDfa};
 use crate::constraint::TextAutomaton;
 use crate::error::Result;
 use crate::limits::Meter;
@@ -20,7 +21,7 @@ pub(crate) fn reserved_column(vocabulary: &Vocabulary, token: TokenId) -> u32 {
     } else if vocabulary.kind(token) == TokenKind::Unused {
         TokenTable::NEVER
     } else {
-        TokenTable::MUTE
+        TokenTable::UNMATCHED
     }
 }
 
@@ -53,7 +54,7 @@ fn spread(
             row[TokenTable::EOS as usize] = StateId::DONE.0;
         }
         if state <= free {
-            row[TokenTable::MUTE as usize] = state + SHIFT;
+            row[TokenTable::UNMATCHED as usize] = state + SHIFT;
         }
         rows.fill(state, &mut row[reserved..], SHIFT);
     }

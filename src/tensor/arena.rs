@@ -9,9 +9,9 @@ use super::HostTable;
 use super::layout::{Layout, Sizes};
 use super::placement::{PAGE, pages_of, placed};
 use super::{Store, TensorOptions, TensorTable};
-use crate::automaton::StateId;
 use crate::error::{Error, Result, Room};
 use crate::kernel;
+use crate::table::StateId;
 use crate::table::TokenTable;
 use crate::vocabulary::Vocabulary;
 
@@ -143,7 +143,7 @@ impl Arena {
                 self.table.fingerprint()
             )));
         }
-        if table.start() == StateId::FREE {
+        if table.start() == StateId::UNCONSTRAINED {
             return Ok(Self::FREE);
         }
         let count = pages_of(table.state_count());

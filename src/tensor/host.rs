@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use super::placement::{Joined, Paged, Placement};
-use crate::automaton::StateId;
+use crate::table::StateId;
 use crate::table::{Parts, Reading, TokenTable};
 use crate::vocabulary::{Members, TokenId};
 

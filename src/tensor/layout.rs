@@ -1,8 +1,8 @@
 //! The layouts of a table, and their arrays before they are uploaded.
 
 use super::placement::{Joined, PAGE, first_of, pages_of};
-use crate::automaton::StateId;
 use crate::error::{Error, Limit, Result};
+use crate::table::StateId;
 use crate::table::{Reading, TokenTable, reserved_column};
 use crate::vocabulary::{TokenId, Vocabulary};
 
@@ -235,8 +235,8 @@ impl Sizes {
             _ => {
                 let row = table.row(state);
                 next.extend(row.iter().map(|&next| to(next)));
-                // Columns that a table lacks are never looked up, but for FREE's row, which all share.
-                let fill = if state == StateId::FREE { StateId::FREE.0 as i32 } else { 0 };
+                // Columns that a table lacks are never looked up, but for the row of `UNCONSTRAINED`, which all share.
+                let fill = if state == StateId::UNCONSTRAINED { StateId::UNCONSTRAINED.0 as i32 } else { 0 };
                 pad(next, self.columns - row.len(), fill);
             }
         }

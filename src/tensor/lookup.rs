@@ -8,8 +8,8 @@ use super::ints;
 use super::layout::{Arrays, Layout, Sizes};
 use super::part::Part;
 use super::placement::{PAGE, first_of, runs};
-use crate::automaton::StateId;
 use crate::processor::Persistent;
+use crate::table::StateId;
 
 /// The arrays of a table as tensors, `i32`. Those that a layout does not use have one entry.
 #[derive(Clone, Debug)]

@@ -31,11 +31,11 @@ use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
 pub use arena::Arena;
 pub use layout::{Capacity, Layout};
 
-use crate::automaton::StateId;
 use crate::error::{Error, Result};
 use crate::kernel;
 #[cfg(feature = "flex")]
 use crate::kernel::step::{Cursor, ENDLESS};
+use crate::table::StateId;
 use crate::table::TokenTable;
 use crate::vocabulary::Fingerprint;
 #[cfg(feature = "flex")]

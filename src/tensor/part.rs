@@ -2,7 +2,7 @@
 
 use super::layout::Sizes;
 use super::placement::{PAGE, placed};
-use crate::automaton::StateId;
+use crate::table::StateId;
 use crate::table::TokenTable;
 
 /// What one table writes, in the order of its own pages; rows that fill up a page are dead.

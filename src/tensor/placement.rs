@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::automaton::StateId;
+use crate::table::StateId;
 use crate::table::TokenTable;
 
 /// Tables one after the other.
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(paged.own(paged.state(1, StateId(3))), (1, StateId(3)));
         paged.set(2, &[]);
         assert_eq!(paged.own(placed(&pages, StateId(3))), (0, StateId::DEAD));
-        assert_eq!(paged.own(StateId::FREE), (0, StateId::FREE));
+        assert_eq!(paged.own(StateId::UNCONSTRAINED), (0, StateId::UNCONSTRAINED));
         assert_eq!(paged.own(paged.state(1, StateId(9))), (1, StateId(9)));
     }
 }

@@ -5,7 +5,7 @@ use crate::common::data;
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-use burn_dfa::automaton::{ByteDfa, StateId};
+use burn_dfa::automaton::{ByteDfa, ByteStateId};
 use burn_dfa::constraint::{CharClass, CharPattern, Transitions};
 use burn_dfa::{Constraint, Error, Limit, Limits, TokenId};
 use proptest::prelude::*;
@@ -28,19 +28,19 @@ fn accepts(pattern: &str, text: &str) -> bool {
 
 /// Trimmed, minimal, canonically numbered, classes as few as can be.
 fn check_invariants(dfa: &ByteDfa) {
-    let states: Vec<StateId> = (0..dfa.state_count() as u32).map(StateId).collect();
+    let states: Vec<ByteStateId> = (0..dfa.state_count() as u32).map(ByteStateId).collect();
     let classes = 0..dfa.class_count();
     let row = |state| classes.clone().map(|c| dfa.next_by_class(state, c)).collect::<Vec<_>>();
 
-    assert!(row(StateId::DEAD).iter().all(|&next| next == StateId::DEAD));
-    assert!(!dfa.is_accepting(StateId::DEAD));
+    assert!(row(ByteStateId::DEAD).iter().all(|&next| next == ByteStateId::DEAD));
+    assert!(!dfa.is_accepting(ByteStateId::DEAD));
     // Numbered breadth first from the start: the order of arrival is 1, 2, 3 …
-    assert_eq!(dfa.start(), StateId(1));
-    let mut arrived = vec![StateId(1)];
+    assert_eq!(dfa.start(), ByteStateId::START);
+    let mut arrived = vec![ByteStateId::START];
     let mut at = 0;
     while at < arrived.len() {
         for next in row(arrived[at]) {
-            if next != StateId::DEAD && !arrived.contains(&next) {
+            if next != ByteStateId::DEAD && !arrived.contains(&next) {
                 arrived.push(next);
             }
         }
@@ -67,7 +67,7 @@ fn check_invariants(dfa: &ByteDfa) {
         }
     }
 
-    let columns: HashSet<Vec<StateId>> =
+    let columns: HashSet<Vec<ByteStateId>> =
         classes.clone().map(|c| states.iter().map(|&s| dfa.next_by_class(s, c)).collect()).collect();
     assert_eq!(columns.len(), dfa.class_count(), "classes that no state tells apart");
     let mut highest = 0;
@@ -90,7 +90,7 @@ fn dense(pattern: &str) -> Option<dense::DFA<Vec<u32>>> {
 /// Walks both automata side by side over all byte strings at once.
 fn assert_same_language(pattern: &str, dfa: Option<&ByteDfa>, dense: &dense::DFA<Vec<u32>>) {
     let start = dense.start_state(&start::Config::new().anchored(Anchored::Yes)).unwrap();
-    let ours = dfa.map_or(StateId::DEAD, ByteDfa::start);
+    let ours = dfa.map_or(ByteStateId::DEAD, ByteDfa::start);
     let mut seen = HashSet::from([(ours, start)]);
     let mut stack = vec![(ours, start, Vec::new())];
     while let Some((ours, theirs, text)) = stack.pop() {

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use crate::common::{bools, devices, ints};
 use burn::tensor::Device;
+use burn_dfa::automaton::{ByteDfa, ByteStateId};
 use burn_dfa::constraint::Transitions;
 use burn_dfa::vocabulary::TokenKind;
 use burn_dfa::{
-    ByteDfa, Constraint, Layout, Limits, StateId, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary,
+    Constraint, Layout, Limits, StateId, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary,
 };
 use proptest::prelude::*;
 use rand::{Rng, SeedableRng, rngs::StdRng};
@@ -37,7 +38,7 @@ fn pattern() -> impl Strategy<Value = String> {
 }
 
 /// The end state of a token's bytes, byte by byte.
-fn walk(dfa: &ByteDfa, state: StateId, bytes: &[u8]) -> StateId {
+fn walk(dfa: &ByteDfa, state: ByteStateId, bytes: &[u8]) -> ByteStateId {
     bytes.iter().fold(state, |state, &byte| dfa.next(state, byte))
 }
 
@@ -45,14 +46,14 @@ fn walk(dfa: &ByteDfa, state: StateId, bytes: &[u8]) -> StateId {
 fn tokens_to_end(dfa: &ByteDfa, vocabulary: &Vocabulary) -> Vec<u32> {
     let states = dfa.state_count() as u32;
     let mut least: Vec<u32> =
-        (0..states).map(|state| if dfa.is_accepting(StateId(state)) { 1 } else { u32::MAX }).collect();
+        (0..states).map(|state| if dfa.is_accepting(ByteStateId(state)) { 1 } else { u32::MAX }).collect();
     loop {
         let mut changed = false;
         for state in 1..states {
             for (_, bytes) in vocabulary.iter() {
-                let next = walk(dfa, StateId(state), bytes);
+                let next = walk(dfa, ByteStateId(state), bytes);
                 let through = least[next.index()].saturating_add(1);
-                if next != StateId::DEAD && through < least[state as usize] {
+                if next != ByteStateId::DEAD && through < least[state as usize] {
                     least[state as usize] = through;
                     changed = true;
                 }
@@ -83,9 +84,9 @@ fn assert_equal_to_brute_force(table: &TokenTable, dfa: &ByteDfa, vocabulary: &V
             }
             let byte_next = match vocabulary.bytes(token) {
                 Some(bytes) => walk(dfa, byte_state, bytes),
-                None => StateId::DEAD,
+                None => ByteStateId::DEAD,
             };
-            if byte_next == StateId::DEAD || least[byte_next.index()] == u32::MAX {
+            if byte_next == ByteStateId::DEAD || least[byte_next.index()] == u32::MAX {
                 assert_eq!(next, StateId::DEAD, "token {token} in state {state}");
             } else {
                 assert!(next.0 >= StateId::RESERVED, "token {token} in state {state}");
@@ -172,7 +173,7 @@ fn random_tables_are_the_same_on_every_device_and_in_every_layout() {
         }
         let references: Vec<_> = tables.iter().collect();
         // Every state of every table, and the reserved ones, as one batch.
-        let mut rows = vec![(0, StateId::DEAD), (0, StateId::DONE), (0, StateId::FREE)];
+        let mut rows = vec![(0, StateId::DEAD), (0, StateId::DONE), (0, StateId::UNCONSTRAINED)];
         for (index, table) in tables.iter().enumerate() {
             rows.extend((StateId::RESERVED..table.state_count() as u32).map(|state| (index, StateId(state))));
         }

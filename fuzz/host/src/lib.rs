@@ -19,9 +19,9 @@ pub mod table;
 #[path = "../../../src/vocabulary/mod.rs"]
 pub mod vocabulary;
 
-pub use automaton::{ByteDfa, StateId};
+pub use automaton::ByteDfa;
 pub use constraint::Constraint;
 pub use error::{Error, Limit, Result};
 pub use limits::Limits;
-pub use table::TokenTable;
+pub use table::{StateId, TokenTable};
 pub use vocabulary::{TokenId, Vocabulary};

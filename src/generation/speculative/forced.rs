@@ -4,9 +4,9 @@ use burn::tensor::{DType, Int, Tensor};
 
 use super::drafter::{DraftToken, Drafter, DrafterContext};
 use super::sequences::Sequences;
-use crate::automaton::StateId;
 use crate::error::{Error, Result};
 use crate::processor::{DfaProcessor, DfaState, DraftTree};
+use crate::table::StateId;
 use crate::tensor::ints;
 
 /// What is guessed where the constraint leaves no choice of bytes, but one of tokens: `{"`, or `{` and `"`.

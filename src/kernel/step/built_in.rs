@@ -3,7 +3,7 @@
 use burn::tensor::{Int, Tensor};
 
 use super::{Branches, Cursor, Moved};
-use crate::automaton::StateId;
+use crate::table::StateId;
 use crate::tensor::{TensorTable, Tensors};
 
 pub(super) fn advance(table: &TensorTable, at: Cursor) -> Moved {

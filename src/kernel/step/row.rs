@@ -5,8 +5,8 @@
 
 use burn::tensor::{bf16, f16};
 
-use crate::automaton::StateId;
 use crate::sampling::Noise;
+use crate::table::StateId;
 use crate::table::{Reading, TokenTable};
 use crate::tensor::Located;
 use crate::vocabulary::Members;
@@ -80,7 +80,7 @@ impl<F: Logit> Scratch<F> {
             Reading::Bytes { column_of, vocabulary, marks, takes_plain, farthest } => {
                 let reserved = &row[..TokenTable::RESERVED_COLUMNS];
                 self.legal.extend(reserved.iter().map(|&next| near(next)));
-                let is_free = at.state == StateId::FREE;
+                let is_free = at.state == StateId::UNCONSTRAINED;
                 let all_plain = takes_plain[at.state.index()] && *farthest <= spare;
                 self.legal.extend([is_free, is_free || all_plain]);
                 self.legal.extend(marks.of(row).iter().map(|&next| near(next)));

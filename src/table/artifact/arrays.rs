@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::broken;
-use crate::automaton::StateId;
 use crate::error::Result;
+use crate::table::StateId;
 use crate::table::TokenTable;
 use crate::table::build::reserved_rows;
 
@@ -72,9 +72,10 @@ impl Arrays<'_> {
             return Err(broken("next", what));
         }
         for (state, row) in self.next.chunks_exact(columns).enumerate().skip(RESERVED_STATES) {
-            let [never, eos, mute, text @ ..] = row else { continue };
+            let [never, eos, unmatched, text @ ..] = row else { continue };
             // Free text lets pass what is not text.
-            let lawful = *never == 0 && *eos <= StateId::DONE.0 && (*mute == 0 || *mute as usize == state);
+            let lawful =
+                *never == 0 && *eos <= StateId::DONE.0 && (*unmatched == 0 || *unmatched as usize == state);
             if !lawful || text.iter().any(|next| (StateId::DONE.0..StateId::RESERVED).contains(next)) {
                 return Err(broken(
                     "next",
@@ -178,7 +179,7 @@ impl Arrays<'_> {
     fn check_start(&self) -> Result<()> {
         let Self { start, .. } = self;
         let states = self.tokens_to_end.len();
-        let alone = states == RESERVED_STATES && *start == StateId::FREE;
+        let alone = states == RESERVED_STATES && *start == StateId::UNCONSTRAINED;
         let own = (RESERVED_STATES..states).contains(&start.index());
         if alone || own && self.tokens_to_end[start.index()] != NO_WAY {
             return Ok(());

@@ -18,9 +18,9 @@ use std::sync::Arc;
 use safetensors::tensor::Dtype;
 
 use super::{Marks, Parts, Reading, TokenTable, walk};
-use crate::automaton::StateId;
 use crate::error::{Error, Limit, Result};
 use crate::limits::{Limits, Meter};
+use crate::table::StateId;
 use crate::vocabulary::{Fingerprint, TokenId, TokenKind, Vocabulary};
 use arrays::{Arrays, FIRST_MARK, NO_WAY, RESERVED_SYMBOL};
 use container::{CHECKSUM, Container, View};
@@ -262,7 +262,7 @@ impl<'a> Arrays<'a> {
                     // A marker may be any token that can be written.
                     let reserved = walk::reserved_column(vocabulary, token);
                     let text = vocabulary.bytes(token).is_some();
-                    if own[0] >= FIRST_MARK && (text || reserved == TokenTable::MUTE) {
+                    if own[0] >= FIRST_MARK && (text || reserved == TokenTable::UNMATCHED) {
                         continue;
                     }
                     if !own.iter().copied().eq(spelling(vocabulary, token)) {

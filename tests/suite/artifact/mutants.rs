@@ -71,7 +71,7 @@ fn sound(table: &TokenTable, vocabulary: &Vocabulary, what: &dyn Fn() -> String)
         }
         match state {
             StateId::DEAD => assert_eq!(nearest, u32::MAX),
-            StateId::DONE | StateId::FREE => assert_eq!(nearest, 0),
+            StateId::DONE | StateId::UNCONSTRAINED => assert_eq!(nearest, 0),
             _ if to_end == u32::MAX => {}
             _ => assert!(nearest < to_end, "{}: {state} is no nearer to the end after any token", what()),
         }

@@ -1,6 +1,6 @@
 //! Where a text leaves a language, and what could come there.
 
-use burn_dfa::{ByteDfa, StateId};
+use burn_dfa::automaton::{ByteDfa, ByteStateId};
 
 use crate::classes::{of_bytes, of_chars};
 
@@ -21,7 +21,7 @@ pub struct Place {
 
 /// Where `text` stops being the beginning of a member; `None` where it is a member.
 pub fn mismatch(dfa: &ByteDfa, text: &str) -> Option<Place> {
-    let after = |state: StateId, char: char| {
+    let after = |state: ByteStateId, char: char| {
         let mut buffer = [0; 4];
         char.encode_utf8(&mut buffer).bytes().fold(state, |state, byte| dfa.next(state, byte))
     };
@@ -29,7 +29,7 @@ pub fn mismatch(dfa: &ByteDfa, text: &str) -> Option<Place> {
     let mut found = None;
     for (character, (byte, char)) in text.char_indices().enumerate() {
         let next = after(state, char);
-        if next == StateId::DEAD {
+        if next == ByteStateId::DEAD {
             found = Some((byte, character, char));
             break;
         }
@@ -40,8 +40,8 @@ pub fn mismatch(dfa: &ByteDfa, text: &str) -> Option<Place> {
     }
     let (byte, character) =
         found.map_or_else(|| (text.len(), text.chars().count()), |(byte, character, _)| (byte, character));
-    let expected = of_chars(|char| after(state, char) != StateId::DEAD);
-    let bytes = of_bytes(|byte| dfa.next(state, byte) != StateId::DEAD);
+    let expected = of_chars(|char| after(state, char) != ByteStateId::DEAD);
+    let bytes = of_bytes(|byte| dfa.next(state, byte) != ByteStateId::DEAD);
     let may_end = dfa.is_accepting(state);
     Some(Place { byte, character, found: found.map(|(_, _, char)| char), expected, bytes, may_end })
 }

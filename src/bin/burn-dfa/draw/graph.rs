@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use burn_dfa::{ByteDfa, StateId};
+use burn_dfa::automaton::{ByteDfa, ByteStateId};
 use serde_json::{Value, json};
 
 use crate::classes::of_bytes;
@@ -29,10 +29,10 @@ impl Graph {
         let mut edges = Vec::new();
         let mut at = 0;
         while let Some(&state) = order.get(at) {
-            let mut targets: Vec<StateId> = Vec::new();
+            let mut targets: Vec<ByteStateId> = Vec::new();
             for byte in 0..=u8::MAX {
                 let next = dfa.next(state, byte);
-                if next != StateId::DEAD && !targets.contains(&next) {
+                if next != ByteStateId::DEAD && !targets.contains(&next) {
                     targets.push(next);
                 }
             }

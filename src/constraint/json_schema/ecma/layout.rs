@@ -9,7 +9,7 @@ use std::rc::Rc;
 use regex_syntax::hir::ClassUnicode;
 
 use super::term::{Side, Term};
-use crate::automaton::{ByteDfa, Expr, FastMap, StateId};
+use crate::automaton::{ByteDfa, ByteStateId, Expr, FastMap};
 use crate::error::Result;
 use crate::limits::Meter;
 
@@ -149,9 +149,11 @@ impl<'m> Layout<'m> {
         };
         // All that accepts is at the end of the character.
         let base = self.states.len() as u32;
-        let reading: Vec<StateId> =
-            (1..dfa.state_count() as u32).map(StateId).filter(|&state| !dfa.is_accepting(state)).collect();
-        let number = |state: StateId| match reading.binary_search(&state) {
+        let reading: Vec<ByteStateId> = (1..dfa.state_count() as u32)
+            .map(ByteStateId)
+            .filter(|&state| !dfa.is_accepting(state))
+            .collect();
+        let number = |state: ByteStateId| match reading.binary_search(&state) {
             Ok(at) => base + at as u32,
             Err(_) => next,
         };
@@ -160,7 +162,7 @@ impl<'m> Layout<'m> {
             let row = intervals
                 .iter()
                 .map(|&(first, last, class)| (first, last, dfa.next_by_class(state, class)))
-                .filter(|&(_, _, target)| target != StateId::DEAD)
+                .filter(|&(_, _, target)| target != ByteStateId::DEAD)
                 .map(|(first, last, target)| (first, last, number(target)));
             self.add(State::Bytes(row.collect()))?;
         }

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::live::live;
 use super::{Plan, Planner};
-use crate::automaton::{ByteDfa, Expr, FastMap, Interner, Op, StateId};
+use crate::automaton::{ByteDfa, ByteStateId, Expr, FastMap, Interner, Op};
 use crate::constraint::json_schema::format::Format;
 use crate::constraint::json_schema::formula::{Formula, Leaf, Term};
 use crate::constraint::json_schema::number::{self, Form};
@@ -274,7 +274,7 @@ impl Product<'_, '_, '_> {
                     .iter()
                     .zip(self.automata)
                     .zip(classes)
-                    .map(|((&state, dfa), &class)| dfa.next_by_class(StateId(state), class).0)
+                    .map(|((&state, dfa), &class)| dfa.next_by_class(ByteStateId(state), class).0)
                     .collect();
                 self.settle(&mut next);
                 *target = vectors.intern(&next).0;
@@ -344,7 +344,7 @@ impl Product<'_, '_, '_> {
 
     /// The answers of a text that ends here.
     fn ends(&mut self, vector: &[u32]) -> Result<Option<Vec<bool>>> {
-        let accepts = |at: usize| self.automata[at].is_accepting(StateId(vector[at]));
+        let accepts = |at: usize| self.automata[at].is_accepting(ByteStateId(vector[at]));
         if !accepts(0) {
             return Ok(None);
         }
@@ -389,7 +389,7 @@ impl Labelled {
             Self::Apart { rows, .. } => return row.extend_from_slice(&rows[state as usize]),
         };
         for &(first, last, class) in intervals {
-            let to = dfa.next_by_class(StateId(state), class).0;
+            let to = dfa.next_by_class(ByteStateId(state), class).0;
             match row.last_mut() {
                 _ if to == 0 => {}
                 Some(run) if run.2 == to && run.1 + 1 == first => run.1 = last,
@@ -401,9 +401,8 @@ impl Labelled {
     /// Whether a text goes on from a state.
     pub(in super::super) fn goes_on(&self, state: u32) -> bool {
         match self {
-            Self::Alike { dfa, .. } => {
-                (0..dfa.class_count()).any(|class| dfa.next_by_class(StateId(state), class) != StateId::DEAD)
-            }
+            Self::Alike { dfa, .. } => (0..dfa.class_count())
+                .any(|class| dfa.next_by_class(ByteStateId(state), class) != ByteStateId::DEAD),
             Self::Apart { rows, .. } => !rows[state as usize].is_empty(),
         }
     }
@@ -411,7 +410,7 @@ impl Labelled {
     /// The outcome of a text that ends in a state.
     pub(in super::super) fn end(&self, state: u32) -> Option<u32> {
         match self {
-            Self::Alike { dfa, outcome, .. } => dfa.is_accepting(StateId(state)).then_some(*outcome),
+            Self::Alike { dfa, outcome, .. } => dfa.is_accepting(ByteStateId(state)).then_some(*outcome),
             Self::Apart { ends, .. } => ends[state as usize],
         }
     }

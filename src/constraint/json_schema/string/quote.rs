@@ -5,7 +5,7 @@
 //! digits. A counter of characters then runs beside it.
 
 use super::Spelling;
-use crate::automaton::{ByteDfa, FastMap, RawDfa, StateId};
+use crate::automaton::{ByteDfa, ByteStateId, FastMap, RawDfa};
 use crate::error::Result;
 use crate::limits::Meter;
 
@@ -65,9 +65,9 @@ const ROW_BYTES: usize = 128;
 /// The parts of a text that belong to a state of the content.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Place {
-    Between(StateId),
+    Between(ByteStateId),
     /// Within a character in UTF-8, so many bytes from its end.
-    Within(StateId, u8),
+    Within(ByteStateId, u8),
 }
 
 #[derive(Clone, Default)]
@@ -82,7 +82,7 @@ struct Quoting<'a> {
     spelling: Spelling,
     rows: Vec<Row>,
     /// The states between characters: of the content, and of the text.
-    between: Vec<(StateId, u32)>,
+    between: Vec<(ByteStateId, u32)>,
     states: FastMap<Place, u32>,
     /// Nodes of trees of hex digits, by their runs.
     nodes: FastMap<Vec<(u8, u8, u32)>, u32>,
@@ -100,7 +100,7 @@ impl Quoting<'_> {
     /// The state of a place, 0 where the content is dead.
     fn state(&mut self, place: Place) -> u32 {
         let (Place::Between(state) | Place::Within(state, _)) = place;
-        if state == StateId::DEAD {
+        if state == ByteStateId::DEAD {
             return 0;
         }
         if let Some(&number) = self.states.get(&place) {
@@ -119,7 +119,7 @@ impl Quoting<'_> {
     }
 
     /// What the bytes `first..=last` of the content in `state` lead to, `left` bytes from the character's end.
-    fn bytes(&mut self, state: StateId, first: u8, last: u8, left: u8) -> Vec<(u8, u8, u32)> {
+    fn bytes(&mut self, state: ByteStateId, first: u8, last: u8, left: u8) -> Vec<(u8, u8, u32)> {
         let content = self.content;
         let mut runs: Vec<(u8, u8, u32)> = Vec::new();
         for byte in first..=last {
@@ -135,7 +135,7 @@ impl Quoting<'_> {
     }
 
     /// The ways on from a state between characters.
-    fn between(&mut self, state: StateId, number: u32, end: u32) {
+    fn between(&mut self, state: ByteStateId, number: u32, end: u32) {
         let mut runs = Vec::new();
         if self.content.is_accepting(state) {
             runs.push((b'"', b'"', end));
@@ -177,7 +177,7 @@ impl Quoting<'_> {
     }
 
     /// The state after `\u`: the characters that may be written by number.
-    fn numbered(&mut self, state: StateId) -> u32 {
+    fn numbered(&mut self, state: ByteStateId) -> u32 {
         let mut characters = Vec::new();
         for &(first, last) in self.spelling.numbered() {
             self.characters(state, first, last, &mut characters);
@@ -257,7 +257,7 @@ impl Quoting<'_> {
     }
 
     /// Appends what the characters `first..=last` lead to from `state`, as ranges in order.
-    fn characters(&mut self, state: StateId, first: u32, last: u32, ranges: &mut Vec<Range>) {
+    fn characters(&mut self, state: ByteStateId, first: u32, last: u32, ranges: &mut Vec<Range>) {
         let mut code = first;
         while code <= last.min(0x7f) {
             let next = self.content.next(state, code as u8);
@@ -278,8 +278,8 @@ impl Quoting<'_> {
     }
 
     /// The characters from `code` on that differ in their last `left` bytes only.
-    fn tail(&mut self, state: StateId, code: u32, left: u32, ranges: &mut Vec<Range>) {
-        if state == StateId::DEAD {
+    fn tail(&mut self, state: ByteStateId, code: u32, left: u32, ranges: &mut Vec<Range>) {
+        if state == ByteStateId::DEAD {
             return;
         }
         if left == 0 {
@@ -303,8 +303,8 @@ impl Quoting<'_> {
     }
 
     /// The one state that any `left` bytes of the middle of a character lead to.
-    fn uniform(&self, state: StateId, left: u32) -> Option<StateId> {
-        if left == 0 || state == StateId::DEAD {
+    fn uniform(&self, state: ByteStateId, left: u32) -> Option<ByteStateId> {
+        if left == 0 || state == ByteStateId::DEAD {
             return Some(state);
         }
         let next = self.content.next(state, 0x80);
@@ -313,7 +313,7 @@ impl Quoting<'_> {
     }
 
     /// Appends characters that lead to one state; no range crosses the border of 16 bits.
-    fn character(&mut self, first: u32, last: u32, state: StateId, ranges: &mut Vec<Range>) {
+    fn character(&mut self, first: u32, last: u32, state: ByteStateId, ranges: &mut Vec<Range>) {
         let target = self.state(Place::Between(state));
         match ranges.last_mut() {
             _ if target == 0 => {}

@@ -8,7 +8,7 @@ use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
 
 use super::super::*;
-use crate::automaton::StateId;
+use crate::automaton::ByteStateId;
 use crate::limits::Limits;
 
 fn lower(format: Format) -> ByteDfa {
@@ -52,7 +52,7 @@ fn draw(dfa: &ByteDfa, distances: &[usize], random: &mut StdRng) -> String {
 /// For each state the fewest bytes to the end; none from the dead state.
 fn distances(dfa: &ByteDfa) -> Vec<usize> {
     let mut distances = vec![usize::MAX; dfa.state_count()];
-    let states = || (1..dfa.state_count()).map(|state| StateId(state as u32));
+    let states = || (1..dfa.state_count()).map(|state| ByteStateId(state as u32));
     for state in states().filter(|&state| dfa.is_accepting(state)) {
         distances[state.index()] = 0;
     }

@@ -1,0 +1,34 @@
+//! The states of a table, and those that every table has.
+
+use std::fmt;
+
+/// A state of a [`TokenTable`](crate::TokenTable), or of the tables that a
+/// [`TensorTable`](crate::TensorTable) joins. States of automata over bytes are another type,
+/// [`ByteStateId`](crate::automaton::ByteStateId).
+///
+/// The first three states are *reserved*: they mean the same in every table, and the states of the constraint
+/// follow them. The [module](super#reserved-states) says what each of them allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StateId(pub u32);
+
+impl StateId {
+    /// The state that allows no token. As an entry of a table it means that the token is illegal.
+    pub const DEAD: Self = Self(0);
+    /// The state after the end of the sequence.
+    pub const DONE: Self = Self(1);
+    /// The state of a row without a constraint.
+    pub const UNCONSTRAINED: Self = Self(2);
+    /// Number of reserved states; the states of a constraint follow them.
+    pub const RESERVED: u32 = 3;
+
+    /// The id as an index.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for StateId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
