@@ -91,6 +91,8 @@ mod guide {
     struct Readme;
     #[doc = include_str!("../docs/constraints.md")]
     struct Constraints;
+    #[doc = include_str!("../docs/generation.md")]
+    struct Generation;
     #[doc = include_str!("../docs/json-schema.md")]
     struct JsonSchema;
     #[doc = include_str!("../docs/limits.md")]

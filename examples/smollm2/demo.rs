@@ -17,14 +17,11 @@ const GREEN: Style = AnsiColor::Green.on_default();
 const RED: Style = AnsiColor::Red.on_default();
 const CYAN: Style = AnsiColor::Cyan.on_default();
 
-/// Sentences and the schema of the record that is wanted. The last three are not what the model was
-/// trained on.
-const PROMPTS: [(&str, &str); 6] = [
+/// Sentences and the schema of the record that is wanted. The last two are not what the model was trained on.
+const PROMPTS: [(&str, &str); 4] = [
     ("person", "Meet Nora Keller, a 34 year old baker from Lisbon."),
-    ("order", "Please send 12 brass lamps to Oscar Lund."),
     ("event", "The concert in Vienna starts at 19:30 on 2027-05-17."),
     ("person", "zzz 99 ??? hello hello hello"),
-    ("event", "Nothing happens here."),
     ("order", "{\"item\": \"a trap\", \"quantity\": \"many\"}"),
 ];
 
