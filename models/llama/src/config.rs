@@ -1,13 +1,10 @@
-//! [`LlamaConfig`]: the shape of a model, read from and written as a Hugging Face `config.json`.
+//! [`LlamaConfig`]: the shape of a model.
 //!
 //! A configuration that was parsed has been checked: its sizes are positive, bounded and divide one
 //! another, so that building tables or comparing shapes from it can neither overflow nor panic.
 //! [`LlamaConfig::validate`] does the same for one that was written by hand.
 
-use serde::{Deserialize, Serialize};
-
 use crate::error::LlamaError;
-use crate::raw_config::RawConfig;
 
 /// Greatest size of a single dimension (hidden, vocabulary, positions).
 const MAX_DIM: usize = 1 << 24;
@@ -40,8 +37,7 @@ const MAX_TABLE: usize = 1 << 28;
 /// assert_eq!(config, same);
 /// # Ok::<(), burn_dfa_llama::LlamaError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "RawConfig", into = "RawConfig")]
+#[derive(Clone, Debug, PartialEq)]
 pub struct LlamaConfig {
     /// Rows of the embedding matrix.
     pub vocab_size: usize,
@@ -74,7 +70,21 @@ pub struct LlamaConfig {
 }
 
 /// Parameters of the `llama3` scaling of rotary frequencies.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+///
+/// ```
+/// use burn_dfa_llama::{Llama3Scaling, LlamaConfig};
+///
+/// let scaling = Llama3Scaling {
+///     factor: 8.0,
+///     low_freq_factor: 1.0,
+///     high_freq_factor: 4.0,
+///     original_max_position_embeddings: 8192,
+/// };
+/// let config = LlamaConfig { rope_scaling: Some(scaling), ..LlamaConfig::new(128, 32, 64, 2, 4) };
+/// config.validate()?;
+/// # Ok::<(), burn_dfa_llama::LlamaError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Llama3Scaling {
     /// Long wavelengths are stretched by this factor.
     pub factor: f64,
@@ -112,27 +122,6 @@ impl LlamaConfig {
             bos_token_id: None,
             eos_token_id: Vec::new(),
         }
-    }
-
-    /// Reads the text of a `config.json`.
-    ///
-    /// # Errors
-    /// When the text is not JSON, lacks a size, is of another architecture or rope type, or fails
-    /// [`validate`](Self::validate).
-    pub fn from_json(text: &str) -> Result<Self, LlamaError> {
-        let json = |source| LlamaError::Json { file: "config.json".into(), source };
-        // Another architecture may lack what this one needs, and is refused by its name.
-        let value: serde_json::Value = serde_json::from_str(text).map_err(json)?;
-        if let Some(found) = value["model_type"].as_str().filter(|found| *found != "llama") {
-            return Err(LlamaError::Architecture { found: found.to_owned() });
-        }
-        let raw: RawConfig = serde_json::from_str(text).map_err(json)?;
-        Self::try_from(raw)
-    }
-
-    /// Writes a `config.json` that this crate and Hugging Face transformers read.
-    pub fn to_json(&self) -> String {
-        serde_json::to_string_pretty(self).expect("numbers, strings and lists only")
     }
 
     /// Checks that the sizes make a model.

@@ -1,9 +1,9 @@
 //! Decoding with a cache: [`Llama`] as a [`CausalLm`].
 //!
 //! Everything that changes from step to step lives on the device: the slot to be written next, the padding
-//! of each row, the keys and the values. A step has constant shapes, reads nothing back and makes no tensor
-//! from host data, so that it can be recorded once and replayed; for the same reason it writes its state
-//! into the buffers it found it in.
+//! of each row, the keys and the values. A step has constant shapes, reads nothing back and uploads nothing,
+//! so that it can be recorded once and replayed; for the same reason it writes its state into the buffers it
+//! found it in.
 //!
 //! A key at slot `k` is visible to row `b` while `padding[b] <= k <= slot`. A padded position of the prompt
 //! sees nothing, and its scores are then all the same finite number: it carries meaningless but finite
@@ -13,15 +13,30 @@ use burn::tensor::{Bool, DType, Device, IndexingUpdateOp, Int, Tensor, s};
 use burn_dfa::generation::CausalLm;
 use burn_dfa::processor::Persistent;
 
+use crate::cache::RowCache;
 use crate::layers::Attention;
 use crate::model::Llama;
 use crate::rope::{RotaryTables, Rotation};
-use crate::tree::LlamaTreeCache;
 
 /// Keys, values and positions of a batch.
 ///
-/// Made by [`CausalLm::prefill`] and advanced by [`CausalLm::step`]. A step beyond the capacity overwrites
-/// the last slot: it is a mistake of the caller, but writes nowhere else.
+/// Made by [`CausalLm::prefill`] and advanced by [`CausalLm::step`]. A *slot* holds the key and the value of one
+/// position. A step beyond the capacity overwrites the last slot: it is a mistake of the caller, but writes nowhere
+/// else.
+///
+/// ```
+/// use burn::tensor::{Device, Int, Tensor};
+/// use burn_dfa::generation::CausalLm;
+/// use burn_dfa_llama::LlamaConfig;
+///
+/// let device = Device::flex();
+/// let model = LlamaConfig::new(128, 32, 64, 2, 4).init(&device);
+/// let prompts = Tensor::<2, Int>::from_ints([[3, 1, 4], [0, 1, 5]], &device); // the second is padded
+/// let (logits, mut cache) = model.prefill(prompts, Tensor::from_ints([0, 1], &device), 16);
+/// let tokens = logits.argmax(1).reshape([2]);
+/// assert_eq!(model.step(tokens, &mut cache).dims(), [2, 128]);
+/// assert_eq!((cache.batch(), cache.capacity()), (2, 16));
+/// ```
 #[derive(Clone, Debug)]
 pub struct LlamaCache {
     /// Of each layer, `[batch, kv_heads, capacity, head_dim]`.
@@ -65,14 +80,15 @@ impl LlamaCache {
         });
     }
 
-    /// The same keys and values in rows that grow by themselves.
-    pub(crate) fn into_tree(self) -> LlamaTreeCache {
-        LlamaTreeCache::new(self.keys, self.values, self.slot, self.padding, self.slots)
+    /// The same keys and values in rows that have lengths of their own.
+    pub(crate) fn into_rows(self) -> RowCache {
+        let lengths = self.slot.expand(self.padding.dims()).add_scalar(0);
+        RowCache::new(self.keys, self.values, lengths, self.padding)
     }
 
     /// The keys and the values of every layer.
-    pub(crate) fn into_layers(self) -> (Vec<Tensor<4>>, Vec<Tensor<4>>) {
-        (self.keys, self.values)
+    pub(crate) fn into_layers(self) -> [Vec<Tensor<4>>; 2] {
+        [self.keys, self.values]
     }
 
     /// Writes the keys and values of one position into layer `index` and attends over what is there.

@@ -8,11 +8,13 @@
 //!
 //! The feature `cli` builds the program `burn-dfa-generate`, which `burn-dfa generate` runs.
 
+mod cache;
 mod chat;
 mod checkpoint;
 #[cfg(feature = "cli")]
 pub mod cli;
 mod config;
+mod config_json;
 mod decode;
 mod error;
 #[cfg(feature = "flex")]
@@ -23,7 +25,6 @@ mod model;
 mod pretrained;
 #[cfg(all(test, feature = "flex"))]
 mod profile;
-mod raw_config;
 mod rope;
 mod save;
 mod slots;

@@ -10,18 +10,6 @@ use crate::config::LlamaConfig;
 use crate::error::LlamaError;
 use crate::model::Llama;
 
-impl LlamaConfig {
-    /// Reads the `config.json` of a folder.
-    ///
-    /// # Errors
-    /// As [`from_json`](Self::from_json), and when the file cannot be read.
-    pub fn load(folder: impl AsRef<Path>) -> Result<Self, LlamaError> {
-        let path = folder.as_ref().join("config.json");
-        let text = std::fs::read_to_string(&path).map_err(|source| LlamaError::Io { path, source })?;
-        Self::from_json(&text)
-    }
-}
-
 impl Llama {
     /// Reads a folder with `config.json` and `model.safetensors`, or the shards of
     /// `model.safetensors.index.json`.

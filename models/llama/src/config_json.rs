@@ -1,15 +1,66 @@
-//! `config.json` as it is written on disk: several generations of names for the same things.
+//! A [`LlamaConfig`] as a Hugging Face `config.json`, which has several generations of names for the same things.
 //!
 //! `rope_scaling` names its kind by `rope_type` or, before transformers 4.43, `type`; transformers 5 has
 //! one object `rope_parameters` with the base in it. What the model does not implement is refused here.
 
-use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::config::{Llama3Scaling, LlamaConfig};
 use crate::error::LlamaError;
 
+impl LlamaConfig {
+    /// Reads the `config.json` of a folder.
+    ///
+    /// # Errors
+    /// As [`from_json`](Self::from_json), and when the file cannot be read.
+    pub fn load(folder: impl AsRef<Path>) -> Result<Self, LlamaError> {
+        let path = folder.as_ref().join("config.json");
+        let text = std::fs::read_to_string(&path).map_err(|source| LlamaError::Io { path, source })?;
+        Self::from_json(&text)
+    }
+
+    /// Reads the text of a `config.json`.
+    ///
+    /// # Errors
+    /// When the text is not JSON, lacks a size, is of another architecture or rope type, or fails
+    /// [`validate`](Self::validate).
+    pub fn from_json(text: &str) -> Result<Self, LlamaError> {
+        let json = |source| LlamaError::Json { file: "config.json".into(), source };
+        // Another architecture may lack what this one needs, and is refused by its name.
+        let value: serde_json::Value = serde_json::from_str(text).map_err(json)?;
+        if let Some(found) = value["model_type"].as_str().filter(|found| *found != "llama") {
+            return Err(LlamaError::Architecture { found: found.to_owned() });
+        }
+        let raw: RawConfig = serde_json::from_str(text).map_err(json)?;
+        Self::try_from(raw)
+    }
+
+    /// Writes a `config.json` that this crate and Hugging Face transformers read.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("numbers, strings and lists only")
+    }
+}
+
+/// As `config.json`.
+impl Serialize for LlamaConfig {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        RawConfig::from(self.clone()).serialize(serializer)
+    }
+}
+
+/// From `config.json`; what makes no model is refused.
+impl<'de> Deserialize<'de> for LlamaConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        RawConfig::deserialize(deserializer)?.try_into().map_err(D::Error::custom)
+    }
+}
+
+/// The file as it is.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct RawConfig {
+struct RawConfig {
     #[serde(default)]
     architectures: Option<Vec<String>>,
     model_type: String,
@@ -71,7 +122,7 @@ struct RawRope {
 /// A token id or a list of them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum OneOrMany {
+enum OneOrMany {
     One(u32),
     Many(Vec<u32>),
 }

@@ -1,0 +1,195 @@
+//! What the caches of trees and of slots share: keys and values of rows that have lengths of their own.
+
+use burn::tensor::{Bool, DType, IndexingUpdateOp, Int, Tensor};
+use burn_dfa::processor::{Persistent, RowState};
+
+use crate::layers::Attention;
+use crate::rope::Rotation;
+
+/// Keys and values of rows with lengths of their own. A *slot* holds the key and the value of one position. All
+/// integers are `i32`.
+#[derive(Clone, Debug)]
+pub(crate) struct RowCache {
+    /// Of each layer, `[rows, kv_heads, capacity, head_dim]`.
+    keys: Vec<Tensor<4>>,
+    /// Of each layer, `[rows, kv_heads, capacity, head_dim]`.
+    values: Vec<Tensor<4>>,
+    /// Slots in use, padding included, `[rows]`.
+    lengths: Tensor<1, Int>,
+    /// Padded positions of each row, `[rows]`.
+    padding: Tensor<1, Int>,
+    /// `0..capacity`.
+    slots: Tensor<1, Int>,
+    /// Where every head of every row begins in a buffer `[rows * kv_heads * capacity, head_dim]`:
+    /// `[rows * kv_heads]`.
+    heads: Tensor<1, Int>,
+    /// The shape of the keys of a layer.
+    shape: [usize; 4],
+}
+
+/// Where new positions are written, and what they must not see: the same for all layers.
+pub(crate) struct Targets {
+    /// Places in the flat buffer of all heads, `[rows * kv_heads * positions]`.
+    pub(crate) places: Tensor<1, Int>,
+    /// `[rows, 1, positions, capacity]`, true at the slots that a position must not see.
+    pub(crate) hidden: Tensor<4, Bool>,
+}
+
+impl RowCache {
+    /// # Shapes
+    /// - `keys`, `values`: of each layer, `[rows, kv_heads, capacity, head_dim]`
+    /// - `lengths`, `padding`: `[rows]`, in buffers of their own
+    pub(crate) fn new(
+        keys: Vec<Tensor<4>>,
+        values: Vec<Tensor<4>>,
+        lengths: Tensor<1, Int>,
+        padding: Tensor<1, Int>,
+    ) -> Self {
+        let shape @ [rows, kv_heads, capacity, _] = keys[0].dims();
+        let options = (&lengths.device(), DType::I32);
+        Self {
+            keys,
+            values,
+            slots: Tensor::arange(0..capacity as i64, options),
+            heads: Tensor::arange(0..(rows * kv_heads) as i64, options) * capacity as i32,
+            lengths: lengths.cast(DType::I32),
+            padding: padding.cast(DType::I32),
+            shape,
+        }
+    }
+
+    /// `[rows, kv_heads, capacity, head_dim]`.
+    pub(crate) fn shape(&self) -> [usize; 4] {
+        self.shape
+    }
+
+    /// Slots in use of each row, padding included, `[rows]`.
+    pub(crate) fn lengths(&self) -> Tensor<1, Int> {
+        self.lengths.clone()
+    }
+
+    /// Padded positions of each row, `[rows]`.
+    pub(crate) fn padding(&self) -> Tensor<1, Int> {
+        self.padding.clone()
+    }
+
+    /// `0..capacity`.
+    pub(crate) fn slots(&self) -> Tensor<1, Int> {
+        self.slots.clone()
+    }
+
+    /// Sets the lengths, in place.
+    pub(crate) fn set_lengths(&mut self, lengths: Tensor<1, Int>) {
+        self.lengths.assign(lengths);
+    }
+
+    /// Lengthens every row, in place.
+    pub(crate) fn grow(&mut self, positions: usize) {
+        self.lengths.inplace(|lengths| lengths + positions as i32);
+    }
+
+    /// `from[b]`, `from[b] + 1`, …, `[rows, count]`.
+    pub(crate) fn run(&self, from: &Tensor<1, Int>, count: usize) -> Tensor<2, Int> {
+        let [rows] = from.dims();
+        let first = from.clone().reshape([rows, 1]).expand([rows, count]);
+        let steps = self.slots.clone().narrow(0, 0, count);
+        first + steps.reshape([1, count]).expand([rows, count])
+    }
+
+    /// Where slots `[rows, count]` of all heads lie in the flat buffer, `[rows * kv_heads * count]`; a slot past the
+    /// last stands for the last.
+    pub(crate) fn places(&self, slots: Tensor<2, Int>) -> Tensor<1, Int> {
+        let ([rows, count], [_, kv_heads, capacity, _]) = (slots.dims(), self.shape);
+        let last = capacity as i32 - 1;
+        let all = [rows, kv_heads, count];
+        let slots = slots.clamp(0, last).reshape([rows, 1, count]).expand(all);
+        (self.heads.clone().reshape([rows, kv_heads, 1]).expand(all) + slots).reshape([-1])
+    }
+
+    /// Writes the keys and values of new positions, one after the other behind each row, into a layer, and attends
+    /// over what is there. Without `targets`, which [`one_pass`] allows, a position sees its row up to itself.
+    pub(crate) fn attend(
+        &mut self,
+        layer: usize,
+        attention: &Attention,
+        qkv: [Tensor<3>; 3],
+        rotation: &Rotation,
+        targets: Option<&Targets>,
+    ) -> Tensor<3> {
+        let (keys, values) = (&mut self.keys[layer], &mut self.values[layer]);
+        let Some(Targets { places, hidden }) = targets else {
+            return attend_in_one_pass(qkv, rotation, [&self.lengths, &self.padding], [keys, values]);
+        };
+        let [q, k, v] = attention.split(qkv, rotation);
+        let [.., head_dim] = self.shape;
+        for (buffer, new) in [(&mut *keys, k), (&mut *values, v)] {
+            write(buffer, places, new.reshape([-1, head_dim as i32]));
+        }
+        attention.mix([q, keys.clone(), values.clone()], hidden.clone())
+    }
+
+    /// Copies slots of all layers from some places to others.
+    pub(crate) fn copy(&mut self, from: &Tensor<1, Int>, to: &Tensor<1, Int>) {
+        let [.., head_dim] = self.shape;
+        for buffer in self.keys.iter_mut().chain(&mut self.values) {
+            let slots = buffer.clone().reshape([-1, head_dim as i32]).select(0, from.clone());
+            write(buffer, to, slots);
+        }
+    }
+
+    /// Begins one row anew with the keys and values of a prompt, in place.
+    ///
+    /// # Shapes
+    /// - `keys`, `values`: of each layer, `[1, kv_heads, length, head_dim]`
+    pub(crate) fn fill(&mut self, row: usize, [keys, values]: [Vec<Tensor<4>>; 2]) {
+        let [_, kv_heads, capacity, head_dim] = self.shape;
+        let [_, _, length, _] = keys[0].dims();
+        let buffers = self.keys.iter_mut().chain(&mut self.values);
+        for (buffer, new) in buffers.zip(keys.into_iter().chain(values)) {
+            let place = [row..row + 1, 0..kv_heads, 0..length, 0..head_dim];
+            buffer.inplace(|buffer| buffer.slice_assign(place, new));
+        }
+        let length = length.min(capacity - 1) as i32;
+        self.lengths.assign_row(row, Tensor::full([1], length, (&self.lengths.device(), DType::I32)));
+    }
+}
+
+/// Writes `new` `[places, head_dim]` into a buffer, in place.
+fn write(buffer: &mut Tensor<4>, places: &Tensor<1, Int>, new: Tensor<2>) {
+    let shape = buffer.dims();
+    buffer.inplace(|buffer| {
+        let flat = buffer.reshape([shape[0] * shape[1] * shape[2], shape[3]]);
+        flat.select_assign(0, places.clone(), new, IndexingUpdateOp::Assign).reshape(shape)
+    });
+}
+
+/// Whether Flex attends to chains of these activations in one pass over the cache.
+#[cfg(feature = "flex")]
+pub(crate) fn one_pass(x: &Tensor<3>) -> bool {
+    crate::flex::attends_chains(x)
+}
+
+#[cfg(not(feature = "flex"))]
+pub(crate) fn one_pass(_: &Tensor<3>) -> bool {
+    false
+}
+
+#[cfg(feature = "flex")]
+fn attend_in_one_pass(
+    qkv: [Tensor<3>; 3],
+    rotation: &Rotation,
+    [lengths, padding]: [&Tensor<1, Int>; 2],
+    cache: [&mut Tensor<4>; 2],
+) -> Tensor<3> {
+    crate::flex::attend_chain(qkv.each_ref(), rotation, lengths, padding, cache)
+}
+
+#[cfg(not(feature = "flex"))]
+fn attend_in_one_pass(
+    _: [Tensor<3>; 3],
+    _: &Rotation,
+    _: [&Tensor<1, Int>; 2],
+    _: [&mut Tensor<4>; 2],
+) -> Tensor<3> {
+    unreachable!("`one_pass` is false without Flex")
+}
