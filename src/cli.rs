@@ -136,6 +136,12 @@ impl SamplingArgs {
 }
 
 /// A backend by name. One that is not compiled in is refused when it is opened, with the feature that it needs.
+///
+/// ```
+/// use burn_dfa::cli::Backend;
+///
+/// assert!(Backend::Flex.open().is_ok());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Backend {
     /// The CPU.

@@ -16,9 +16,11 @@ pub use std::ops::ControlFlow;
 
 pub use burn::tensor::{Device, Int, Tensor};
 
-pub use crate::constraint::Constraint;
+pub use crate::constraint::{Constraint, JsonOptions};
+pub use crate::generation::speculative::{self, speculate};
 pub use crate::generation::{
-    Cancel, CausalLm, DecodeGraph, Finish, GenerationConfig, Output, Piece, Pieces, Request, generate, stream,
+    Cancel, CausalLm, DecodeGraph, Finish, GenerationConfig, Output, Piece, Pieces, Request, SlotLm, Slots,
+    generate, stream,
 };
 #[cfg(feature = "typed")]
 pub use crate::generation::{choose, generate_as};
@@ -26,5 +28,5 @@ pub use crate::limits::Limits;
 pub use crate::processor::{DfaProcessor, LogitsProcessor};
 pub use crate::sampling::{Greedy, GumbelMax, Sampler};
 pub use crate::table::TokenTable;
-pub use crate::tensor::{TensorOptions, TensorTable};
+pub use crate::tensor::{Capacity, TensorOptions, TensorTable};
 pub use crate::vocabulary::{TokenId, Vocabulary};

@@ -1,4 +1,4 @@
-//! Speculative decoding under a constraint: the embedded model, and guesses of a draft model, of the prompt, and of
+//! Speculative decoding under a constraint: the embedded model, with draft tokens of a draft model, of the prompt, and of
 //! the constraint itself.
 //!
 //!     cargo run --release --example speculative
@@ -33,7 +33,7 @@ struct Args {
     /// Prompts of the table.
     #[arg(long, default_value_t = 300)]
     prompts: u64,
-    /// Guesses a call.
+    /// Draft tokens a call.
     #[arg(long, default_value_t = 4)]
     drafts: usize,
     /// Forced tokens a call, which cost a lookup each.

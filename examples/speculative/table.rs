@@ -29,7 +29,7 @@ fn drafters(pair: &Pair, args: &Args, examples: &[Example]) -> Result<usize> {
     let requests =
         examples.iter().map(|example| pair.request(example, example.kind)).collect::<Result<Vec<_>>>()?;
     println!(
-        "{} prompts, one at a time, {} guesses a call, up to {} forced tokens more, greedy\n",
+        "{} prompts, one at a time, {} draft tokens a call, up to {} forced tokens more, greedy\n",
         requests.len(),
         args.drafts,
         args.run
@@ -66,7 +66,7 @@ fn drafters(pair: &Pair, args: &Args, examples: &[Example]) -> Result<usize> {
 /// The tokens a call of the draft model under the constraint and free; the number of outputs.
 fn masks(pair: &Pair, args: &Args, examples: &[Example]) -> Result<usize> {
     println!(
-        "\nThe same prompts under the schema of their kind, and under that of another, {} guesses a call\n",
+        "\nThe same prompts under the schema of their kind, and under that of another, {} draft tokens a call\n",
         args.drafts
     );
     println!("| schema | tokens | masked: tokens a call | unmasked |\n|---|---|---:|---:|");
@@ -109,7 +109,7 @@ fn masks(pair: &Pair, args: &Args, examples: &[Example]) -> Result<usize> {
     Ok(count)
 }
 
-/// Outputs without guesses, `rows` at a time.
+/// Outputs without speculation, `rows` at a time.
 fn plain(pair: &Pair, requests: &[Request], config: &GenerationConfig, rows: usize) -> Result<Vec<Output>> {
     let mut outputs = Vec::with_capacity(requests.len());
     for some in requests.chunks(rows) {

@@ -15,7 +15,7 @@ use crate::vocabulary::Vocabulary;
 /// Requests that fit a model and its vocabulary.
 pub(super) struct Batch<'a> {
     requests: &'a [Request<'a>],
-    free: &'a TokenTable,
+    unconstrained: &'a TokenTable,
     /// Every distinct table once.
     pub(super) tables: Vec<&'a TokenTable>,
     /// The table of each row.
@@ -60,12 +60,12 @@ pub(super) fn check_request(
 }
 
 impl<'a> Batch<'a> {
-    /// Checks what can be checked without the device. Rows without a constraint follow `free`.
+    /// Checks what can be checked without the device. Rows without a constraint follow `unconstrained`.
     pub(super) fn new<M: CausalLm>(
         model: &M,
         vocabulary: &Vocabulary,
         requests: &'a [Request<'a>],
-        free: &'a TokenTable,
+        unconstrained: &'a TokenTable,
     ) -> Result<Self> {
         check_model(model, vocabulary)?;
         if requests.is_empty() {
@@ -75,7 +75,7 @@ impl<'a> Batch<'a> {
         let mut rows = Vec::with_capacity(requests.len());
         for (row, request) in requests.iter().enumerate() {
             check_request(row, request, model.vocab_size(), vocabulary)?;
-            let table = request.table.unwrap_or(free);
+            let table = request.table.unwrap_or(unconstrained);
             let known = tables.iter().position(|other| std::ptr::eq(*other, table));
             rows.push(known.unwrap_or(tables.len()));
             if known.is_none() {
@@ -91,7 +91,7 @@ impl<'a> Batch<'a> {
                 "prompts of up to {length} tokens and {steps} new ones exceed the model's {most} positions"
             )));
         }
-        Ok(Self { requests, free, tables, rows, length, steps })
+        Ok(Self { requests, unconstrained, tables, rows, length, steps })
     }
 
     /// Number of rows.
@@ -126,7 +126,7 @@ impl<'a> Batch<'a> {
 
     /// The host's view of the rows.
     pub(super) fn rows<'v>(&self, vocabulary: &'v Vocabulary) -> Vec<Row<'v>> {
-        self.requests.iter().map(|request| Row::new(request, vocabulary, self.free)).collect()
+        self.requests.iter().map(|request| Row::new(request, vocabulary, self.unconstrained)).collect()
     }
 
     /// The prompts, `[batch, length]`, and the padding of each, `[batch]`.

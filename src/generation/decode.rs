@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use super::batch::Batch;
 use super::config::GenerationConfig;
 use super::model::CausalLm;
-use super::pieces::{Pace, Pieces, Steps};
+use super::pieces::{Pieces, ReadSchedule, StepSource};
 use super::request::{Output, Piece, Request};
 use super::session::Session;
 use crate::error::Result;
@@ -45,7 +45,7 @@ pub fn generate<M: CausalLm>(
     config: &GenerationConfig,
     on_piece: impl FnMut(Piece) -> ControlFlow<()>,
 ) -> Result<Vec<Output>> {
-    Ok(stream(model, vocabulary, requests, config)?.hand_to(on_piece)?.stop())
+    Ok(stream(model, vocabulary, requests, config)?.for_each_piece(on_piece)?.stop())
 }
 
 /// Begins to generate the outputs of a batch of requests as [`generate`] does; the iterator goes on whenever it
@@ -60,13 +60,13 @@ pub fn stream<'a, M: CausalLm>(
     config: &GenerationConfig,
 ) -> Result<Pieces<'a>> {
     config.check()?;
-    let free = TokenTable::unconstrained(vocabulary);
-    let batch = Batch::new(model, vocabulary, requests, &free)?;
+    let unconstrained = TokenTable::unconstrained(vocabulary);
+    let batch = Batch::new(model, vocabulary, requests, &unconstrained)?;
     let mut session = Session::start(model, vocabulary, &batch, config, batch.length + batch.steps)?;
-    let pace = Pace::new(config.read_every, batch.steps);
-    let steps = Steps::new(pace, batch.len(), move |steps| {
+    let schedule = ReadSchedule::new(config.read_every, batch.steps);
+    let source = StepSource::new(schedule, batch.len(), move |steps| {
         steps.clone().skip_while(|&step| step == 0).for_each(|_| session.step());
         session.tokens(steps)
     });
-    Ok(Pieces::new(steps, batch.rows(vocabulary)))
+    Ok(Pieces::new(source, batch.rows(vocabulary)))
 }

@@ -19,7 +19,7 @@ use burn::tensor::{Device, Graph, capture};
 use super::batch::Batch;
 use super::config::GenerationConfig;
 use super::model::CausalLm;
-use super::pieces::{Pace, Pieces, Steps};
+use super::pieces::{Pieces, ReadSchedule, StepSource};
 use super::request::{Output, Piece, Request};
 use super::session::Session;
 use crate::error::{Error, Result};
@@ -27,6 +27,9 @@ use crate::kernel;
 use crate::processor::Persistent;
 use crate::table::TokenTable;
 use crate::vocabulary::Vocabulary;
+
+/// What to do where a step cannot be recorded.
+pub(super) const INSTEAD: &str = "do without a graph";
 
 /// Slots that recording takes: a prompt of one token, three steps to warm up, and the recorded one.
 pub(super) const RECORDING: usize = 5;
@@ -85,7 +88,7 @@ pub struct DecodeGraph<'m, M: CausalLm> {
     graph: StepGraph<'m>,
     session: Rc<RefCell<Session<'m, M>>>,
     vocabulary: &'m Vocabulary,
-    free: TokenTable,
+    unconstrained: TokenTable,
     read_every: usize,
     batch: usize,
     capacity: usize,
@@ -119,18 +122,18 @@ impl<'m, M: CausalLm<Cache: Persistent>> DecodeGraph<'m, M> {
         if let Some(most) = model.max_positions().filter(|&most| capacity > most) {
             return Err(Error::input(format!("a graph of {capacity} slots of a model of {most} positions")));
         }
-        let free = TokenTable::unconstrained(vocabulary);
+        let unconstrained = TokenTable::unconstrained(vocabulary);
         let mut short = requests.to_vec();
         short.iter_mut().for_each(|request| request.prompt.truncate(1));
-        let batch = Batch::new(model, vocabulary, &short, &free)?;
+        let batch = Batch::new(model, vocabulary, &short, &unconstrained)?;
         let session = Session::start(model, vocabulary, &batch, config, capacity)?;
         let session = Rc::new(RefCell::new(session));
         let graph = {
             let session = session.clone();
-            record_step(&model.device(), Box::new(move || session.borrow_mut().step()))?
+            record_step(&model.device(), Box::new(move || session.borrow_mut().step()), INSTEAD)?
         };
         let batch = batch.len();
-        Ok(Self { graph, session, vocabulary, free, read_every: config.read_every, batch, capacity })
+        Ok(Self { graph, session, vocabulary, unconstrained, read_every: config.read_every, batch, capacity })
     }
 
     /// Whether a replay is a dispatch of recorded launches; on the CPU it runs the step again.
@@ -152,7 +155,7 @@ impl<'m, M: CausalLm<Cache: Persistent>> DecodeGraph<'m, M> {
         requests: &[Request],
         on_piece: impl FnMut(Piece) -> ControlFlow<()>,
     ) -> Result<Vec<Output>> {
-        Ok(self.stream(requests)?.hand_to(on_piece)?.stop())
+        Ok(self.stream(requests)?.for_each_piece(on_piece)?.stop())
     }
 
     /// Begins to generate as [`generate`](Self::generate) does; the iterator replays whenever it is asked for a
@@ -162,7 +165,7 @@ impl<'m, M: CausalLm<Cache: Persistent>> DecodeGraph<'m, M> {
     /// As [`generate`](Self::generate).
     pub fn stream(&mut self, requests: &[Request]) -> Result<Pieces<'_>> {
         let session = self.session.clone();
-        let batch = Batch::new(session.borrow().model(), self.vocabulary, requests, &self.free)?;
+        let batch = Batch::new(session.borrow().model(), self.vocabulary, requests, &self.unconstrained)?;
         if batch.len() != self.batch {
             return Err(Error::input(format!("{} requests for a graph of {} rows", batch.len(), self.batch)));
         }
@@ -174,35 +177,38 @@ impl<'m, M: CausalLm<Cache: Persistent>> DecodeGraph<'m, M> {
         }
         session.borrow_mut().restart(&batch)?;
         let graph = &mut self.graph;
-        let pace = Pace::new(self.read_every, batch.steps);
-        let steps = Steps::new(pace, batch.len(), move |steps| {
+        let schedule = ReadSchedule::new(self.read_every, batch.steps);
+        let source = StepSource::new(schedule, batch.len(), move |steps| {
             steps.clone().skip_while(|&step| step == 0).for_each(|_| replay(graph));
             session.borrow().tokens(steps)
         });
-        Ok(Pieces::new(steps, batch.rows(self.vocabulary)))
+        Ok(Pieces::new(source, batch.rows(self.vocabulary)))
     }
 }
 
 /// The recorded step of a session.
 pub(super) type StepGraph<'m> = Graph<(), Box<dyn FnMut() + 'm>>;
 
-/// Records the step of a session, which the closure shares with its owner; it runs a few times.
-pub(super) fn record_step<'m>(device: &Device, step: Box<dyn FnMut() + 'm>) -> Result<StepGraph<'m>> {
+/// Records the step of a session, which the closure shares with its owner; it runs a few times. `instead` is the
+/// advice where it cannot be recorded.
+pub(super) fn record_step<'m>(
+    device: &Device,
+    step: Box<dyn FnMut() + 'm>,
+    instead: &str,
+) -> Result<StepGraph<'m>> {
     let graph = capture(device, step);
     if !graph.is_hardware() && kernel::is_fused(device) && !kernel::is_flex(device) {
-        return Err(Error::model(
-            "its step cannot be recorded on this device: it reads back, or makes tensors from host data; do \
-             without a graph",
-        ));
+        return Err(Error::model(format!(
+            "its step cannot be recorded on this device: it reads back, or makes tensors from host data; {instead}"
+        )));
     }
     Ok(graph)
 }
 
-/// Replays the step of a session, or a round of guesses.
+/// Replays the step of a session.
 ///
 /// Called by [`DecodeGraph::stream`], [`Slots::step`](super::Slots::step) and `speculate_recorded` alone, with their
-/// own graphs; what is said of a session holds of the rounds of a batch as well, whose drafter keeps its tensors as a
-/// model does.
+/// own graphs; the drafter of a speculative session keeps its tensors as a model does.
 #[allow(unsafe_code)]
 pub(super) fn replay(graph: &mut StepGraph<'_>) {
     // SAFETY:

@@ -1,21 +1,35 @@
-//! Models, the decode loop and streaming.
+//! Models, the decode loop, streaming, and speculative decoding.
 //!
-//! [`generate`] runs a batch of [`Request`]s on a [`CausalLm`]: prefill, then a loop in which everything stays
-//! on the device (process the logits, sample, step the model). The host reads tokens every few steps, to
-//! stream them and to stop; [`stream`] is the same loop as an iterator. A [`DecodeGraph`] records that loop's step once and replays it for any number of
-//! batches.
+//! Generation runs a batch of [`Request`]s on a model. The model reads the prompts, and then a loop stays on the device:
+//! process the logits, choose a token per row, feed it to the model. The host reads the tokens every few steps, to stream
+//! them and to stop.
 //!
-//! [`Slots`] is a batch of fixed capacity whose rows are requests that come and go.
+//! | to | use |
+//! |---|---|
+//! | generate a batch, with a callback or as an iterator | [`generate`], [`stream`] and its [`Pieces`] |
+#![cfg_attr(feature = "typed", doc = "| generate a value of a Rust type | [`generate_as`], [`choose`] |")]
+//! | record the decode step once and replay it | [`DecodeGraph`] |
+//! | let requests begin in a running batch as rows become idle | [`Slots`] |
+//! | call the model less often | [`speculative`] |
+//!
+//! What goes in and comes out: a [`Request`] is a row (prompt, constraint, budget, seed, [`Cancel`]), a
+//! [`GenerationConfig`] says how tokens are chosen in all rows, a [`Piece`] is a part of a row's output as it comes, and
+//! an [`Output`] all of it, with its [`Finish`]. [`Utf8Stream`] turns bytes into text as they come.
+//!
+//! What a model implements: [`CausalLm`], and for the last two lines of the table [`SlotLm`] and
+//! [`TreeLm`](speculative::TreeLm).
 
 mod batch;
 mod cancel;
 mod config;
 mod decode;
 mod graph;
+mod log;
 mod model;
 mod pieces;
 mod request;
 mod row;
+mod selection;
 mod session;
 mod slots;
 pub mod speculative;

@@ -10,8 +10,42 @@ use burn::tensor::{Device, Int, Tensor};
 ///
 /// [`step`](CausalLm::step) must have constant shapes and must not read from the device, so that it can
 /// run in a static loop: positions, the slot and the cache are tensors that it updates itself. Where it also
-/// makes no tensor from host data and writes the cache into the buffers that it found it in (with
-/// [`Tensor::inplace`], of which no clone is alive), a [`DecodeGraph`](super::DecodeGraph) can record it.
+/// uploads nothing and writes the cache into the buffers that it found it in (with [`Tensor::inplace`], of which no
+/// clone is alive), a [`DecodeGraph`](super::DecodeGraph) can record it.
+///
+/// ```
+/// use burn::tensor::{DType, Device, Int, Tensor};
+/// use burn_dfa::generation::{CausalLm, GenerationConfig, Request, stream};
+/// use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
+///
+/// /// Always says the token after the last one, up to the end: there is nothing to remember.
+/// struct Counting(Device);
+///
+/// impl CausalLm for Counting {
+///     type Cache = ();
+///     fn device(&self) -> Device {
+///         self.0.clone()
+///     }
+///     fn vocab_size(&self) -> usize {
+///         3
+///     }
+///     fn prefill(&self, tokens: Tensor<2, Int>, _: Tensor<1, Int>, _: usize) -> (Tensor<2>, ()) {
+///         let [batch, length] = tokens.dims();
+///         (self.step(tokens.slice([0..batch, length - 1..length]).reshape([batch]), &mut ()), ())
+///     }
+///     fn step(&self, tokens: Tensor<1, Int>, (): &mut ()) -> Tensor<2> {
+///         (tokens.cast(DType::I32) + 1).clamp_max(2).one_hot::<2>(3).float()
+///     }
+/// }
+///
+/// let vocabulary = Vocabulary::from_bytes([Some("a"), Some("b"), None])?.with_eos([TokenId(2)])?;
+/// let table = TokenTable::compile(&Constraint::regex("[ab]{2}")?, &vocabulary, &Limits::default())?;
+/// let requests = [Request::new(vec![TokenId(0)], 8).with_table(&table)];
+/// let model = Counting(Device::flex());
+/// let outputs = stream(&model, &vocabulary, &requests, &GenerationConfig::new())?.finish()?;
+/// assert_eq!(outputs[0].text(), "ba"); // the constraint wants two letters, the model would end after one
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
 pub trait CausalLm {
     /// Keys, values and positions of a batch, of a fixed capacity.
     type Cache;

@@ -1,35 +1,35 @@
-//! The loop around a batch, as an iterator: go on for some steps, read, hand out.
+//! The loop around a batch, as an iterator: take some steps, read, hand out what is new.
 
 use std::fmt;
 use std::iter::FusedIterator;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 use super::request::{Output, Piece};
 use super::row::Row;
 use crate::error::Result;
 use crate::vocabulary::TokenId;
 
-/// Where tokens come from: a model and all that a batch of it keeps on the device.
-pub(super) trait Source {
-    /// Goes on up to the next read of the host, and reads; false after the last one.
+/// Where tokens come from: a model and all that a batch keeps on the device.
+pub(super) trait TokenSource {
+    /// Takes steps up to the next read of the host, and reads; false after the last one.
     fn advance(&mut self) -> Result<bool>;
 
-    /// What the last read has new of a row.
-    fn row(&mut self, row: usize) -> Result<Slice>;
+    /// The tokens of a row that the last read has found.
+    fn row(&mut self, row: usize) -> Result<NewTokens>;
 }
 
 /// New tokens of a row.
-pub(super) struct Slice {
+pub(super) struct NewTokens {
     pub(super) tokens: Vec<TokenId>,
-    /// After each call of the model, how many of them there were.
+    /// For each call of the model, how many of the tokens there were after it.
     pub(super) calls: Vec<usize>,
 }
 
 /// The pieces of a batch, as they come: an iterator over what the callback of [`generate`](super::generate) is
 /// given.
 ///
-/// Nothing is computed but when a piece is asked for. The pieces of one read follow each other row by row; rows that
-/// have ended have no more of them. After the last piece, or an error, there are none. Dropping it ends the
+/// Nothing is computed before a piece is asked for. The pieces of one read follow each other row by row; rows that
+/// have ended have no more of them. After the last piece, or an error, there are none. Dropping the iterator ends the
 /// generation.
 ///
 /// ```
@@ -46,7 +46,7 @@ pub(super) struct Slice {
 /// }
 /// ```
 pub struct Pieces<'a> {
-    source: Box<dyn Source + 'a>,
+    source: Box<dyn TokenSource + 'a>,
     rows: Vec<Row<'a>>,
     /// The next row to be handed what was read; past the rows where it is time to read.
     next: usize,
@@ -54,7 +54,7 @@ pub struct Pieces<'a> {
 }
 
 impl<'a> Pieces<'a> {
-    pub(super) fn new(source: impl Source + 'a, rows: Vec<Row<'a>>) -> Self {
+    pub(super) fn new(source: impl TokenSource + 'a, rows: Vec<Row<'a>>) -> Self {
         Self { source: Box::new(source), next: rows.len(), rows, failed: false }
     }
 
@@ -78,9 +78,9 @@ impl<'a> Pieces<'a> {
     }
 
     /// Hands every piece to a callback, until it breaks.
-    pub(super) fn hand_to(
+    pub(super) fn for_each_piece(
         mut self,
-        mut on_piece: impl FnMut(Piece) -> std::ops::ControlFlow<()>,
+        mut on_piece: impl FnMut(Piece) -> ControlFlow<()>,
     ) -> Result<Self> {
         for piece in self.by_ref() {
             if on_piece(piece?).is_break() {
@@ -96,16 +96,15 @@ impl<'a> Pieces<'a> {
                 let index = self.next;
                 self.next += 1;
                 if !row.is_finished() {
-                    let Slice { mut tokens, calls } = self.source.row(index)?;
-                    let (text, taken) = row.take(&tokens)?;
+                    let NewTokens { mut tokens, calls } = self.source.row(index)?;
+                    let (text, taken) = row.append(&tokens)?;
                     tokens.truncate(taken);
-                    row.count(
-                        calls.iter().position(|&there| there >= taken).map_or(calls.len(), |call| call + 1),
-                    );
+                    let last = calls.iter().position(|&tokens| tokens >= taken);
+                    row.count_calls(last.map_or(calls.len(), |call| call + 1));
                     return Ok(Some(Piece { row: index, text, tokens }));
                 }
             }
-            self.rows.iter_mut().for_each(Row::heed);
+            self.rows.iter_mut().for_each(Row::end_if_cancelled);
             if self.rows.iter().all(Row::is_finished) || !self.source.advance()? {
                 return Ok(None);
             }
@@ -140,13 +139,14 @@ impl fmt::Debug for Pieces<'_> {
 }
 
 /// When the host reads: after every so many steps, and after the last.
-pub(super) struct Pace {
+pub(super) struct ReadSchedule {
     every: usize,
     steps: usize,
+    /// Steps whose results were read.
     read: usize,
 }
 
-impl Pace {
+impl ReadSchedule {
     pub(super) fn new(every: usize, steps: usize) -> Self {
         Self { every, steps, read: 0 }
     }
@@ -161,31 +161,31 @@ impl Pace {
 }
 
 /// A source of one token per row and step.
-pub(super) struct Steps<F> {
-    pace: Pace,
+pub(super) struct StepSource<F> {
+    schedule: ReadSchedule,
     /// Takes some steps and reads their tokens, one row of the batch after the other within a step. Step 0 was
     /// taken when the prompts were read.
-    go: F,
+    steps: F,
     batch: usize,
     tokens: Vec<i32>,
 }
 
-impl<F: FnMut(Range<usize>) -> Result<Vec<i32>>> Steps<F> {
-    pub(super) fn new(pace: Pace, batch: usize, go: F) -> Self {
-        Self { pace, go, batch, tokens: Vec::new() }
+impl<F: FnMut(Range<usize>) -> Result<Vec<i32>>> StepSource<F> {
+    pub(super) fn new(schedule: ReadSchedule, batch: usize, steps: F) -> Self {
+        Self { schedule, steps, batch, tokens: Vec::new() }
     }
 }
 
-impl<F: FnMut(Range<usize>) -> Result<Vec<i32>>> Source for Steps<F> {
+impl<F: FnMut(Range<usize>) -> Result<Vec<i32>>> TokenSource for StepSource<F> {
     fn advance(&mut self) -> Result<bool> {
-        let Some(steps) = self.pace.next() else { return Ok(false) };
-        self.tokens = (self.go)(steps)?;
+        let Some(steps) = self.schedule.next() else { return Ok(false) };
+        self.tokens = (self.steps)(steps)?;
         Ok(true)
     }
 
-    fn row(&mut self, row: usize) -> Result<Slice> {
+    fn row(&mut self, row: usize) -> Result<NewTokens> {
         let ids = self.tokens.iter().skip(row).step_by(self.batch);
         let tokens: Vec<_> = ids.map(|&id| TokenId(id as u32)).collect();
-        Ok(Slice { calls: (1..=tokens.len()).collect(), tokens })
+        Ok(NewTokens { calls: (1..=tokens.len()).collect(), tokens })
     }
 }

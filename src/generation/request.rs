@@ -54,6 +54,18 @@ impl<'a> Request<'a> {
 }
 
 /// Why a row ended.
+///
+/// ```
+/// use burn_dfa::generation::{Finish, Output};
+///
+/// fn advice(output: &Output) -> &'static str {
+///     match output.finish {
+///         Finish::EndOfSequence => "complete",
+///         Finish::MaxNewTokens => "cut off: raise max_new_tokens, or give the request a constraint",
+///         _ => "cancelled",
+///     }
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Finish {
@@ -66,6 +78,14 @@ pub enum Finish {
 }
 
 /// What a row generated.
+///
+/// ```
+/// use burn_dfa::generation::{Finish, Output};
+///
+/// let output = Output { tokens: vec![], bytes: b"caf\xc3\xa9".to_vec(), finish: Finish::EndOfSequence };
+/// assert!(output.is_complete());
+/// assert_eq!(output.text(), "café");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
     /// The tokens, the end-of-sequence token included where there is one.
@@ -144,6 +164,15 @@ impl Output {
 }
 
 /// A piece of a row's output, as it comes.
+///
+/// ```
+/// use burn_dfa::generation::Piece;
+///
+/// /// Prints the rows of a batch side by side.
+/// fn show(piece: &Piece) {
+///     println!("row {}: {:?} ({} tokens)", piece.row, piece.text, piece.tokens.len());
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// The row of the batch.

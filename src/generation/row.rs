@@ -8,7 +8,7 @@ use crate::table::StateId;
 use crate::table::TokenTable;
 use crate::vocabulary::{TokenId, Vocabulary};
 
-/// Collects the tokens of a row and follows its constraint on the host, as a check on the device.
+/// Collects the tokens of a row, and walks its table on the host to check what the device chose.
 pub(super) struct Row<'a> {
     vocabulary: &'a Vocabulary,
     table: TokenTable,
@@ -23,9 +23,9 @@ pub(super) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// A row that follows `free` where the request has no constraint.
-    pub(super) fn new(request: &Request, vocabulary: &'a Vocabulary, free: &TokenTable) -> Self {
-        let table = request.table.unwrap_or(free).clone();
+    /// A row that follows `unconstrained` where the request has no constraint.
+    pub(super) fn new(request: &Request, vocabulary: &'a Vocabulary, unconstrained: &TokenTable) -> Self {
+        let table = request.table.unwrap_or(unconstrained).clone();
         Self {
             vocabulary,
             state: table.start(),
@@ -45,7 +45,7 @@ impl<'a> Row<'a> {
     }
 
     /// Ends the row if it was asked to.
-    pub(super) fn heed(&mut self) {
+    pub(super) fn end_if_cancelled(&mut self) {
         if self.cancel.is_cancelled() {
             self.finish = self.finish.or(Some(Finish::Cancelled));
         }
@@ -57,12 +57,12 @@ impl<'a> Row<'a> {
     }
 
     /// Counts calls of the model.
-    pub(super) fn count(&mut self, calls: usize) {
+    pub(super) fn count_calls(&mut self, calls: usize) {
         self.calls += calls;
     }
 
     /// Takes the tokens that the device chose; gives the new text and how many of the tokens were taken.
-    pub(super) fn take(&mut self, tokens: &[TokenId]) -> Result<(String, usize)> {
+    pub(super) fn append(&mut self, tokens: &[TokenId]) -> Result<(String, usize)> {
         let mut text = String::new();
         let mut taken = 0;
         for &token in tokens {

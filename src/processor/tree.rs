@@ -1,4 +1,4 @@
-//! The shape of a draft: which token is guessed to follow which.
+//! The shape of a draft: which draft token follows which.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::tensor::ints;
 
 /// A tree of nodes in topological order, the same for all rows of a batch.
 ///
-/// Node 0, the root, stands for the last token that a row has; every other node is a draft, a guess at the token
+/// Node 0, the root, stands for the last token that a row has; every other node is a draft token, a proposal for the token
 /// after its parent. A chain is the tree in which every node has one child at most.
 ///
 /// ```
@@ -18,7 +18,7 @@ use crate::tensor::ints;
 /// let chain = DraftTree::chain(2);
 /// assert_eq!(chain, DraftTree::new(&[0, 1])?);
 ///
-/// // Two guesses at the next token, and one at the token after the second of them.
+/// // Two draft tokens for the next token, and one that follows the second of them.
 /// let tree = DraftTree::new(&[0, 0, 2])?;
 /// assert_eq!((tree.len(), tree.depth()), (4, 2));
 /// assert_eq!(tree.path(3), [0, 2, 3]);
@@ -36,7 +36,7 @@ impl DraftTree {
     /// The most nodes of a tree.
     pub const MOST: usize = 1024;
 
-    /// `drafts` guesses, one after the other; none is a tree as well.
+    /// `drafts` draft tokens, one after the other; none is a tree as well.
     ///
     /// # Panics
     /// For [`MOST`](Self::MOST) drafts or more.

@@ -1,4 +1,4 @@
-//! A round of speculative decoding as operations of Burn, recorded instead of run.
+//! A speculative step as operations of Burn, recorded instead of run.
 
 use std::ops::ControlFlow;
 
@@ -16,7 +16,7 @@ use crate::operations::{Recorded, renumbered};
 use crate::{alone, devices};
 
 /// Every kind of drafter.
-const DRAFTERS: [&str; 5] = ["model", "unmasked", "lookup", "forced, then model", "fork"];
+const DRAFTERS: [&str; 5] = ["model", "unmasked", "lookup", "forced, then model", "merged"];
 
 fn drafter<'m>(name: &str, small: &'m Llama) -> Box<dyn Drafter + 'm> {
     let model = || DraftModel::new(small, 3);
@@ -25,7 +25,7 @@ fn drafter<'m>(name: &str, small: &'m Llama) -> Box<dyn Drafter + 'm> {
         "model" => Box::new(model()),
         "unmasked" => Box::new(model().unmasked()),
         "lookup" => Box::new(PromptLookup::new(3, 2)),
-        "fork" => Box::new(MergedDrafters::new(model(), PromptLookup::new(2, 2)).unwrap()),
+        "merged" => Box::new(MergedDrafters::new(model(), PromptLookup::new(2, 2)).unwrap()),
         _ => Box::new(forced.before(model()).unwrap()),
     }
 }
@@ -39,8 +39,8 @@ fn small(device: &Device) -> Llama {
     Llama::from_bytes(config, draft::WEIGHTS, FloatDType::F32, device).unwrap()
 }
 
-/// What [`speculate`] does until its first read, after `rounds` of them, which fails: nothing was computed.
-fn record(name: &str, temperature: Option<f32>, rounds: usize) -> Recorded {
+/// What [`speculate`] does until its first read, after `steps` of them, which fails: nothing was computed.
+fn record(name: &str, temperature: Option<f32>, steps: usize) -> Recorded {
     let device = Device::capture();
     let captured = device
         .capture_scope(|scope| {
@@ -48,7 +48,7 @@ fn record(name: &str, temperature: Option<f32>, rounds: usize) -> Recorded {
             let small = small(&device);
             let (person, order) = (embedded.schema("person"), embedded.schema("order"));
             let requests = embedded.requests(&[Some(&person), None, Some(&order)], 60, 0);
-            let config = GenerationConfig::new().with_read_every(rounds).with_temperature(temperature);
+            let config = GenerationConfig::new().with_read_every(steps).with_temperature(temperature);
             let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
             let read = speculate(model, vocabulary, &requests, &config, drafter(name, &small), |_| {
                 panic!("nothing was read")
@@ -63,39 +63,39 @@ fn record(name: &str, temperature: Option<f32>, rounds: usize) -> Recorded {
 }
 
 #[test]
-fn every_round_is_the_same_operations_and_reads_nothing_back() {
+fn every_step_is_the_same_operations_and_reads_nothing_back() {
     let _turn = alone();
     for (name, temperature) in DRAFTERS.into_iter().flat_map(|name| [(name, None), (name, Some(0.8))]) {
-        // The reading of the prompts counts as a round, and the first of guesses makes what the others use again.
-        let [one, short, long] = [1, 2, 8].map(|rounds| record(name, temperature, rounds));
+        // Reading the prompts counts as a step, and the next one uploads what the others use again.
+        let [one, short, long] = [1, 2, 8].map(|steps| record(name, temperature, steps));
         let place = format!("{name}, {temperature:?}");
-        assert_eq!(short.values, long.values, "{place}: a round makes no tensor out of host data");
+        assert_eq!(short.values, long.values, "{place}: a step uploads nothing");
         let first = short.operations.len() - one.operations.len();
         let more = long.operations.len() - short.operations.len();
-        assert_eq!(more % 6, 0, "{place}: {more} operations of 6 rounds");
+        assert_eq!(more % 6, 0, "{place}: {more} operations of 6 steps");
         let length = more / 6;
         let start = short.operations.len();
-        let round =
+        let step =
             |index: usize| renumbered(&long.operations[start + index * length..start + (index + 1) * length]);
-        let expected = round(0);
+        let expected = step(0);
         for index in 1..6 {
-            assert_eq!(round(index), expected, "{place}, round {index}");
+            assert_eq!(step(index), expected, "{place}, step {index}");
         }
-        eprintln!("{place}: {length} operations a round, {first} the first");
+        eprintln!("{place}: {length} operations a step, {first} the first");
     }
 }
 
 #[test]
-fn a_replayed_round_writes_the_tokens_of_one_that_is_run() {
+fn a_replayed_step_writes_the_tokens_of_one_that_is_run() {
     let _turn = alone();
     for (device_name, device) in devices::all() {
         let (embedded, small) = (Embedded::load(&device), small(&device));
         let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
         let (person, order) = (embedded.schema("person"), embedded.schema("order"));
         let long = embedded.requests(&[Some(&person), None, Some(&order)], 60, 0);
-        // Over before the round is recorded.
+        // Over before the step is recorded.
         let short = embedded.requests(&[None, None], 2, 3);
-        let few = if device_name == "flex" { &DRAFTERS[..] } else { &["forced, then model", "fork"] };
+        let few = if device_name == "flex" { &DRAFTERS[..] } else { &["forced, then model", "merged"] };
         for (name, requests) in few.iter().flat_map(|name| [(name, &long), (name, &short)]) {
             for temperature in [None, Some(0.9)] {
                 let config = GenerationConfig::new().with_temperature(temperature).with_read_every(3);

@@ -270,7 +270,7 @@ fn generated_texts_pass_the_marker_in_time_in_every_form() {
                         ("unmasked", Box::new(model_draft().unmasked())),
                         ("forced", Box::new(ForcedTokens::new(4, ForcedBytes::LongestToken))),
                         (
-                            "fork",
+                            "merged",
                             Box::new(MergedDrafters::new(model_draft(), PromptLookup::new(2, 2)).unwrap()),
                         ),
                     ];

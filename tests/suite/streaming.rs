@@ -62,7 +62,7 @@ fn in_every_loop<'a>(
     let whole: Vec<_> = whole.into_iter().map(|row| row.output).collect();
     let cancel = Cancel::default();
     let pieces = speculative::stream(&model, &vocabulary, &requests(&cancel), &config(), drafter()).unwrap();
-    check("rounds", pieces, &cancel, &whole);
+    check("speculative steps", pieces, &cancel, &whole);
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_cancelled_row_ends_at_the_next_read_and_the_others_go_on() {
             assert_eq!(ended.finish, Finish::Cancelled, "{name}");
             assert_eq!(ended.text(), rows[row].0, "{name}");
             assert!(whole[row].text().starts_with(&ended.text()), "{name}");
-            // Four steps to the first read; each round of guesses is up to four tokens.
+            // Four steps to the first read; each speculative step is up to four tokens.
             let tokens = ended.tokens.len();
             assert!(
                 if at_once { tokens == 0 } else { (4..=16).contains(&tokens) },

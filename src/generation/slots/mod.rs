@@ -1,9 +1,9 @@
 //! A batch of fixed capacity whose rows are requests that come and go.
 //!
-//! Rows do not wait for each other: one that has ended is released, and another request begins in it while the rest
-//! goes on. Constraints lie in an [`Arena`], into which each is loaded as its request comes and from which it is
-//! dropped as the last of its requests goes; shapes never change, and a recorded step is recorded once. Which request
-//! goes where and when is the caller's to say: see the example `continuous_batching`.
+//! Rows do not wait for each other: a row that has ended is released, and another request begins in it while the others
+//! go on (continuous batching). Constraints lie in an [`Arena`] on the device: a constraint is loaded when its first
+//! request begins, and dropped when its last one is released. Shapes never change, and a step is recorded once. The
+//! caller decides which request begins where and when; the example `continuous_batching` is a scheduler.
 
 mod model;
 mod session;
@@ -19,13 +19,27 @@ use crate::vocabulary::{TokenId, Vocabulary};
 
 use super::batch::{check_model, check_request};
 use super::config::GenerationConfig;
-use super::graph::{RECORDING, StepGraph, record_step, replay};
+use super::graph::{INSTEAD, RECORDING, StepGraph, record_step, replay};
 use super::request::{Output, Piece, Request};
 use super::row::Row;
 pub use model::SlotLm;
 use session::SlotSession;
 
-/// Rows that requests come into and go from, while the others go on; see [`SlotLm`] for an example.
+/// A batch of rows in which requests begin and end while the other rows go on; [`SlotLm`] has a runnable example.
+///
+/// ```
+/// use burn_dfa::generation::{Output, Request, SlotLm, Slots};
+///
+/// /// Runs one request to its end in the first idle row, beside whatever the other rows do.
+/// fn run<M: SlotLm>(slots: &mut Slots<M>, request: &Request) -> burn_dfa::Result<Option<Output>> {
+///     let Some(row) = slots.idle().next() else { return Ok(None) };
+///     slots.admit(row, request)?;
+///     while slots.finished().all(|finished| finished != row) {
+///         slots.step(8, |_| ())?;
+///     }
+///     slots.release(row).map(Some)
+/// }
+/// ```
 ///
 /// What a row writes does not depend on its neighbours: it is what [`generate`](super::generate) writes for the
 /// request alone, as far as the model's logits do not depend on the size of the batch.
@@ -37,28 +51,28 @@ pub struct Slots<'m, M: SlotLm> {
     graph: Option<StepGraph<'m>>,
     session: Rc<RefCell<SlotSession<'m, M>>>,
     vocabulary: &'m Vocabulary,
-    free: TokenTable,
-    rows: Vec<Option<Seat<'m>>>,
+    unconstrained: TokenTable,
+    rows: Vec<Option<Occupant<'m>>>,
     capacity: usize,
     read_every: usize,
 }
 
-/// A request in its row.
-struct Seat<'m> {
+/// The request of a row that is not idle.
+struct Occupant<'m> {
     row: Row<'m>,
     /// Whether the first token waits to be read.
     is_new: bool,
     error: Option<Error>,
 }
 
-impl Seat<'_> {
+impl Occupant<'_> {
     fn is_finished(&self) -> bool {
         self.error.is_some() || self.row.is_finished()
     }
 }
 
 impl<'m, M: SlotLm> Slots<'m, M> {
-    /// A batch of `rows` idle rows, of `capacity` slots each for the tokens of prompt and output together.
+    /// A batch of `rows` idle rows, each for up to `capacity` tokens of prompt and output together.
     ///
     /// # Errors
     /// - [`Error::is_input`]: no rows, no slots, more slots than the model has positions, no room for constraints, or
@@ -87,7 +101,7 @@ impl<'m, M: SlotLm> Slots<'m, M> {
             graph: None,
             session: Rc::new(RefCell::new(session)),
             vocabulary,
-            free: TokenTable::unconstrained(vocabulary),
+            unconstrained: TokenTable::unconstrained(vocabulary),
             rows: (0..rows).map(|_| None).collect(),
             capacity,
             read_every: config.read_every,
@@ -109,7 +123,8 @@ impl<'m, M: SlotLm> Slots<'m, M> {
     ) -> Result<Self> {
         let mut slots = Self::new(model, vocabulary, rows, capacity, config)?;
         let session = slots.session.clone();
-        slots.graph = Some(record_step(&model.device(), Box::new(move || session.borrow_mut().step()))?);
+        let step = Box::new(move || session.borrow_mut().step());
+        slots.graph = Some(record_step(&model.device(), step, INSTEAD)?);
         slots.session.borrow_mut().rewind();
         Ok(slots)
     }
@@ -126,13 +141,13 @@ impl<'m, M: SlotLm> Slots<'m, M> {
 
     /// Rows that are idle.
     pub fn idle(&self) -> impl Iterator<Item = usize> + '_ {
-        self.rows.iter().enumerate().filter(|(_, seat)| seat.is_none()).map(|(row, _)| row)
+        self.rows.iter().enumerate().filter(|(_, occupant)| occupant.is_none()).map(|(row, _)| row)
     }
 
     /// Rows whose output has ended and is not [released](Self::release) yet.
     pub fn finished(&self) -> impl Iterator<Item = usize> + '_ {
         let rows = self.rows.iter().enumerate();
-        rows.filter(|(_, seat)| seat.as_ref().is_some_and(Seat::is_finished)).map(|(row, _)| row)
+        rows.filter(|(_, occupant)| occupant.as_ref().is_some_and(Occupant::is_finished)).map(|(row, _)| row)
     }
 
     /// The constraints that are loaded, and the room that is left.
@@ -153,9 +168,10 @@ impl<'m, M: SlotLm> Slots<'m, M> {
     /// - [`Error::is_incompatible_vocabulary`]: a table of another vocabulary.
     pub fn admit(&mut self, row: usize, request: &Request) -> Result<()> {
         let rows = self.rows.len();
-        let seat = self.rows.get_mut(row);
-        let seat = seat.ok_or_else(|| Error::input(format!("row {row} of a batch of {rows} rows")))?;
-        if seat.is_some() {
+        let occupant = self.rows.get_mut(row);
+        let occupant =
+            occupant.ok_or_else(|| Error::input(format!("row {row} of a batch of {rows} rows")))?;
+        if occupant.is_some() {
             return Err(Error::input(format!("row {row} is taken: release it first")));
         }
         let mut session = self.session.borrow_mut();
@@ -169,7 +185,11 @@ impl<'m, M: SlotLm> Slots<'m, M> {
             )));
         }
         session.admit(row, request)?;
-        *seat = Some(Seat { row: Row::new(request, self.vocabulary, &self.free), is_new: true, error: None });
+        *occupant = Some(Occupant {
+            row: Row::new(request, self.vocabulary, &self.unconstrained),
+            is_new: true,
+            error: None,
+        });
         Ok(())
     }
 
@@ -204,22 +224,22 @@ impl<'m, M: SlotLm> Slots<'m, M> {
     /// Hands the tokens since the last read to their rows and the caller.
     fn hand_out(&mut self, tokens: &[i32], on_piece: &mut impl FnMut(Piece)) {
         let rows = self.rows.len();
-        for (index, seat) in self.rows.iter_mut().enumerate() {
-            let Some(seat) = seat.as_mut().filter(|seat| !seat.is_finished()) else {
+        for (index, occupant) in self.rows.iter_mut().enumerate() {
+            let Some(occupant) = occupant.as_mut().filter(|occupant| !occupant.is_finished()) else {
                 continue;
             };
             // The first line is for the first tokens of those that are new.
-            let lines = tokens.iter().skip(index).step_by(rows).skip(usize::from(!seat.is_new));
-            seat.is_new = false;
+            let lines = tokens.iter().skip(index).step_by(rows).skip(usize::from(!occupant.is_new));
+            occupant.is_new = false;
             let new: Vec<_> = lines.map(|&id| TokenId(id as u32)).collect();
-            match seat.row.take(&new) {
+            match occupant.row.append(&new) {
                 Ok((text, taken)) if taken > 0 => {
                     on_piece(Piece { row: index, text, tokens: new[..taken].to_vec() });
                 }
                 Ok(_) => {}
-                Err(error) => seat.error = Some(error),
+                Err(error) => occupant.error = Some(error),
             }
-            seat.row.heed();
+            occupant.row.end_if_cancelled();
         }
     }
 
@@ -229,12 +249,13 @@ impl<'m, M: SlotLm> Slots<'m, M> {
     /// [`Error::is_input`] where there is no such row, or it is idle; [`Error::is_model`] where the logits of all tokens
     /// that the row might emit were −∞: the row is idle all the same.
     pub fn release(&mut self, row: usize) -> Result<Output> {
-        let seat = self.rows.get_mut(row).and_then(Option::take);
-        let seat = seat.ok_or_else(|| Error::input(format!("row {row}: there is no request in it")))?;
+        let occupant = self.rows.get_mut(row).and_then(Option::take);
+        let occupant =
+            occupant.ok_or_else(|| Error::input(format!("row {row}: there is no request in it")))?;
         self.session.borrow_mut().vacate(row)?;
-        match seat.error {
+        match occupant.error {
             Some(error) => Err(error),
-            None => Ok(seat.row.into_output()),
+            None => Ok(occupant.row.into_output()),
         }
     }
 }

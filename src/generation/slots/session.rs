@@ -1,16 +1,16 @@
-//! A batch of rows that come and go: the model, and all that a step reads and writes.
+//! A batch whose requests come and go: the model, and all that a step reads and writes.
 
-use burn::tensor::{DType, IndexingUpdateOp, Int, Tensor, TensorData};
+use burn::tensor::{DType, Int, Tensor, TensorData};
 
 use super::model::SlotLm;
 use crate::error::{Error, Result};
 use crate::generation::config::GenerationConfig;
+use crate::generation::log::StepLog;
 use crate::generation::request::Request;
-use crate::generation::session::{Filters, filtered, filters};
+use crate::generation::selection::{BatchSampler, Filters, filters};
 use crate::processor::{
     Chain, DfaProcessor, InitContext, LogitsProcessor, Persistent, RowState, StepContext,
 };
-use crate::sampling::{Greedy, GumbelMax, Sampler};
 use crate::tensor::{Arena, ints};
 use crate::vocabulary::Vocabulary;
 
@@ -23,13 +23,11 @@ pub(super) struct SlotSession<'m, M: SlotLm> {
     cache: M::SlotCache,
     chain: Processor,
     state: <Processor as LogitsProcessor>::State,
-    /// Absent where tokens are chosen greedily.
-    noise: Option<GumbelMax>,
+    sampler: BatchSampler,
     /// Every row counts its own steps.
     context: StepContext,
-    /// `[1 + steps, rows]`: the first token of the rows that began since the last read, then the tokens of every
-    /// step since.
-    log: Tensor<2, Int>,
+    /// Line 0 holds the first token of the rows that began since the last read; the tokens of every step since follow.
+    log: StepLog,
     /// Where the next step writes, `[1]`.
     line: Tensor<1, Int>,
     /// What an idle row is fed.
@@ -48,14 +46,7 @@ impl<'m, M: SlotLm> SlotSession<'m, M> {
         let (device, width) = (model.device(), model.vocab_size());
         let arena = Arena::new(vocabulary, width, &config.tensors, &device)?;
         let chain = DfaProcessor::slots(arena, rows)?.then(filters(config, vocabulary)?);
-        let noise = match config.temperature {
-            None => None,
-            Some(temperature) => {
-                let noise = GumbelMax::new(&vec![0; rows], width, &device)?;
-                let here = if filtered(config) { 1.0 } else { temperature };
-                Some(noise.with_temperature(here)?)
-            }
-        };
+        let sampler = BatchSampler::new(config, &vec![0; rows], width, &device)?;
         let end = vocabulary.eos().first().ok_or_else(|| {
             Error::incompatible_vocabulary("it names no end-of-sequence id, so no row could ever be idle")
         })?;
@@ -66,12 +57,12 @@ impl<'m, M: SlotLm> SlotSession<'m, M> {
         Ok(Self {
             cache: model.slots(rows, capacity),
             context: StepContext { tokens: full([rows], idle), step: full([rows], 0) },
-            log: Tensor::zeros([steps + 1, rows], (&device, DType::I32)),
+            log: StepLog::new(steps + 1, rows, &device),
             line: full([1], 1),
             model,
             chain,
             state,
-            noise,
+            sampler,
             idle,
         })
     }
@@ -87,14 +78,9 @@ impl<'m, M: SlotLm> SlotSession<'m, M> {
     /// Feeds the last token of every row to the model and chooses the next ones.
     pub(super) fn step(&mut self) {
         let logits = self.model.step_rows(self.context.tokens.clone(), &mut self.cache);
-        let sampler: &dyn Sampler = match &self.noise {
-            None => &Greedy,
-            Some(noise) => noise,
-        };
-        self.chain.choose(&mut self.state, &mut self.context, logits, sampler);
+        self.chain.choose(&mut self.state, &mut self.context, logits, self.sampler.sampler());
         let StepContext { tokens, step } = &mut self.context;
-        let tokens = tokens.clone().reshape([1, -1]);
-        self.log.inplace(|log| log.select_assign(0, self.line.clone(), tokens, IndexingUpdateOp::Assign));
+        self.log.write(&self.line, tokens.clone());
         step.assign(step.clone() + 1);
         self.line.assign(self.line.clone() + 1);
     }
@@ -116,21 +102,13 @@ impl<'m, M: SlotLm> SlotSession<'m, M> {
         let mut state = chain.init(&InitContext { prompt, padding: ints(vec![0], &device), width });
         let mut context =
             StepContext { tokens: ints(vec![width as i32], &device), step: ints(vec![0], &device) };
-        let noise = self.noise.as_ref().map(|noise| noise.one(request.seed));
-        let sampler: &dyn Sampler = match &noise {
-            None => &Greedy,
-            Some(noise) => noise,
-        };
-        chain.choose(&mut state, &mut context, logits, sampler);
+        chain.choose(&mut state, &mut context, logits, self.sampler.of_one_row(request.seed).sampler());
 
         self.state.assign_row(row, state);
-        let first = context.tokens.reshape([1, 1]);
-        self.log.inplace(|log| log.slice_assign([0..1, row..row + 1], first.clone()));
-        self.context.tokens.assign_row(row, first.reshape([1]));
+        self.log.write_row(0, row, context.tokens.clone());
+        self.context.tokens.assign_row(row, context.tokens);
         self.context.step.assign_row(row, ints(vec![1], &device));
-        if let Some(noise) = &mut self.noise {
-            noise.reseed_row(row, request.seed);
-        }
+        self.sampler.reseed_row(row, request.seed);
         Ok(())
     }
 
@@ -144,11 +122,9 @@ impl<'m, M: SlotLm> SlotSession<'m, M> {
     /// Reads the first tokens of the rows that began since the last read, and the tokens of the `steps` steps since,
     /// one row of the batch after the other within a step; begins the log again.
     pub(super) fn read(&mut self, steps: usize) -> Result<Vec<i32>> {
-        let [_, rows] = self.log.dims();
-        let tokens = self.log.clone().slice([0..steps + 1, 0..rows]).try_into_data();
+        let tokens = self.log.read(0..steps + 1);
         self.rewind();
-        let tokens = tokens.map_err(|error| Error::model(format!("tokens: {error}")))?;
-        tokens.try_to_vec::<i32>().map_err(|error| Error::model(format!("tokens: {error:?}")))
+        tokens
     }
 
     /// Begins the log again.

@@ -1,20 +1,20 @@
-//! The loop of rounds.
+//! The entry points of speculative decoding, and what the host reads of it.
 
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 
 use super::drafter::Drafter;
 use super::model::TreeLm;
-use super::recorded::{RECORDING, Recorded};
-use super::session::SpeculativeSession;
+use super::recorded::{RECORDING, RecordedSession};
+use super::session::{SpeculativeSession, SpeculativeSteps};
 use crate::error::{Error, Result};
 use crate::generation::batch::Batch;
 use crate::generation::config::GenerationConfig;
-use crate::generation::pieces::{Pace, Pieces, Slice, Source};
+use crate::generation::pieces::{NewTokens, Pieces, ReadSchedule, TokenSource};
 use crate::generation::request::{Output, Piece, Request};
 use crate::table::TokenTable;
 use crate::vocabulary::{TokenId, Vocabulary};
 
-/// What a row generated, and what it took.
+/// What a row generated, and how many calls of the model that took.
 ///
 /// ```
 /// use burn_dfa::generation::speculative::SpeculativeOutput;
@@ -27,17 +27,18 @@ use crate::vocabulary::{TokenId, Vocabulary};
 pub struct SpeculativeOutput {
     /// The output.
     pub output: Output,
-    /// Calls of the model until the row had ended; the reading of the prompt, with a first chain of guesses, is one.
+    /// Calls of the model until the row had ended. Reading the prompt is one, with the first draft tokens if they are a
+    /// chain.
     pub calls: usize,
 }
 
-/// Generates the outputs of a batch of requests as [`generate`](crate::generation::generate) does, in rounds of
-/// guesses of `drafter`.
+/// Generates the outputs of a batch of requests as [`generate`](crate::generation::generate) does, with draft tokens of
+/// `drafter` that the model verifies.
 ///
 /// Greedy outputs are equal to those of `generate`, token for token, as far as the model's logits do not depend on
-/// how many tokens it reads at once; sampled ones have the same distribution, and are others. Budgets, ends of
-/// sequence and constraints per row hold alike. The host reads every [`read_every`](GenerationConfig::read_every)
-/// rounds.
+/// how many tokens it reads at once. Sampled outputs have the same distribution, but differ for the same seed. Budgets,
+/// ends of sequence and constraints per row hold alike. The host reads every
+/// [`read_every`](GenerationConfig::read_every) speculative steps.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -58,7 +59,8 @@ pub struct SpeculativeOutput {
 ///
 /// # Errors
 /// As [`generate`](crate::generation::generate); [`Error::is_input`](crate::Error::is_input) for a repetition penalty
-/// or `min_new_tokens`, which depend on the tokens before, or where texts and guesses exceed the model's positions;
+/// or `min_new_tokens`, which depend on the tokens before, or where outputs and draft tokens exceed the model's
+/// positions;
 /// and as [`Drafter::start`].
 pub fn speculate<M: TreeLm>(
     model: &M,
@@ -68,7 +70,7 @@ pub fn speculate<M: TreeLm>(
     drafter: impl Drafter,
     on_piece: impl FnMut(Piece) -> ControlFlow<()>,
 ) -> Result<Vec<SpeculativeOutput>> {
-    Ok(speculated(stream(model, vocabulary, requests, config, drafter)?.hand_to(on_piece)?))
+    Ok(outputs(stream(model, vocabulary, requests, config, drafter)?.for_each_piece(on_piece)?))
 }
 
 /// Begins to generate the outputs of a batch of requests as [`speculate`] does; the iterator goes on whenever it is
@@ -84,18 +86,18 @@ pub fn stream<'a, M: TreeLm>(
     drafter: impl Drafter + 'a,
 ) -> Result<Pieces<'a>> {
     config.check()?;
-    let free = TokenTable::unconstrained(vocabulary);
-    let batch = Batch::new(model, vocabulary, requests, &free)?;
-    let rounds = SpeculativeSession::start(model, drafter, vocabulary, &batch, config, batch.steps)?;
-    Ok(pieces(&batch, vocabulary, config, rounds, 1))
+    let unconstrained = TokenTable::unconstrained(vocabulary);
+    let batch = Batch::new(model, vocabulary, requests, &unconstrained)?;
+    let session = SpeculativeSession::start(model, drafter, vocabulary, &batch, config, batch.steps)?;
+    Ok(pieces(&batch, vocabulary, config, session, 1))
 }
 
-/// As [`speculate`], with the round recorded once the prompts are read, and replayed: a dispatch a round on the host's
-/// side, see [`DecodeGraph`](crate::generation::DecodeGraph). The rounds that recording runs count like any others.
-/// On the CPU, which records nothing, it is `speculate`.
+/// As [`speculate`], with the speculative step recorded once the prompts are read, and replayed: one dispatch a step on
+/// the host's side, see [`DecodeGraph`](crate::generation::DecodeGraph). The steps that recording takes count like any
+/// others. On the CPU, which records nothing, it is `speculate`.
 ///
-/// The model and the drafter have to leave what they change in the buffers that held it, and to read nothing back nor
-/// make tensors of host data after their first round; those of this library do.
+/// The model and the drafter have to leave what they change in the buffers that held it, and to read nothing back and
+/// upload nothing after their first step. Those of this library do.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -111,7 +113,7 @@ pub fn stream<'a, M: TreeLm>(
 /// ```
 ///
 /// # Errors
-/// As [`speculate`], and [`Error::is_model`] where the device records graphs, but not of this round.
+/// As [`speculate`], and [`Error::is_model`] where the device records graphs, but not of this step.
 pub fn speculate_recorded<M: TreeLm>(
     model: &M,
     vocabulary: &Vocabulary,
@@ -121,82 +123,74 @@ pub fn speculate_recorded<M: TreeLm>(
     on_piece: impl FnMut(Piece) -> ControlFlow<()>,
 ) -> Result<Vec<SpeculativeOutput>> {
     config.check()?;
-    let free = TokenTable::unconstrained(vocabulary);
-    let batch = Batch::new(model, vocabulary, requests, &free)?;
-    let rounds = batch.steps + RECORDING;
-    let rounds = SpeculativeSession::start(model, drafter, vocabulary, &batch, config, rounds)?;
-    let (rounds, done) = Recorded::new(rounds, &model.device())?;
-    Ok(speculated(pieces(&batch, vocabulary, config, rounds, done).hand_to(on_piece)?))
+    let unconstrained = TokenTable::unconstrained(vocabulary);
+    let batch = Batch::new(model, vocabulary, requests, &unconstrained)?;
+    let steps = batch.steps + RECORDING;
+    let session = SpeculativeSession::start(model, drafter, vocabulary, &batch, config, steps)?;
+    let (session, taken) = RecordedSession::new(session, &model.device())?;
+    Ok(outputs(pieces(&batch, vocabulary, config, session, taken).for_each_piece(on_piece)?))
 }
 
-/// What the rows have by now.
-fn speculated(pieces: Pieces) -> Vec<SpeculativeOutput> {
+/// The outputs so far, with the calls that they took.
+fn outputs(pieces: Pieces) -> Vec<SpeculativeOutput> {
     let rows = pieces.into_rows();
     rows.map(|row| SpeculativeOutput { calls: row.calls(), output: row.into_output() }).collect()
 }
 
-/// Rounds of which the host can read what they did.
-pub(super) trait Readable {
-    /// Runs a round.
-    fn run(&mut self);
-
-    /// Reads the text, row by row, and the lengths after some rounds, round by round.
-    fn read(&self, rounds: Range<usize>) -> Result<(Vec<i32>, Vec<i32>)>;
-}
-
-/// The pieces of a batch that has begun, with `done` rounds behind it.
+/// The pieces of a batch that has begun and taken `taken` steps.
 fn pieces<'a>(
     batch: &Batch,
     vocabulary: &'a Vocabulary,
     config: &GenerationConfig,
-    rounds: impl Readable + 'a,
-    done: usize,
+    session: impl SpeculativeSteps + 'a,
+    taken: usize,
 ) -> Pieces<'a> {
-    // Every round appends a token at least.
-    let pace = Pace::new(config.read_every, batch.steps);
+    // Every step appends a token at least.
+    let schedule = ReadSchedule::new(config.read_every, batch.steps);
     let read = vec![batch.length; batch.len()];
-    let source = Guessed { rounds, done, pace, text: Vec::new(), lengths: Vec::new(), read };
+    let source =
+        SpeculativeSource { session, taken, schedule, tokens: Vec::new(), lengths: Vec::new(), read };
     Pieces::new(source, batch.rows(vocabulary))
 }
 
-/// Rounds of which the host has read some.
-struct Guessed<R> {
-    rounds: R,
-    /// Rounds run.
-    done: usize,
-    pace: Pace,
-    /// The texts of the last read, row by row.
-    text: Vec<i32>,
-    /// The lengths after each of its rounds, round by round.
+/// A source of as many tokens per row and step as were accepted.
+struct SpeculativeSource<S> {
+    session: S,
+    /// Steps taken.
+    taken: usize,
+    schedule: ReadSchedule,
+    /// The tokens of all rows at the last read, row by row.
+    tokens: Vec<i32>,
+    /// The lengths of the rows after each step since the read before, step by step.
     lengths: Vec<i32>,
-    /// Slots read of each row.
+    /// Tokens handed out of each row, those of the prompt included.
     read: Vec<usize>,
 }
 
-impl<R: Readable> Source for Guessed<R> {
+impl<S: SpeculativeSteps> TokenSource for SpeculativeSource<S> {
     fn advance(&mut self) -> Result<bool> {
-        let Some(rounds) = self.pace.next() else { return Ok(false) };
-        while self.done < rounds.end {
-            self.rounds.run();
-            self.done += 1;
+        let Some(steps) = self.schedule.next() else { return Ok(false) };
+        while self.taken < steps.end {
+            self.session.step();
+            self.taken += 1;
         }
-        (self.text, self.lengths) = self.rounds.read(rounds)?;
+        (self.tokens, self.lengths) = self.session.read(steps)?;
         Ok(true)
     }
 
-    fn row(&mut self, row: usize) -> Result<Slice> {
+    fn row(&mut self, row: usize) -> Result<NewTokens> {
         let batch = self.read.len();
-        let text = self.text.chunks_exact(self.text.len() / batch).nth(row).unwrap_or_default();
+        let tokens = self.tokens.chunks_exact(self.tokens.len() / batch).nth(row).unwrap_or_default();
         let start = self.read[row];
-        let mut slice = Slice { tokens: Vec::new(), calls: Vec::new() };
+        let mut new = NewTokens { tokens: Vec::new(), calls: Vec::new() };
         for length in self.lengths.iter().skip(row).step_by(batch).map(|&length| length as usize) {
-            let new = text.get(self.read[row]..length).ok_or_else(|| {
-                Error::model(format!("a row of {} tokens shrank or burst: {length}", self.read[row]))
+            let accepted = tokens.get(self.read[row]..length).ok_or_else(|| {
+                Error::model(format!("a row of {} tokens has a length of {length} next", self.read[row]))
             })?;
-            slice.tokens.extend(new.iter().map(|&id| TokenId(id as u32)));
-            slice.calls.push(length - start);
+            new.tokens.extend(accepted.iter().map(|&id| TokenId(id as u32)));
+            new.calls.push(length - start);
             self.read[row] = length;
         }
-        Ok(slice)
+        Ok(new)
     }
 }

@@ -1,6 +1,6 @@
-//! Who guesses.
+//! Who proposes draft tokens.
 
-use burn::tensor::{Int, Tensor};
+use burn::tensor::{DType, IndexingUpdateOp, Int, Tensor};
 
 use super::sequences::Sequences;
 use crate::error::Result;
@@ -9,16 +9,25 @@ use crate::table::TokenTable;
 use crate::tensor::TensorOptions;
 use crate::vocabulary::Vocabulary;
 
-/// What a drafter is told before the first round.
+/// What a [`Drafter`] is told before the first step of a batch.
+///
+/// ```
+/// use burn_dfa::generation::speculative::DrafterContext;
+///
+/// /// The cache that a draft model needs, in tokens: a row, and a chain of draft tokens after it.
+/// fn capacity(context: &DrafterContext, drafts: usize) -> usize {
+///     context.slots + drafts
+/// }
+/// ```
 #[derive(Clone, Debug)]
 pub struct DrafterContext<'a> {
     /// The prompts, `[batch, length]`, left padded.
     pub prompt: Tensor<2, Int>,
     /// Padded positions of each row, `[batch]`.
     pub padding: Tensor<1, Int>,
-    /// Slots of a row of the text.
+    /// The most tokens of a row of the [`Sequences`].
     pub slots: usize,
-    /// The most tokens by which the text has grown at a round beyond those that the drafter guessed and read itself.
+    /// The most tokens that a step appends beyond the draft tokens that this drafter has proposed and read itself.
     pub unread: usize,
     /// The constraint of every row.
     pub constraint: &'a DfaProcessor,
@@ -28,36 +37,52 @@ pub struct DrafterContext<'a> {
     pub rows: &'a [usize],
     /// The model's tokens.
     pub vocabulary: &'a Vocabulary,
-    /// How tables lie on the device.
+    /// The layout of tables on the device.
     pub tensors: &'a TensorOptions,
-    /// The temperature at which tokens are drawn; `None`: greedily.
+    /// The temperature at which tokens are sampled; `None`: greedily.
     pub temperature: Option<f32>,
     /// A seed for each row.
     pub seeds: Vec<u64>,
 }
 
-/// A guess at the token of one node, for every row.
+/// The draft token of one node of a draft tree, for every row of the batch.
+///
+/// [`Drafter`] and [`Verifier`](super::Verifier) have examples.
 #[derive(Clone, Debug)]
 pub struct DraftToken {
-    /// `[batch]`, `i32`; any token of the model where a row has no guess.
+    /// `[batch]`, `i32`; any token of the model where there is nothing to propose for a row.
     pub tokens: Tensor<1, Int>,
-    /// The probabilities that the tokens were drawn from, `[batch, width]`, each row of sum 1; `None`: no chance was
-    /// involved.
+    /// The probabilities that the tokens were sampled from, `[batch, width]`, each row of sum 1; `None`: they were not
+    /// sampled.
     pub probabilities: Option<Tensor<2>>,
 }
 
-/// Guesses the next tokens of every row, in a tree of fixed shape.
+impl DraftToken {
+    /// The probabilities that the tokens were sampled from, `[batch, width]`; 1 for the token itself where they were
+    /// not sampled.
+    pub(super) fn distribution(&self, width: usize) -> Tensor<2> {
+        // Burn's `one_hot` reads its indices back.
+        let itself = || {
+            let ([batch], options) = (self.tokens.dims(), (&self.tokens.device(), DType::F32));
+            let (none, one) = (Tensor::zeros([batch, width], options), Tensor::ones([batch, 1], options));
+            none.scatter(1, self.tokens.clone().reshape([batch, 1]), one, IndexingUpdateOp::Add)
+        };
+        self.probabilities.clone().unwrap_or_else(itself)
+    }
+}
+
+/// Proposes the next tokens of every row, as a tree of fixed shape.
 ///
-/// A guess may be wrong or illegal, but is a token of the model. A drafter is told nothing of what became of its
-/// guesses: it finds that in the text.
+/// A draft token may be wrong or illegal, but is a token of the model. A drafter is not told which of its draft tokens
+/// were accepted: it finds out by comparing the sequences with what it proposed.
 ///
 /// ```
 /// use burn::tensor::{DType, Tensor};
 /// use burn_dfa::Result;
-/// use burn_dfa::generation::speculative::{Drafter, DraftToken, DrafterContext, Sequences};
+/// use burn_dfa::generation::speculative::{DraftToken, Drafter, DrafterContext, Sequences};
 /// use burn_dfa::processor::{DfaState, DraftTree};
 ///
-/// /// Guesses that the last token comes again.
+/// /// Proposes the last token again.
 /// struct Again;
 ///
 /// impl Drafter for Again {
@@ -67,62 +92,62 @@ pub struct DraftToken {
 ///     fn start(&mut self, _: &DrafterContext) -> Result<()> {
 ///         Ok(())
 ///     }
-///     fn draft(&mut self, text: &Sequences, _: &DfaState) -> Vec<DraftToken> {
-///         vec![DraftToken { tokens: text.last(), probabilities: None }]
+///     fn draft(&mut self, sequences: &Sequences, _: &DfaState) -> Vec<DraftToken> {
+///         vec![DraftToken { tokens: sequences.last(), probabilities: None }]
 ///     }
 /// }
 /// ```
 pub trait Drafter {
-    /// The shape of its guesses.
+    /// The shape of its drafts.
     fn tree(&self) -> DraftTree;
 
     /// Begins a batch.
     ///
     /// # Errors
     /// Where the drafter cannot serve the batch.
-    fn start(&mut self, start: &DrafterContext) -> Result<()>;
+    fn start(&mut self, context: &DrafterContext) -> Result<()>;
 
-    /// Guesses a token for every node of the tree but the root, which is the last token of the text. `state` is the
-    /// constraint's state after it. What changes stays in the buffers that hold it, see
-    /// [`Persistent`](crate::processor::Persistent), so that a round can be recorded.
+    /// Proposes a token for every node of the tree but the root, which stands for the last token of each row. `state`
+    /// is the constraint's state after that token. What changes stays in the buffers that hold it, see
+    /// [`Persistent`](crate::processor::Persistent), so that a step can be recorded.
     ///
     /// # Panics
     /// Some drafters panic where no batch was begun.
-    fn draft(&mut self, text: &Sequences, state: &DfaState) -> Vec<DraftToken>;
+    fn draft(&mut self, sequences: &Sequences, state: &DfaState) -> Vec<DraftToken>;
 }
 
-/// Guesses nothing.
+/// Proposes nothing.
 impl Drafter for () {
     fn tree(&self) -> DraftTree {
         DraftTree::chain(0)
     }
 
-    fn start(&mut self, _start: &DrafterContext) -> Result<()> {
+    fn start(&mut self, _context: &DrafterContext) -> Result<()> {
         Ok(())
     }
 
-    fn draft(&mut self, _text: &Sequences, _state: &DfaState) -> Vec<DraftToken> {
+    fn draft(&mut self, _sequences: &Sequences, _state: &DfaState) -> Vec<DraftToken> {
         Vec::new()
     }
 }
 
 /// Drafters behind pointers.
-macro_rules! passes_on {
+macro_rules! delegates {
     ($($pointer:ty),*) => {$(
         impl<D: Drafter + ?Sized> Drafter for $pointer {
             fn tree(&self) -> DraftTree {
                 (**self).tree()
             }
 
-            fn start(&mut self, start: &DrafterContext) -> Result<()> {
-                (**self).start(start)
+            fn start(&mut self, context: &DrafterContext) -> Result<()> {
+                (**self).start(context)
             }
 
-            fn draft(&mut self, text: &Sequences, state: &DfaState) -> Vec<DraftToken> {
-                (**self).draft(text, state)
+            fn draft(&mut self, sequences: &Sequences, state: &DfaState) -> Vec<DraftToken> {
+                (**self).draft(sequences, state)
             }
         }
     )*};
 }
 
-passes_on!(&mut D, Box<D>);
+delegates!(&mut D, Box<D>);

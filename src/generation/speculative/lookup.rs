@@ -1,4 +1,4 @@
-//! Guesses out of the text itself.
+//! Draft tokens out of the row's own tokens.
 
 use burn::tensor::{DType, Int, Tensor};
 
@@ -7,10 +7,10 @@ use super::sequences::Sequences;
 use crate::error::Result;
 use crate::processor::{DfaState, DraftTree};
 
-/// Guesses that what followed the last tokens earlier follows them again (Saxena, "Prompt Lookup Decoding", 2023).
+/// Proposes what followed the last tokens when they occurred before (Saxena, "Prompt Lookup Decoding", 2023).
 ///
-/// The place whose tokens before it agree with the end of the text the longest is taken, the latest of those that
-/// agree alike. It costs no model; it pays where outputs repeat parts of the prompt.
+/// Of all earlier positions it takes the one whose preceding tokens agree with the end of the row the longest, and the
+/// latest of those that agree equally long. It needs no model, and pays where outputs repeat parts of the prompt.
 ///
 /// ```
 /// use burn_dfa::generation::speculative::{Drafter, PromptLookup};
@@ -24,7 +24,7 @@ pub struct PromptLookup {
 }
 
 impl PromptLookup {
-    /// A chain of `drafts` guesses; up to `longest` tokens are compared, at least 1.
+    /// A chain of `drafts` draft tokens; up to `longest` tokens are compared, at least 1.
     pub fn new(drafts: usize, longest: usize) -> Self {
         Self { drafts, longest: longest.max(1) }
     }
@@ -35,31 +35,31 @@ impl Drafter for PromptLookup {
         DraftTree::chain(self.drafts)
     }
 
-    fn start(&mut self, _start: &DrafterContext) -> Result<()> {
+    fn start(&mut self, _context: &DrafterContext) -> Result<()> {
         Ok(())
     }
 
-    fn draft(&mut self, text: &Sequences, _state: &DfaState) -> Vec<DraftToken> {
-        let (tokens, lengths) = (text.tokens(), text.lengths());
+    fn draft(&mut self, sequences: &Sequences, _state: &DfaState) -> Vec<DraftToken> {
+        let (tokens, lengths) = (sequences.tokens(), sequences.lengths());
         let ([batch, slots], device) = (tokens.dims(), tokens.device());
         let all = [batch, slots];
         let zeros = |columns| Tensor::<2, Int>::zeros([batch, columns], (&device, DType::I32));
-        // How many tokens up to each slot agree with the end of the text.
+        // How many tokens up to each slot agree with the end of the row.
         let (mut agree, mut still) = (zeros(slots), zeros(slots) + 1);
         for back in 0..self.longest.min(slots) {
             let shifted = match back {
                 0 => tokens.clone(),
                 _ => Tensor::cat(vec![zeros(back) - 1, tokens.clone().slice([0..batch, 0..slots - back])], 1),
             };
-            let wanted = text.window(lengths.clone() - 1 - back as i32, 1).expand(all);
+            let wanted = sequences.window(lengths.clone() - 1 - back as i32, 1).expand(all);
             still = still * shifted.equal(wanted).int().cast(DType::I32);
             agree = agree + still.clone();
         }
-        let slot = text.steps(slots).reshape([1, slots]).expand(all);
+        let slot = sequences.steps(slots).reshape([1, slots]).expand(all);
         let late = slot.clone().greater_equal((lengths - 1).reshape([batch, 1]).expand(all));
         let rank = (agree * slots as i32 + slot).mask_fill(late, -1);
         let place = rank.argmax(1).reshape([batch]).cast(DType::I32);
-        let found = text.window(place + 1, self.drafts.max(1));
+        let found = sequences.window(place + 1, self.drafts.max(1));
         let token = |at| found.clone().slice([0..batch, at..at + 1]).reshape([batch]);
         (0..self.drafts).map(|at| DraftToken { tokens: token(at), probabilities: None }).collect()
     }

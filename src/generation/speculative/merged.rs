@@ -1,18 +1,19 @@
 //! Two drafters side by side.
 
 use super::drafter::{DraftToken, Drafter, DrafterContext};
+use super::seeds::{Use, derived};
 use super::sequences::Sequences;
-use super::verify::salted;
 use crate::error::Result;
 use crate::processor::{DfaState, DraftTree};
 
-/// The guesses of two drafters as one tree: the model reads both at once, and the path that it agrees with goes on.
+/// The drafts of two drafters, merged into one tree: the model reads both at once, and accepts the path that it agrees
+/// with (merge-based speculation; Miao et al., "SpecInfer", 2024).
 ///
 /// ```
 /// use burn_dfa::generation::speculative::{Drafter, MergedDrafters, PromptLookup};
 ///
-/// let fork = MergedDrafters::new(PromptLookup::new(3, 3), PromptLookup::new(2, 1))?;
-/// assert_eq!((fork.tree().len(), fork.tree().depth()), (6, 3));
+/// let merged = MergedDrafters::new(PromptLookup::new(3, 3), PromptLookup::new(2, 1))?;
+/// assert_eq!((merged.tree().len(), merged.tree().depth()), (6, 3));
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -23,7 +24,8 @@ pub struct MergedDrafters<A, B> {
 }
 
 impl<A: Drafter, B: Drafter> MergedDrafters<A, B> {
-    /// `first`, and `second` beside it. Where both guess the same token, the path of `first` counts.
+    /// The drafts of `first`, and those of `second` beside them. Where both propose the same token, the path of
+    /// `first` is accepted.
     ///
     /// # Errors
     /// [`Error::is_input`](crate::Error::is_input) for more than [`DraftTree::MOST`] nodes.
@@ -38,16 +40,17 @@ impl<A: Drafter, B: Drafter> Drafter for MergedDrafters<A, B> {
         self.tree.clone()
     }
 
-    fn start(&mut self, start: &DrafterContext) -> Result<()> {
-        // The path of the other may be the one that went on.
-        let unread = start.unread + self.tree.depth();
-        self.first.start(&DrafterContext { unread, ..start.clone() })?;
-        self.second.start(&DrafterContext { unread, seeds: salted(&start.seeds, 3), ..start.clone() })
+    fn start(&mut self, context: &DrafterContext) -> Result<()> {
+        // A whole path of the other drafter may be accepted, and neither reads the other's.
+        let unread = context.unread + self.tree.depth();
+        let seeds = derived(&context.seeds, Use::SecondDrafter);
+        self.first.start(&DrafterContext { unread, ..context.clone() })?;
+        self.second.start(&DrafterContext { unread, seeds, ..context.clone() })
     }
 
-    fn draft(&mut self, text: &Sequences, state: &DfaState) -> Vec<DraftToken> {
-        let mut guesses = self.first.draft(text, state);
-        guesses.extend(self.second.draft(text, state));
-        guesses
+    fn draft(&mut self, sequences: &Sequences, state: &DfaState) -> Vec<DraftToken> {
+        let mut drafts = self.first.draft(sequences, state);
+        drafts.extend(self.second.draft(sequences, state));
+        drafts
     }
 }

@@ -1,21 +1,29 @@
-//! Speculative decoding: several tokens guessed, one call of the model to check them.
+//! Speculative decoding: a drafter proposes several tokens, and one call of the model verifies them.
 //!
-//! A [`Drafter`] guesses what follows, as a chain or a [tree](crate::processor::DraftTree) of tokens. The model, a
-//! [`TreeLm`], reads all guesses at once; the constraint follows every node and masks its logits
-//! ([`DfaProcessor::mask_tree`]); a [`Verifier`] accepts a path and chooses the token after it. Guesses change how
-//! often the model is called, never what comes out: greedy tokens are those of plain constrained decoding, sampled
-//! ones have its distribution. A guess that breaks the constraint or the budget is refused like any other.
+//! A *draft token* is a proposal for the next token of a row. Draft tokens form a *draft tree*
+//! ([`DraftTree`](crate::processor::DraftTree)): its root stands for the last token of the row, every other node is a draft
+//! token that follows its parent, and a *chain* is a tree without branches. A *speculative step* has three parts:
 //!
-//! | drafter | guesses |
+//! 1. *draft*: a [`Drafter`] proposes a tree of draft tokens;
+//! 2. *verify*: the model, a [`TreeLm`], reads all nodes at once, the constraint follows every node and masks its
+//!    logits ([`DfaProcessor::mask_tree`]), and a [`Verifier`] accepts a path of the tree;
+//! 3. *append*: the accepted draft tokens, and the token that the model chooses after them, become part of the row.
+//!
+//! Speculation changes how often the model is called, never what comes out: greedy outputs are those of
+//! [`generate`](super::generate), sampled ones have the same distribution. A draft token that breaks the constraint or
+//! the budget is rejected like any other.
+//!
+//! | drafter | proposes |
 //! |---|---|
 //! | [`DraftModel`] | what a smaller model says, under the constraint or free |
 //! | [`PromptLookup`] | what followed the same tokens earlier in the text |
-//! | [`ForcedTokens`] | what the constraint leaves no choice about, alone or in front of another drafter |
+//! | [`ForcedTokens`] | tokens that the constraint leaves no choice about, alone or in front of another drafter |
 //! | [`MergedDrafters`] | what two drafters say, side by side |
 //! | `()` | nothing |
 //!
-//! [`speculate`] runs a batch, [`stream`] does as an iterator. All shapes are fixed, and all of a round stays on the device: what was accepted
-//! differs from row to row and is a tensor. So a round can be recorded and replayed, see [`speculate_recorded`].
+//! [`speculate`] generates a batch; [`stream`] does the same as an iterator. All shapes are fixed, and a speculative
+//! step uploads nothing and reads nothing back: the number of accepted tokens differs from row to row and is a tensor.
+//! So a step can be recorded and replayed, see [`speculate_recorded`].
 //!
 //! Sources: Leviathan, Kalman, Matias, "Fast Inference from Transformers via Speculative Decoding", 2023
 //! (arXiv:2211.17192); Miao et al., "SpecInfer", 2024 (arXiv:2305.09781) for trees; Saxena, "Prompt Lookup
@@ -31,6 +39,7 @@ mod lookup;
 mod merged;
 mod model;
 mod recorded;
+mod seeds;
 mod sequences;
 mod session;
 mod verify;

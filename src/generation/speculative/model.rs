@@ -8,8 +8,8 @@ use crate::processor::DraftTree;
 /// A causal language model that reads a tree of tokens at once, and forgets some of them again.
 ///
 /// Its rows grow by different numbers of tokens, so that each has a length of its own: the number of slots in
-/// use, left padding included. As in [`CausalLm`], shapes are constant and nothing is read from the device; for a round
-/// that is recorded, caches stay in the buffers that hold them.
+/// use, left padding included. As in [`CausalLm`], shapes are constant and nothing is read from the device; so that a
+/// step can be recorded, caches stay in the buffers that hold them.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -71,8 +71,8 @@ pub trait TreeLm: CausalLm {
     /// The cache of a prefill as one of rows with lengths; each is that of the prompts.
     fn branch(&self, cache: Self::Cache) -> Self::TreeCache;
 
-    /// Reads prompts as [`prefill`](CausalLm::prefill) does, and a chain of guesses after them; returns the logits after
-    /// each prompt and each guess. Unless a model says otherwise, that is one call after the other.
+    /// Reads prompts as [`prefill`](CausalLm::prefill) does, and a chain of draft tokens after them; returns the logits
+    /// after each prompt and each draft token. The default makes two calls, one after the other.
     ///
     /// # Shapes
     /// - `prompt`: `[batch, length]`; `padding`: `[batch]`

@@ -1,13 +1,13 @@
-//! The text of a batch on the device.
+//! The tokens of a batch so far, on the device.
 
 use burn::tensor::{DType, IndexingUpdateOp, Int, Tensor};
 
 use crate::processor::Persistent;
 
-/// The tokens of every row so far, prompt and output, in rows of their own lengths.
+/// The token ids of every row so far, prompt and output; each row has a length of its own.
 ///
-/// Prompts are left padded, so that all rows begin with the same length; slots past the length of a row hold some
-/// token or other.
+/// Prompts are left padded, so that all rows begin with the same length. Slots past the length of a row hold arbitrary
+/// tokens.
 ///
 /// ```
 /// use burn::tensor::{DType, Device, Int, Tensor};
@@ -15,10 +15,10 @@ use crate::processor::Persistent;
 ///
 /// let device = Device::flex();
 /// let ints = |values: &[i32]| Tensor::<1, Int>::from_data(values, (&device, DType::I32));
-/// let mut text = Sequences::new(ints(&[7, 8]).reshape([1, 2]), 6);
-/// text.append(ints(&[9, 5]).reshape([1, 2]), ints(&[1])); // the 5 does not count
-/// assert_eq!(text.last().into_data().try_to_vec::<i32>().unwrap(), [9]);
-/// assert_eq!(text.lengths().into_data().try_to_vec::<i32>().unwrap(), [3]);
+/// let mut sequences = Sequences::new(ints(&[7, 8]).reshape([1, 2]), 6);
+/// sequences.append(ints(&[9, 5]).reshape([1, 2]), ints(&[1])); // the 5 does not count
+/// assert_eq!(sequences.last().into_data().try_to_vec::<i32>().unwrap(), [9]);
+/// assert_eq!(sequences.lengths().into_data().try_to_vec::<i32>().unwrap(), [3]);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Sequences {
@@ -26,13 +26,14 @@ pub struct Sequences {
     tokens: Tensor<2, Int>,
     /// `[batch]`, `i32`
     lengths: Tensor<1, Int>,
-    /// `0..slots`, and where each row begins: Burn makes ranges of host data, and a round makes none.
+    /// `0..slots`. Burn uploads ranges from the host, and a step uploads nothing, so they are made once.
     steps: Tensor<1, Int>,
+    /// Where each row begins in a flat buffer, `[batch]`.
     rows: Tensor<1, Int>,
 }
 
 impl Sequences {
-    /// The prompts, in rows of `slots`.
+    /// The prompts, in rows of `slots` tokens at most.
     ///
     /// # Panics
     /// Where the prompts do not fit.
@@ -110,8 +111,8 @@ impl Sequences {
         from.reshape([batch, 1]).expand([batch, count]) + steps
     }
 
-    /// How many tokens the rows of two texts begin with in common, `[batch]`; at most all of this and all but the
-    /// last of the other.
+    /// Length of the common prefix of each row with that of other sequences, `[batch]`: at most all of this row and all
+    /// but the last token of the other.
     pub(super) fn common(&self, other: &Self) -> Tensor<1, Int> {
         let [batch, slots] = self.tokens.dims();
         let slot = self.steps.clone().reshape([1, slots]).expand([batch, slots]);

@@ -1,4 +1,4 @@
-//! Sampled outputs with guesses have the distribution of outputs without, by Pearson's test.
+//! Sampled outputs with speculation have the distribution of outputs without, by Pearson's test.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -75,7 +75,7 @@ fn deviate(drawn: &[Vec<TokenId>], expected: &HashMap<Vec<TokenId>, f64>) -> f64
 }
 
 #[test]
-fn guesses_do_not_change_the_distribution() {
+fn speculation_does_not_change_the_distribution() {
     let (vocabulary, device) = (vocabulary(), Device::flex());
     let constraint = Constraint::regex("[ab]{1,4}c?|ccc").unwrap();
     let table = TokenTable::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
@@ -114,7 +114,7 @@ fn guesses_do_not_change_the_distribution() {
         ("lookup", Box::new(PromptLookup::new(2, 2))),
         ("forced", Box::new(forced().before(draft()).unwrap())),
         (
-            "fork",
+            "merged",
             Box::new(
                 MergedDrafters::new(draft(), MergedDrafters::new(draft(), PromptLookup::new(1, 1)).unwrap())
                     .unwrap(),

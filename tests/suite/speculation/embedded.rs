@@ -40,13 +40,13 @@ fn the_pair_writes_what_the_model_writes_alone() {
     let config = GenerationConfig::new();
     let plain = generate(&model, &vocabulary, &requests, &config, |_| ControlFlow::Continue(())).unwrap();
     let tokens: usize = plain.iter().map(|output| output.tokens.len()).sum();
-    let guess = || DraftModel::new(&small, 4);
+    let draft = || DraftModel::new(&small, 4);
     let forced = || ForcedTokens::new(3, ForcedBytes::LongestToken);
     let drafters: [(&str, Box<dyn Drafter>); 4] = [
-        ("masked", Box::new(guess())),
-        ("unmasked", Box::new(guess().unmasked())),
-        ("in front", Box::new(forced().before(guess()).unwrap())),
-        ("tree", Box::new(MergedDrafters::new(guess(), PromptLookup::new(3, 2)).unwrap())),
+        ("masked", Box::new(draft())),
+        ("unmasked", Box::new(draft().unmasked())),
+        ("in front", Box::new(forced().before(draft()).unwrap())),
+        ("tree", Box::new(MergedDrafters::new(draft(), PromptLookup::new(3, 2)).unwrap())),
     ];
     for (name, drafter) in drafters {
         let rows = speculate(&model, &vocabulary, &requests, &config, drafter, |_| ControlFlow::Continue(()));

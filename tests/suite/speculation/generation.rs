@@ -1,4 +1,4 @@
-//! Outputs with guesses are those without, and always complete within their budget.
+//! Outputs with speculation are those without, and always complete within their budget.
 
 use std::ops::ControlFlow;
 
@@ -41,7 +41,7 @@ fn tables(vocabulary: &Vocabulary) -> Vec<TokenTable> {
     tables
 }
 
-/// Guesses any tokens, in a tree.
+/// Proposes any tokens, in a tree.
 struct Wild {
     tree: DraftTree,
     rng: StdRng,
@@ -96,9 +96,9 @@ fn drafters<'m>(
             "forced, lookup",
             Box::new(forced(ForcedBytes::ModelsChoice).before(PromptLookup::new(2, 2)).unwrap()),
         ),
-        ("fork of models", Box::new(two)),
+        ("merged models", Box::new(two)),
         (
-            "fork of all",
+            "all merged",
             Box::new(
                 MergedDrafters::new(
                     MergedDrafters::new(PromptLookup::new(drafts, 2), forced(ForcedBytes::LongestToken))
@@ -164,7 +164,7 @@ fn check(name: &str, request: &Request, output: &Output) {
 }
 
 #[test]
-fn greedy_outputs_do_not_depend_on_guesses() {
+fn greedy_outputs_do_not_depend_on_the_drafter() {
     const ROWS: usize = 6;
     let vocabulary = vocabulary();
     let tables = tables(&vocabulary);
@@ -199,7 +199,7 @@ fn greedy_outputs_do_not_depend_on_guesses() {
             }
             prompts += ROWS;
         }
-        assert!(calls < tokens, "guesses spare calls");
+        assert!(calls < tokens, "draft tokens spare calls");
         eprintln!("{name}: {prompts} prompts, {calls} calls for {tokens} tokens");
     }
 }
@@ -271,6 +271,6 @@ fn what_cannot_be_served_is_refused() {
     let small = TensorOptions { max_bytes: 10, ..TensorOptions::default() };
     assert!(refused(&plain.with_tensors(small), &mut ()).is_limit());
     let tree = MergedDrafters::new((), PromptLookup::new(1, 1))
-        .and_then(|fork| MergedDrafters::new(fork, PromptLookup::new(1, 1)));
+        .and_then(|merged| MergedDrafters::new(merged, PromptLookup::new(1, 1)));
     assert!(ForcedTokens::new(1, ForcedBytes::default()).before(tree.unwrap()).unwrap_err().is_input());
 }
