@@ -9,8 +9,9 @@ use burn_dfa::sampling::{Greedy, GumbelMax, Sampler};
 use burn_dfa::{TensorOptions, TensorTable};
 use cubecl::logging::{LaunchObservation, LaunchObserver};
 
-use crate::embedded::Embedded;
-use crate::{alone, devices};
+use crate::common::embedded::Embedded;
+use crate::alone;
+use crate::common::devices;
 
 /// Every launch, by the name of its kernel.
 #[derive(Default)]

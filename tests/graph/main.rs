@@ -1,13 +1,9 @@
 //! The recorded decode step. A program of its own: while a step is recorded, nothing else may use its device.
 
-#[path = "../suite/common/devices.rs"]
-mod devices;
-mod embedded;
+#[path = "../common/mod.rs"]
+mod common;
 #[cfg(feature = "cube")]
 mod kernels;
-#[allow(dead_code)]
-#[path = "../suite/common/model.rs"]
-mod model;
 mod operations;
 mod refused;
 mod replay;

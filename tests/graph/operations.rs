@@ -6,7 +6,7 @@ use burn::tensor::Device;
 use burn_dfa::generation::{DecodeGraph, GenerationConfig};
 
 use crate::alone;
-use crate::embedded::{Embedded, POSITIONS};
+use crate::common::embedded::{Embedded, POSITIONS};
 
 /// What [`DecodeGraph`] does until its first read, which fails: nothing was computed.
 pub struct Recorded {

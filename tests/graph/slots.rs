@@ -3,62 +3,19 @@
 use std::cell::Cell;
 use std::ops::ControlFlow;
 
-use burn::tensor::{DType, Device, Int, Tensor};
-use burn_dfa::generation::{CausalLm, GenerationConfig, Output, Request, SlotLm, Slots, generate};
+use burn::tensor::{DType, Device};
+use burn_dfa::generation::{GenerationConfig, Output, Request, Slots, generate};
 use burn_dfa::{Capacity, Constraint, Kernels, Limits, TensorOptions, TokenId, TokenTable, Vocabulary};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
-use crate::embedded::Embedded;
-use crate::model::RandomLm;
+use crate::common::altered::{Altered, Call};
+use crate::common::embedded::Embedded;
+use crate::common::model::RandomLm;
 use crate::operations::renumbered;
-use crate::{alone, devices};
+use crate::alone;
+use crate::common::devices;
 
 const ROWS: usize = 16;
-
-/// A model that counts how often its step is asked for.
-struct Counted(RandomLm, Cell<usize>);
-
-impl CausalLm for Counted {
-    type Cache = <RandomLm as CausalLm>::Cache;
-
-    fn device(&self) -> Device {
-        self.0.device()
-    }
-
-    fn vocab_size(&self) -> usize {
-        self.0.vocab_size()
-    }
-
-    fn prefill(
-        &self,
-        tokens: Tensor<2, Int>,
-        padding: Tensor<1, Int>,
-        slots: usize,
-    ) -> (Tensor<2>, Self::Cache) {
-        self.0.prefill(tokens, padding, slots)
-    }
-
-    fn step(&self, tokens: Tensor<1, Int>, cache: &mut Self::Cache) -> Tensor<2> {
-        self.0.step(tokens, cache)
-    }
-}
-
-impl SlotLm for Counted {
-    type SlotCache = <RandomLm as SlotLm>::SlotCache;
-
-    fn slots(&self, rows: usize, capacity: usize) -> Self::SlotCache {
-        self.0.slots(rows, capacity)
-    }
-
-    fn begin(&self, row: usize, prompt: Tensor<2, Int>, cache: &mut Self::SlotCache) -> Tensor<2> {
-        self.0.begin(row, prompt, cache)
-    }
-
-    fn step_rows(&self, tokens: Tensor<1, Int>, cache: &mut Self::SlotCache) -> Tensor<2> {
-        self.1.set(self.1.get() + 1);
-        self.0.step_rows(tokens, cache)
-    }
-}
 
 /// The bytes, a few words, the end.
 fn vocabulary() -> Vocabulary {
@@ -94,7 +51,13 @@ fn bytes_in_use(device: &Device) -> Option<u64> {
 fn soak(name: &str, device: &Device, arrivals: usize) {
     let vocabulary = vocabulary();
     let pool = pool(&vocabulary);
-    let model = Counted(RandomLm::new(vocabulary.len(), 4, DType::F32, device), Cell::new(0));
+    let random = RandomLm::new(vocabulary.len(), 4, DType::F32, device);
+    // How often the step of the rows is asked for.
+    let asked = Cell::new(0);
+    let model = Altered::new(random, |call, logits| {
+        asked.set(asked.get() + usize::from(matches!(call, Call::StepRows)));
+        logits
+    });
     let mut rng = StdRng::seed_from_u64(6);
     let requests: Vec<Request> = (0..90)
         .map(|index| {
@@ -117,7 +80,7 @@ fn soak(name: &str, device: &Device, arrivals: usize) {
     let config = GenerationConfig::new().with_tensors(tensors).with_read_every(8);
     let mut slots = Slots::record(&model, &vocabulary, ROWS, 160, &config).unwrap();
     assert_eq!(slots.is_hardware(), name != "flex");
-    let recorded = model.1.get();
+    let recorded = asked.get();
 
     let mut in_row = [0; ROWS];
     let (mut arrived, mut gone, mut refused) = (0, 0, 0);
@@ -162,7 +125,7 @@ fn soak(name: &str, device: &Device, arrivals: usize) {
     assert!(refused > arrivals / 100);
     // The step is asked for while it is recorded and never again.
     if slots.is_hardware() {
-        assert_eq!(model.1.get(), recorded, "{name}: recorded again");
+        assert_eq!(asked.get(), recorded, "{name}: recorded again");
         assert!(late.is_some() && late <= early, "{name}: from {early:?} to {late:?} bytes on the device");
     } else if let (Some(early), Some(late)) = (early, late) {
         // What an allocator of the host keeps for itself; a page a request would be far more.

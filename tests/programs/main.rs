@@ -1,7 +1,9 @@
 //! The examples and the command line tool, run as a user runs them.
 
-#[path = "../suite/common/data.rs"]
+#[path = "../common/data.rs"]
 mod data;
+#[path = "../common/skip.rs"]
+mod skip;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -185,7 +187,7 @@ fn mistakes_are_named() {
 /// The command line tool; `None`, and a line that says so, where it was not built.
 fn tool() -> Option<impl Fn(&[&str]) -> Command> {
     let Some(program) = option_env!("CARGO_BIN_EXE_burn-dfa") else {
-        println!("skipped: the tool needs the feature cli");
+        skip::skipped("the tool needs the feature cli");
         return None;
     };
     Some(move |args: &[&str]| {

@@ -1,6 +1,5 @@
 //! The automata of regexes, choices and patterns against `regex-automata`, RE2's verdicts and their own laws.
 
-use crate::common::data;
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -381,83 +380,6 @@ fn a_hundred_thousand_choices_are_fine() {
     let numbers: Vec<String> = (0..100_000).map(|n| n.to_string()).collect();
     let dfa = Constraint::choice(numbers).unwrap().to_byte_dfa(&limits).unwrap().unwrap();
     assert_eq!(dfa, compile("0|[1-9][0-9]{0,4}").unwrap());
-}
-
-/// One line of a corpus of verdicts on full matches.
-struct Case {
-    pattern: String,
-    accepts: Vec<String>,
-    rejects: Vec<String>,
-}
-
-fn cases(file: &str) -> Option<Vec<Case>> {
-    let strings = |value: &serde_json::Value| -> Vec<String> {
-        value.as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
-    };
-    let rows: Vec<serde_json::Value> = serde_json::from_str(&data::read(file)?).unwrap();
-    let rows = rows
-        .iter()
-        .filter(|row| !row["source"].as_str().is_some_and(|source| data::OF_REGEX_LITE.contains(&source)));
-    let case = |row: &serde_json::Value| {
-        // The flags that change a language; the others are about searching.
-        let flag = |name: &str| row["flags"].get(name).and_then(serde_json::Value::as_bool);
-        let mut pattern = row["regex"].as_str().unwrap().to_owned();
-        if flag("unicode") == Some(false) {
-            pattern.insert_str(0, "(?-u)");
-        }
-        if flag("case-insensitive") == Some(true) {
-            pattern.insert_str(0, "(?i)");
-        }
-        Case { pattern, accepts: strings(&row["accepts"]), rejects: strings(&row["rejects"]) }
-    };
-    Some(rows.map(case).collect())
-}
-
-/// Holds every verdict against ours; returns the patterns that were refused.
-fn check_corpus(file: &str) -> Option<Vec<(String, Error)>> {
-    let (mut agreed, mut wrong, mut refused) = (0, Vec::new(), Vec::new());
-    for case in cases(file)? {
-        let dfa = match compile(&case.pattern) {
-            Ok(dfa) => Some(dfa),
-            Err(error) if error.is_unsatisfiable() => None,
-            Err(error) => {
-                refused.push((case.pattern, error));
-                continue;
-            }
-        };
-        let verdicts = case.accepts.iter().map(|text| (text, true));
-        for (text, verdict) in verdicts.chain(case.rejects.iter().map(|text| (text, false))) {
-            if dfa.as_ref().is_some_and(|dfa| dfa.matches(text.as_bytes())) == verdict {
-                agreed += 1;
-            } else {
-                wrong.push(format!("{:?} on {text:?}: should be {verdict}", case.pattern));
-            }
-        }
-    }
-    println!("{file}: {agreed} verdicts agree, {} do not, {} patterns refused", wrong.len(), refused.len());
-    for (pattern, error) in &refused {
-        println!("  {pattern:?}: {error}");
-    }
-    assert!(wrong.is_empty(), "{file}:\n{}", wrong.join("\n"));
-    Some(refused)
-}
-
-#[test]
-fn re2_agrees() {
-    let Some(refused) = check_corpus("regex/re2_search_fullmatch.json") else { return };
-    // RE2's own syntax: any byte, octal numbers, negation within a property.
-    let foreign = |pattern: &str| {
-        [r"\C", r"\141", r"\0", r"\608", r"\p{^", r"\P{^"].iter().any(|own| pattern.contains(own))
-    };
-    for (pattern, error) in refused {
-        assert!(error.is_pattern() && foreign(&pattern), "{pattern:?}: {error}");
-    }
-}
-
-#[test]
-fn rust_regex_agrees() {
-    let refused = check_corpus("regex/rust_regex_fullmatch.json").unwrap_or_default();
-    assert!(refused.is_empty());
 }
 
 #[test]

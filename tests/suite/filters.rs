@@ -1,5 +1,6 @@
 //! Top-k and top-p against a sorted reference on the host, on every device of this build.
 
+use crate::common::skip::skipped;
 use crate::common::{devices, ints};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_dfa::processor::{InitContext, LogitsProcessor, MinP, StepContext, Temperature, TopK, TopP};
@@ -169,7 +170,7 @@ fn half_precision_is_filtered_by_its_exact_values() {
     for (name, device) in devices::all() {
         for dtype in [DType::F16, DType::BF16] {
             if !device.supports_dtype(dtype) {
-                eprintln!("skipped in {dtype:?} on {name}: the device does not support it");
+                skipped(format_args!("{dtype:?} on {name}: the device does not support it"));
                 continue;
             }
             let round = |x: f32| match dtype {

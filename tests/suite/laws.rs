@@ -1,5 +1,6 @@
 //! The laws of every processor and chain, on every device of this build.
 
+use crate::common::skip::skipped;
 use crate::common::{bools, devices, ints};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_dfa::processor::{
@@ -7,7 +8,7 @@ use burn_dfa::processor::{
     Temperature, TopK, TopP,
 };
 use burn_dfa::{
-    Constraint, Layout, Limits, StateId, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary,
+    Constraint, Layout, Limits, Result, StateId, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary,
 };
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
@@ -25,14 +26,27 @@ fn vocabulary() -> Vocabulary {
     Vocabulary::from_bytes(tokens.chain(rest)).unwrap().with_eos([EOS]).unwrap()
 }
 
-fn tables(vocabulary: &Vocabulary) -> Vec<TokenTable> {
+/// How a constraint becomes a table.
+type Form = fn(&Constraint, &Vocabulary, &Limits) -> Result<TokenTable>;
+
+fn tables(vocabulary: &Vocabulary, form: Form) -> Vec<TokenTable> {
     let patterns = ["(ab|c)*", "é+-?[12]{2,3}", "a{3,9}b?"];
-    let mut tables: Vec<_> = patterns
-        .iter()
-        .map(|p| TokenTable::compile(&Constraint::regex(p).unwrap(), vocabulary, &Limits::default()).unwrap())
-        .collect();
+    let compile = |pattern| form(&Constraint::regex(pattern).unwrap(), vocabulary, &Limits::default());
+    let mut tables: Vec<_> = patterns.map(|pattern| compile(pattern).unwrap()).into();
     tables.push(TokenTable::unconstrained(vocabulary));
     tables
+}
+
+/// Tables of both forms in every layout that takes them.
+fn laid_out(vocabulary: &Vocabulary) -> Vec<(Layout, Vec<TokenTable>)> {
+    let layouts: [(Layout, Form); 5] = [
+        (Layout::Dense, TokenTable::tabulate),
+        (Layout::Classes, TokenTable::tabulate),
+        (Layout::Walk, TokenTable::tabulate),
+        (Layout::Walk, TokenTable::walk),
+        (Layout::Dense, TokenTable::walk),
+    ];
+    layouts.map(|(layout, form)| (layout, tables(vocabulary, form))).into()
 }
 
 /// Prompts, logits and chosen tokens of a batch: `[ROWS]`, `[STEPS][ROWS][WIDTH]`, `[STEPS][ROWS]`.
@@ -136,7 +150,7 @@ fn batch_is_stacked_rows<P: LogitsProcessor>(
 fn dtypes(device: &Device) -> Vec<DType> {
     let half = device.supports_dtype(DType::F16).then_some(DType::F16);
     if half.is_none() {
-        eprintln!("skipped in f16 on {device:?}: the device does not support it");
+        skipped(format_args!("f16 on {device:?}: the device does not support it"));
     }
     [Some(DType::F32), half].into_iter().flatten().collect()
 }
@@ -145,18 +159,16 @@ fn options(layout: Layout) -> TensorOptions {
     TensorOptions { layout: Some(layout), ..TensorOptions::default() }
 }
 
-const LAYOUTS: [Layout; 2] = [Layout::Dense, Layout::Classes];
-
 #[test]
 fn every_processor_keeps_the_laws() {
     let vocabulary = vocabulary();
-    let tables = tables(&vocabulary);
-    let references: Vec<_> = tables.iter().collect();
+    let laid_out = laid_out(&vocabulary);
     let assignment = [0, 1, 2, 3, 0];
     for (name, device) in devices::all() {
         for dtype in dtypes(&device) {
-            let law = Law { tape: tape(1, &tables, &assignment, false), dtype, device: device.clone() };
-            for layout in LAYOUTS {
+            let law = |tables| Law { tape: tape(1, tables, &assignment, false), dtype, device: device.clone() };
+            for (layout, tables) in &laid_out {
+                let (layout, law, references) = (*layout, law(tables), tables.iter().collect::<Vec<_>>());
                 let dfa = |rows: &[usize]| {
                     let table = TensorTable::new(&references, WIDTH, &options(layout), &device).unwrap();
                     let rows: Vec<_> = rows.iter().map(|&row| assignment[row]).collect();
@@ -180,6 +192,7 @@ fn every_processor_keeps_the_laws() {
                         .then(MinP::new(0.05).unwrap())
                 });
             }
+            let law = law(&laid_out[0].1);
             law.check("temperature", |_| Temperature::new(0.7).unwrap());
             law.check("top-k", |_| TopK::new(3).unwrap());
             law.check("top-p", |_| TopP::new(0.6).unwrap());
@@ -208,15 +221,16 @@ impl Law {
 #[test]
 fn allowed_logits_keep_their_bits_and_the_rest_are_negative_infinity() {
     let vocabulary = vocabulary();
-    let tables = tables(&vocabulary);
-    let references: Vec<_> = tables.iter().collect();
+    let laid_out = laid_out(&vocabulary);
     let rows = [0, 1, 2, 3, 0];
     let all: Vec<usize> = (0..ROWS).collect();
     for (_, device) in devices::all() {
-        for (dtype, layout) in dtypes(&device).into_iter().flat_map(|d| LAYOUTS.map(|l| (d, l))) {
+        let pairs = dtypes(&device).into_iter().flat_map(|dtype| laid_out.iter().map(move |of| (dtype, of)));
+        for (dtype, (layout, tables)) in pairs {
+            let references: Vec<_> = tables.iter().collect();
             for seed in 0..20 {
-                let tape = tape(seed, &tables, &rows, true);
-                let table = TensorTable::new(&references, WIDTH, &options(layout), &device).unwrap();
+                let tape = tape(seed, tables, &rows, true);
+                let table = TensorTable::new(&references, WIDTH, &options(*layout), &device).unwrap();
                 let processor = DfaProcessor::new(table, &rows).unwrap();
                 let masked = run(&processor, &tape, &all, dtype, &device);
                 let mut states: Vec<_> = rows.iter().map(|&row| tables[row].start()).collect();
@@ -244,12 +258,12 @@ fn allowed_logits_keep_their_bits_and_the_rest_are_negative_infinity() {
 #[test]
 fn a_budget_leaves_just_the_tokens_from_which_the_end_is_near_enough() {
     let vocabulary = vocabulary();
-    let tables = tables(&vocabulary);
-    let references: Vec<_> = tables.iter().collect();
+    let laid_out = laid_out(&vocabulary);
     let rows = [0, 1, 2, 3, 0];
     for (_, device) in devices::all() {
-        for layout in LAYOUTS {
-            let table = TensorTable::new(&references, WIDTH, &options(layout), &device).unwrap();
+        for (layout, tables) in &laid_out {
+            let references: Vec<_> = tables.iter().collect();
+            let table = TensorTable::new(&references, WIDTH, &options(*layout), &device).unwrap();
             let least: Vec<_> = rows.iter().map(|&row| table.tokens_needed(row).max(1)).collect();
             for extra in 0..4 {
                 let budgets: Vec<_> = least.iter().map(|&tokens| tokens + extra).collect();
@@ -301,11 +315,11 @@ fn a_budget_leaves_just_the_tokens_from_which_the_end_is_near_enough() {
 #[test]
 fn ids_out_of_range_lead_to_the_dead_state_and_no_token_leaves_it() {
     let vocabulary = vocabulary();
-    let tables = tables(&vocabulary);
-    let references: Vec<_> = tables.iter().collect();
+    let laid_out = laid_out(&vocabulary);
     for (_, device) in devices::all() {
-        for layout in LAYOUTS {
-            let table = TensorTable::new(&references, WIDTH, &options(layout), &device).unwrap();
+        for (layout, tables) in &laid_out {
+            let references: Vec<_> = tables.iter().collect();
+            let table = TensorTable::new(&references, WIDTH, &options(*layout), &device).unwrap();
             let start = table.start(2);
             let states = table.states(&[start; 5]).unwrap();
             let tokens = ints(vec![-1, i32::MIN, WIDTH as i32, WIDTH as i32 + 1, i32::MAX], &device);
@@ -348,7 +362,7 @@ fn masking_processors_never_empty_a_row() {
 fn samplers_and_penalties_match_a_host_reference() {
     let device = Device::flex();
     let vocabulary = vocabulary();
-    let tables = tables(&vocabulary);
+    let tables = tables(&vocabulary, TokenTable::compile);
     let rows = [3; ROWS];
     let tape = tape(9, &tables, &rows, false);
     let all: Vec<usize> = (0..ROWS).collect();

@@ -3,14 +3,15 @@
 mod artifact;
 mod automaton;
 mod backends;
+#[path = "../common/mod.rs"]
 mod common;
-mod corpus;
 mod filters;
 mod generation;
 mod json_schema;
 mod laws;
 mod marker;
 mod mistakes;
+mod regexes;
 mod slots;
 mod speculation;
 mod steps;

@@ -10,6 +10,8 @@ use burn_dfa::{
 };
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
+#[cfg(feature = "wgpu")]
+use crate::common::skip::skipped;
 use crate::common::{devices, ints};
 
 /// Wider than the vocabulary, and more than one cube of a kernel.
@@ -342,7 +344,7 @@ fn a_table_past_what_the_device_can_bind_is_refused_before_it_is_made() {
         TensorOptions { layout: Some(Layout::Dense), max_bytes: usize::MAX, ..TensorOptions::default() };
     for (name, device) in devices::all() {
         if device.identity().is_none_or(|identity| identity.physical.is_some()) {
-            eprintln!("skipped on {name}: only a software Vulkan is known to bind 128 MiB at most");
+            skipped(format_args!("{name}: only a software Vulkan is known to bind 128 MiB at most"));
             continue;
         }
         let error = TensorTable::new(&[&table], 1_000_000, &options, &device).unwrap_err();

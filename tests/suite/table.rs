@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::common::{bools, devices, ints};
+use crate::common::{bools, data, devices, ints};
 use burn::tensor::Device;
 use burn_dfa::automaton::{ByteDfa, ByteStateId};
 use burn_dfa::constraint::Transitions;
@@ -126,11 +126,8 @@ proptest! {
 
 #[test]
 fn real_vocabularies_match_the_brute_force_walk() {
-    for name in ["smollm2", "gpt2", "mistral_v1"] {
-        let Some(path) = crate::common::data::find(&format!("tokenizers/{name}/tokenizer.json")) else {
-            return;
-        };
-        let vocabulary = Vocabulary::from_tokenizer_file(path).unwrap().with_eos([TokenId(2)]).unwrap();
+    for tokenizer in data::tokenizers() {
+        let vocabulary = tokenizer.vocabulary();
         for pattern in [r"-?\d+(\.\d+)?", r#"\{"name":"[^"\\]{1,5}"\}"#, r"(\p{L}+ ){2}", "日本|née?"] {
             let constraint = Constraint::regex(pattern).unwrap();
             let dfa = constraint.to_byte_dfa(&Limits::default()).unwrap().unwrap();

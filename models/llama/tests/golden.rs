@@ -10,6 +10,10 @@ use burn_dfa::generation::CausalLm;
 use burn_dfa_llama::Llama;
 use serde::Deserialize;
 
+#[cfg(any(feature = "wgpu", feature = "vulkan"))]
+#[path = "../../../tests/common/skip.rs"]
+mod skip;
+
 const MODELS: [&str; 3] = ["tied_mha", "untied_gqa", "llama3_rope"];
 
 /// What `export.py` computed.
@@ -192,6 +196,7 @@ fn steps_beyond_the_capacity_stay_in_the_cache() {
 #[test]
 fn wgpu_f32() {
     use burn::tensor::DeviceKind;
+    use skip::skipped;
     // Without an adapter the device panics at its first use.
     let found = std::panic::catch_unwind(|| {
         let device = Device::wgpu(DeviceKind::DefaultDevice);
@@ -202,12 +207,12 @@ fn wgpu_f32() {
     match found {
         // CubeCL 0.11's SPIR-V for shared memory makes Mesa's compiler crash.
         Ok(device) if cfg!(feature = "vulkan") && is_software(&device) => {
-            eprintln!("skipped: Mesa's software Vulkan does not take SPIR-V; leave the feature vulkan out")
+            skipped("Mesa's software Vulkan does not take SPIR-V; leave the feature vulkan out")
         }
         Ok(device) => check(&device, FloatDType::F32, 1e-4, true),
         Err(_) if std::env::var_os("BURN_DFA_REQUIRE_VULKAN").is_some() => {
             panic!("BURN_DFA_REQUIRE_VULKAN is set and there is no Vulkan device")
         }
-        Err(_) => eprintln!("skipped: there is no Vulkan device"),
+        Err(_) => skipped("there is no Vulkan device"),
     }
 }

@@ -12,6 +12,7 @@ use safetensors::tensor::{Dtype, TensorView};
 use serde_json::json;
 
 use super::tiny;
+use crate::common::skip::skipped;
 use crate::common::{bools, ints};
 
 const WALKS: usize = 1_000;
@@ -32,7 +33,7 @@ fn python() -> Option<Command> {
         "{REQUIRE} is set, and {} lacks numpy or safetensors",
         python.display()
     );
-    println!("skipped: no Python with numpy and safetensors (BURN_DFA_PYTHON names it)");
+    skipped("no Python with numpy and safetensors (BURN_DFA_PYTHON names it)");
     None
 }
 

@@ -1,10 +1,11 @@
 //! What a batch of slots refuses, and that it goes on.
 
-use burn::tensor::{DType, Device, Int, Tensor};
-use burn_dfa::generation::{CausalLm, Finish, GenerationConfig, Request, SlotLm, Slots};
+use burn::tensor::{DType, Device};
+use burn_dfa::generation::{Finish, GenerationConfig, Request, Slots};
 use burn_dfa::processor::DfaProcessor;
 use burn_dfa::{Capacity, Constraint, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
 
+use crate::common::altered::{Altered, Call};
 use crate::common::model::RandomLm;
 
 const EOS: TokenId = TokenId(256);
@@ -127,56 +128,18 @@ fn rows_of_fixed_tables_do_not_come_and_go() {
 /// Rows that began with this token get −∞ only.
 const POISON: i32 = 7;
 
-struct Sick(RandomLm);
-
-impl CausalLm for Sick {
-    type Cache = <RandomLm as CausalLm>::Cache;
-
-    fn device(&self) -> Device {
-        self.0.device()
-    }
-
-    fn vocab_size(&self) -> usize {
-        self.0.vocab_size()
-    }
-
-    fn prefill(
-        &self,
-        tokens: Tensor<2, Int>,
-        padding: Tensor<1, Int>,
-        slots: usize,
-    ) -> (Tensor<2>, Self::Cache) {
-        self.0.prefill(tokens, padding, slots)
-    }
-
-    fn step(&self, tokens: Tensor<1, Int>, cache: &mut Self::Cache) -> Tensor<2> {
-        self.0.step(tokens, cache)
-    }
-}
-
-impl SlotLm for Sick {
-    type SlotCache = <RandomLm as SlotLm>::SlotCache;
-
-    fn slots(&self, rows: usize, capacity: usize) -> Self::SlotCache {
-        self.0.slots(rows, capacity)
-    }
-
-    fn begin(&self, row: usize, prompt: Tensor<2, Int>, cache: &mut Self::SlotCache) -> Tensor<2> {
-        let first = prompt.clone().slice([0..1, 0..1]).cast(DType::I32);
-        let logits = self.0.begin(row, prompt, cache);
-        let sick = first.equal_elem(POISON).expand(logits.dims());
-        logits.mask_fill(sick, f32::NEG_INFINITY)
-    }
-
-    fn step_rows(&self, tokens: Tensor<1, Int>, cache: &mut Self::SlotCache) -> Tensor<2> {
-        self.0.step_rows(tokens, cache)
-    }
-}
-
 #[test]
 fn the_error_of_a_row_is_its_own() {
     let vocabulary = vocabulary();
-    let model = Sick(RandomLm::new(vocabulary.len(), 3, DType::F32, &Device::flex()));
+    let random = RandomLm::new(vocabulary.len(), 3, DType::F32, &Device::flex());
+    let model = Altered::new(random, |call, logits| match call {
+        Call::Begin(prompt) => {
+            let first = prompt.slice([0..1, 0..1]).cast(DType::I32);
+            let sick = first.equal_elem(POISON).expand(logits.dims());
+            logits.mask_fill(sick, f32::NEG_INFINITY)
+        }
+        _ => logits,
+    });
     let table = regex("[a-f]{5}", &vocabulary);
     let mut slots = Slots::new(&model, &vocabulary, 2, 32, &config()).unwrap();
     slots.admit(0, &Request::new(vec![TokenId(POISON as u32)], 8).with_table(&table)).unwrap();

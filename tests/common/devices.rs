@@ -2,6 +2,9 @@
 
 use burn::tensor::Device;
 
+#[cfg(any(feature = "vulkan", feature = "wgpu", feature = "cuda"))]
+use super::skip::skipped;
+
 /// Set where a missing Vulkan, which WGPU needs, must fail the tests instead of skipping them.
 #[cfg(any(feature = "vulkan", feature = "wgpu", feature = "cuda"))]
 const REQUIRE: &str = "BURN_DFA_REQUIRE_VULKAN";
@@ -34,7 +37,7 @@ fn probe(name: &'static str, open: impl FnOnce() -> Device) -> Option<(&'static 
     match opened {
         // CubeCL 0.11's SPIR-V for shared memory makes Mesa's compiler crash; its WGSL does not.
         Ok(device) if cfg!(feature = "vulkan") && is_software(&device) => {
-            eprintln!("skipped on {name}: a software Vulkan takes no SPIR-V; leave the feature vulkan out");
+            skipped(format_args!("{name}: a software Vulkan takes no SPIR-V; leave the feature vulkan out"));
             None
         }
         Ok(device) => Some((name, device)),
@@ -42,7 +45,7 @@ fn probe(name: &'static str, open: impl FnOnce() -> Device) -> Option<(&'static 
             panic!("{REQUIRE} is set and there is no {name} device")
         }
         Err(_) => {
-            eprintln!("skipped on {name}: there is no such device");
+            skipped(format_args!("{name}: there is no such device"));
             None
         }
     }

@@ -1,11 +1,13 @@
-//! What several test files share.
+//! What several test programs share.
 
+#![allow(dead_code)]
+
+pub mod altered;
 pub mod data;
 pub mod devices;
-#[allow(dead_code)]
-#[path = "../../graph/embedded.rs"]
 pub mod embedded;
 pub mod model;
+pub mod skip;
 
 use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
 

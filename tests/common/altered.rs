@@ -1,0 +1,80 @@
+//! A random model whose calls are seen, and whose logits may be replaced.
+
+use burn::tensor::{Device, Int, Tensor};
+use burn_dfa::generation::{CausalLm, SlotLm};
+
+use super::model::RandomLm;
+
+/// The call of a model that computed logits.
+pub enum Call {
+    Prefill,
+    Step,
+    /// The prompt, `[1, length]`.
+    Begin(Tensor<2, Int>),
+    StepRows,
+}
+
+/// A [`RandomLm`] whose logits pass through a function.
+pub struct Altered<F> {
+    model: RandomLm,
+    positions: Option<usize>,
+    alter: F,
+}
+
+impl<F: Fn(Call, Tensor<2>) -> Tensor<2>> Altered<F> {
+    pub fn new(model: RandomLm, alter: F) -> Self {
+        Self { model, positions: None, alter }
+    }
+
+    /// A model of so many positions.
+    pub fn with_positions(self, positions: usize) -> Self {
+        Self { positions: Some(positions), ..self }
+    }
+}
+
+impl<F: Fn(Call, Tensor<2>) -> Tensor<2>> CausalLm for Altered<F> {
+    type Cache = <RandomLm as CausalLm>::Cache;
+
+    fn device(&self) -> Device {
+        self.model.device()
+    }
+
+    fn vocab_size(&self) -> usize {
+        self.model.vocab_size()
+    }
+
+    fn max_positions(&self) -> Option<usize> {
+        self.positions
+    }
+
+    fn prefill(
+        &self,
+        tokens: Tensor<2, Int>,
+        padding: Tensor<1, Int>,
+        capacity: usize,
+    ) -> (Tensor<2>, Self::Cache) {
+        let (logits, cache) = self.model.prefill(tokens, padding, capacity);
+        ((self.alter)(Call::Prefill, logits), cache)
+    }
+
+    fn step(&self, tokens: Tensor<1, Int>, cache: &mut Self::Cache) -> Tensor<2> {
+        (self.alter)(Call::Step, self.model.step(tokens, cache))
+    }
+}
+
+impl<F: Fn(Call, Tensor<2>) -> Tensor<2>> SlotLm for Altered<F> {
+    type SlotCache = <RandomLm as SlotLm>::SlotCache;
+
+    fn slots(&self, rows: usize, capacity: usize) -> Self::SlotCache {
+        self.model.slots(rows, capacity)
+    }
+
+    fn begin(&self, row: usize, prompt: Tensor<2, Int>, cache: &mut Self::SlotCache) -> Tensor<2> {
+        let logits = self.model.begin(row, prompt.clone(), cache);
+        (self.alter)(Call::Begin(prompt), logits)
+    }
+
+    fn step_rows(&self, tokens: Tensor<1, Int>, cache: &mut Self::SlotCache) -> Tensor<2> {
+        (self.alter)(Call::StepRows, self.model.step_rows(tokens, cache))
+    }
+}
