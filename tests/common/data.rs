@@ -82,6 +82,18 @@ pub fn draft(name: &str) -> Vec<Corpus> {
     with_sample(&format!("drafts/{name}.json"), outside.iter().map(String::as_str))
 }
 
+/// Optional tests of a draft in the official suite: those of formats, and of these files, as far as it has them.
+pub fn optional(name: &str, files: &[&str]) -> Vec<Corpus> {
+    let optional = format!("json-schema-test-suite/{name}/optional");
+    let Some(folder) = folder().map(|folder| folder.join(&optional)).filter(|folder| folder.is_dir()) else {
+        return Vec::new();
+    };
+    let formats = list(&format!("{optional}/format")).into_iter().map(|file| format!("format/{file}"));
+    let files = files.iter().map(|file| format!("{file}.json")).chain(formats);
+    let corpora = files.map(|file| Corpus { path: folder.join(&file), name: format!("{optional}/{file}") });
+    corpora.filter(|corpus| corpus.path.exists()).collect()
+}
+
 /// A tokenizer's folder, and the token that ends a sequence.
 pub struct Tokenizer {
     pub name: &'static str,

@@ -1,6 +1,7 @@
-//! Every schema of MaskBench: members are accepted, others are not, refusals point into the schema.
+//! Every schema of the sample and of MaskBench: valid values are accepted, others are not, samples are valid, refusals
+//! point into the schema.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use burn_dfa::constraint::{JsonOptions, Whitespace};
@@ -11,6 +12,12 @@ use serde_json::Value;
 use super::{Judge, oracle};
 use crate::common::data;
 
+/// Labels of MaskBench that are wrong: the row, the number of the instance, and why.
+const WRONG_LABELS: &[(&str, usize, &str)] = &[];
+
+/// Rows whose samples the judge is not asked about, and why.
+const UNJUDGED: &[(&str, &str)] = &[];
+
 #[derive(Default, Debug)]
 struct Counts {
     schemas: usize,
@@ -20,119 +27,160 @@ struct Counts {
     unsatisfiable: usize,
     /// Schemas without a wrong verdict.
     passing: usize,
-    members_accepted: usize,
-    members_rejected: usize,
-    others_rejected: usize,
+    valid_accepted: usize,
+    valid_rejected: usize,
+    invalid_rejected: usize,
     /// The label says that only formats make them invalid.
-    others_need_format: usize,
-    /// The judge contradicts the label.
-    labels_wrong: usize,
+    invalid_by_format: usize,
     drawn: usize,
 }
 
-/// The value of a text, which may be an integer where the label is of a float.
-fn read(text: &str) -> Value {
-    serde_json::from_str(text).unwrap()
+/// What was found so far.
+#[derive(Default)]
+struct Found {
+    counts: Counts,
+    reasons: BTreeMap<String, usize>,
+    wrong: Vec<String>,
+    /// The labels that contradict the judge.
+    labels: BTreeSet<(String, usize)>,
+    /// The rows whose samples contradict the judge.
+    unjudged: BTreeSet<String>,
 }
 
 #[test]
-fn maskbench() {
-    let mut counts = Counts::default();
-    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
-    let mut wrong = Vec::new();
-    let limits = Limits { states: 300_000, ..Limits::default() };
-    let spaced = JsonOptions { whitespace: Whitespace::Spaced, ..JsonOptions::default() };
-    for file in data::list("maskbench").iter().filter(|name| name.ends_with(".jsonl")) {
-        let Some(text) = data::read(&format!("maskbench/{file}")) else { return };
-        for line in text.lines() {
-            let row: Value = serde_json::from_str(line).unwrap();
-            let (id, schema) = (row["id"].as_str().unwrap(), &row["schema"]);
-            counts.schemas += 1;
-            let began = std::time::Instant::now();
-            let judge = match Judge::new(schema, &JsonOptions::default(), &limits) {
-                Ok(judge) => judge,
-                Err(error) if error.is_limit() => {
-                    println!("{id}: {error} ({:?})", began.elapsed());
-                    counts.over_limits += 1;
-                    continue;
+fn every_schema_of_every_corpus() {
+    let (mut sample, mut outside) = (Found::default(), Found::default());
+    for corpus in data::schemas() {
+        let found = if corpus.is_sample() { &mut sample } else { &mut outside };
+        for line in corpus.read().lines() {
+            found.row(&serde_json::from_str(line).unwrap());
+        }
+    }
+    let counts = &sample.counts;
+    sample.assert_right(&[], &[]);
+    assert!(counts.passing == counts.schemas && counts.valid_rejected == 0, "{counts:#?}");
+    if outside.counts.schemas == 0 {
+        return;
+    }
+    outside.assert_right(WRONG_LABELS, UNJUDGED);
+    // A ratchet: more may pass, not fewer.
+    let counts = &outside.counts;
+    assert!(counts.passing >= 5_355 && counts.valid_rejected <= 40 && counts.refused <= 90, "{counts:#?}");
+}
+
+impl Found {
+    fn row(&mut self, row: &Value) {
+        let limits = Limits { states: 300_000, ..Limits::default() };
+        let (id, schema) = (row["id"].as_str().unwrap(), &row["schema"]);
+        self.counts.schemas += 1;
+        let began = std::time::Instant::now();
+        let judge = match Judge::new(schema, &JsonOptions::default(), &limits) {
+            Ok(judge) => judge,
+            Err(error) => return self.refusal(id, schema, &error),
+        };
+        if began.elapsed() > Duration::from_secs(1) {
+            println!("{id}: compiled in {:?}", began.elapsed());
+        }
+        self.counts.compiled += 1;
+        self.counts.unsatisfiable += usize::from(judge.dfa.is_none());
+        let passes = self.instances(id, row, &judge, true);
+        // Spaced texts of schemas that are not great.
+        let states = judge.dfa.as_ref().map_or(0, ByteDfa::state_count);
+        let spaced = JsonOptions { whitespace: Whitespace::Spaced, ..JsonOptions::default() };
+        let spaced = if states < 5_000 { Judge::new(schema, &spaced, &limits).ok() } else { None };
+        let passes = spaced.is_none_or(|spaced| self.instances(id, row, &spaced, false)) && passes;
+        self.counts.passing += usize::from(passes);
+        if let Some(dfa) = judge.dfa.filter(|_| states < 20_000) {
+            self.samples(id, schema, &dfa);
+        }
+    }
+
+    fn refusal(&mut self, id: &str, schema: &Value, error: &burn_dfa::Error) {
+        if error.is_limit() {
+            println!("{id}: {error}");
+            self.counts.over_limits += 1;
+            return;
+        }
+        self.counts.refused += 1;
+        let pointer = error.pointer().unwrap_or_else(|| panic!("{id}: {error}"));
+        if schema.pointer(pointer).is_none() {
+            self.wrong.push(format!("{id}: {pointer:?} is nowhere: {error}"));
+        }
+        let keyword = pointer.rsplit('/').next().unwrap_or_default();
+        let text = error.to_string();
+        let reason: String = text.rsplit(": ").next().unwrap_or_default().chars().take(60).collect();
+        *self.reasons.entry(format!("{keyword} | {reason}")).or_default() += 1;
+    }
+
+    /// Judges the instances of a row; whether all verdicts are right. Only some are counted.
+    fn instances(&mut self, id: &str, row: &Value, judge: &Judge, counted: bool) -> bool {
+        let mut right = true;
+        for (at, test) in row["tests"].as_array().unwrap().iter().enumerate() {
+            let (text, accepted) = judge.judge(&test["data"]);
+            let valid = test["valid"].as_bool().unwrap();
+            let counts = &mut self.counts;
+            let count = match (valid, accepted) {
+                (true, true) => &mut counts.valid_accepted,
+                (false, false) => &mut counts.invalid_rejected,
+                (false, true) if test["needs_format"] == true => &mut counts.invalid_by_format,
+                _ if self.contradicts(row, at, &text, valid) => continue,
+                (true, false) => {
+                    println!("{id}: rejects {}", text.chars().take(300).collect::<String>());
+                    right = false;
+                    &mut self.counts.valid_rejected
                 }
-                Err(error) => {
-                    counts.refused += 1;
-                    let pointer = error.pointer().unwrap_or_else(|| panic!("{id}: {error}"));
-                    if schema.pointer(pointer).is_none() {
-                        wrong.push(format!("{id}: {pointer:?} is nowhere: {error}"));
-                    }
-                    let keyword = pointer.rsplit('/').next().unwrap_or_default();
-                    let text = error.to_string();
-                    let reason = text.rsplit(": ").next().unwrap_or_default();
-                    let reason: String = reason.chars().take(60).collect();
-                    *reasons.entry(format!("{keyword} | {reason}")).or_default() += 1;
+                (false, true) => {
+                    self.wrong.push(format!("{id}: accepts {text}"));
+                    right = false;
                     continue;
                 }
             };
-            if began.elapsed() > Duration::from_secs(1) {
-                println!("{id}: compiled in {:?}", began.elapsed());
-            }
-            counts.compiled += 1;
-            counts.unsatisfiable += usize::from(judge.dfa.is_none());
-            // Spaced texts of schemas that are not great.
-            let states = judge.dfa.as_ref().map_or(0, ByteDfa::state_count);
-            let second = if states < 5_000 { Judge::new(schema, &spaced, &limits).ok() } else { None };
-            let passing =
-                [&judge].into_iter().chain(&second).enumerate().fold(true, |passing, (at, judge)| {
-                    let right = row["tests"].as_array().unwrap().iter().map(|test| {
-                        let instance = &test["data"];
-                        let (text, accepted) = judge.judge(instance);
-                        let asserted = || oracle::build(Draft::Draft202012, schema, true).ok();
-                        let count = match (test["valid"].as_bool().unwrap(), accepted) {
-                            (true, true) => &mut counts.members_accepted,
-                            (false, false) => &mut counts.others_rejected,
-                            (false, true) if test["needs_format"] == true => &mut counts.others_need_format,
-                            (valid, _)
-                                if asserted().is_some_and(|judge| judge.is_valid(&read(&text)) != valid) =>
-                            {
-                                println!("{id}: the label says {valid}, the judge does not: {text}");
-                                &mut counts.labels_wrong
-                            }
-                            (true, false) => {
-                                println!("{id}: rejects {}", text.chars().take(300).collect::<String>());
-                                counts.members_rejected += usize::from(at == 0);
-                                return false;
-                            }
-                            (false, true) => {
-                                wrong.push(format!("{id}: accepts {text}"));
-                                return false;
-                            }
-                        };
-                        *count += usize::from(at == 0);
-                        true
-                    });
-                    right.fold(true, |all, right| all & right) && passing
-                });
-            counts.passing += usize::from(passing);
-            if let Some(dfa) = judge.dfa.filter(|_| states < 20_000)
-                && let Ok(validator) = oracle::build(Draft::Draft202012, schema, false)
-                && let Ok(strict) = oracle::build(Draft::Draft202012, schema, true)
-            {
-                for text in oracle::draw(&dfa, 20, counts.schemas as u64) {
-                    counts.drawn += 1;
-                    // `oneOf` of formats depends on them.
-                    if let Err(why) =
-                        oracle::check(&validator, &text).or_else(|_| oracle::check(&strict, &text))
-                    {
-                        wrong.push(format!("{id}: drew {}: {why}", String::from_utf8_lossy(&text)));
-                    }
+            *count += usize::from(counted);
+        }
+        right
+    }
+
+    /// Whether the label of an instance contradicts the judge, which is noted.
+    fn contradicts(&mut self, row: &Value, at: usize, text: &str, valid: bool) -> bool {
+        // An integer may have been written where the label is of a float.
+        let value = serde_json::from_str(text).unwrap();
+        let judge = oracle::build(Draft::Draft202012, &row["schema"], true);
+        let contradicts = judge.is_ok_and(|judge| judge.is_valid(&value) != valid);
+        if contradicts {
+            println!("{}, {at}: the label says {valid}, the judge does not: {text}", row["id"]);
+            self.labels.insert((row["id"].as_str().unwrap().to_owned(), at));
+        }
+        contradicts
+    }
+
+    /// Samples of a language satisfy the schema, whether formats are asserted or not.
+    fn samples(&mut self, id: &str, schema: &Value, dfa: &ByteDfa) {
+        let judges = [false, true].map(|formats| oracle::build(Draft::Draft202012, schema, formats));
+        for text in oracle::draw(dfa, 20, self.counts.schemas as u64) {
+            self.counts.drawn += 1;
+            for judge in judges.iter().flatten() {
+                if let Err(why) = oracle::check(judge, &text) {
+                    println!("{id}: drew {}: {why}", String::from_utf8_lossy(&text));
+                    self.unjudged.insert(id.to_owned());
                 }
             }
         }
     }
-    println!("{counts:#?}");
-    let mut reasons: Vec<_> = reasons.into_iter().collect();
-    reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    for (reason, count) in reasons.iter().take(25) {
-        println!("{count:6} {reason}");
+
+    /// No verdict is wrong, and where the judge and a label or a sample disagree, it is for a reason that is given.
+    fn assert_right(&self, labels: &[(&str, usize, &str)], unjudged: &[(&str, &str)]) {
+        println!("{:#?}", self.counts);
+        let mut reasons: Vec<_> = self.reasons.iter().collect();
+        reasons.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
+        for (reason, count) in reasons.iter().take(25) {
+            println!("{count:6} {reason}");
+        }
+        let wrong = &self.wrong;
+        assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong[..wrong.len().min(40)].join("\n"));
+        let known = |found: &&(String, usize)| !labels.iter().any(|(id, at, _)| *id == found.0 && *at == found.1);
+        let new: Vec<_> = self.labels.iter().filter(known).collect();
+        assert!(new.is_empty(), "{} labels that contradict the judge: {new:#?}", new.len());
+        let new: Vec<_> = self.unjudged.iter().filter(|id| !unjudged.iter().any(|known| known.0 == **id)).collect();
+        assert!(new.is_empty(), "{} rows with samples that are not valid: {new:#?}", new.len());
     }
-    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong[..wrong.len().min(40)].join("\n"));
-    // A ratchet: more may compile, not fewer.
-    assert!(counts.passing >= 5_355 && counts.members_rejected <= 40, "{counts:#?}");
 }

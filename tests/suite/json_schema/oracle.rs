@@ -23,7 +23,7 @@ pub fn check(validator: &Validator, text: &[u8]) -> Result<(), String> {
     let text = str::from_utf8(text).map_err(|error| error.to_string())?;
     let blind = Numbers::of(text).inexact;
     match validator.iter_errors(&value).find(|error| !is_blind(error, &blind)) {
-        Some(error) => Err(format!("at {:?}, {}: {error}", error.instance_path().as_str(), error.keyword())),
+        Some(error) => Err(format!("at {:?}, {}: {error}", error.instance_path().as_str(), error.kind().keyword())),
         None => Ok(()),
     }
 }
