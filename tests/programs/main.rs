@@ -2,6 +2,8 @@
 
 #[path = "../common/data.rs"]
 mod data;
+mod examples;
+mod ratchet;
 #[path = "../common/skip.rs"]
 mod skip;
 
@@ -110,51 +112,6 @@ fn every_kind_of_constraint_can_be_asked_for() {
     assert_eq!(short.status.code(), Some(1), "free text that is cut off");
     let short: Value = serde_json::from_slice(&short.stdout).unwrap();
     assert_eq!((short["token_ids"].as_array().unwrap().len(), &short["complete"]), (5, &Value::from(false)));
-}
-
-/// Holds each verdict of the demonstration against the crate jsonschema; gives their number.
-fn verdicts_of_the_demonstration(demo: &str) -> usize {
-    let mut validator = None;
-    let mut verdicts = 0;
-    for line in demo.lines() {
-        if let Some((_, kind)) = line.split_once(" → ") {
-            let schema = serde_json::from_str(burn_dfa_tiny::schema(kind).unwrap().json).unwrap();
-            validator = Some(jsonschema::validator_for(&schema).unwrap());
-        }
-        let Some((_, rest)) = line.split_once("constrained ").filter(|_| line.starts_with("  ")) else {
-            continue;
-        };
-        let rest = rest.trim_start();
-        let fits = rest.strip_prefix("fits the schema");
-        let text = fits.or(rest.strip_prefix("breaks the schema")).or(rest.strip_prefix("not JSON")).unwrap();
-        let value = serde_json::from_str::<Value>(text.trim());
-        let is_valid = value.is_ok_and(|value| validator.as_ref().unwrap().is_valid(&value));
-        assert_eq!(fits.is_some(), is_valid, "{line}");
-        verdicts += 1;
-    }
-    verdicts
-}
-
-#[test]
-fn the_demonstration_and_the_small_examples_run() {
-    let demo = succeeds(&mut example("smollm2"));
-    assert!(demo.contains("constrained   4 of 4 fit their schema"), "{demo}");
-    assert_eq!(verdicts_of_the_demonstration(&demo), 8);
-    let minimal = succeeds(&mut example("minimal"));
-    assert_eq!(minimal.lines().count(), 2, "{minimal}");
-    let own = succeeds(&mut example("own_model"));
-    let pattern = regex_automata::meta::Regex::new(r"^row \d: \d{4}-\d\d-\d\d$").unwrap();
-    assert_eq!(own.lines().count(), 3, "{own}");
-    assert!(own.lines().take(2).all(|line| pattern.is_match(line)), "{own}");
-    assert!(
-        own.lines().any(|line| ["Answer: Yes", "Answer: No", "Answer: Perhaps"].contains(&line)),
-        "{own}"
-    );
-    let format = succeeds(&mut example("nanogpt_format"));
-    let lines: Vec<_> = format.lines().filter(|line| line.contains("seed")).collect();
-    assert_eq!(lines.len(), 10, "{format}");
-    let pattern = regex_automata::meta::Regex::new(r#"^  seed \d: "[A-Z]+: [a-z]+\\n"$"#).unwrap();
-    assert!(lines.iter().all(|line| pattern.is_match(line)), "{format}");
 }
 
 #[test]

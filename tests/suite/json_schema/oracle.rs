@@ -17,7 +17,7 @@ pub fn build(draft: Draft, schema: &Value, formats: bool) -> Result<Validator, S
 /// Whether `text` is JSON and valid; the error says what it is instead.
 ///
 /// The judge is not asked about what it cannot know, at the places where that stands and nowhere else: numbers that 64
-/// bits do not hold, and strings that its regexes do not match and those of ECMA-262 do.
+/// bits do not hold, and strings and names on which its regexes differ from those of ECMA-262.
 pub fn check(validator: &Validator, text: &[u8]) -> Result<(), String> {
     let value = serde_json::from_slice(text).map_err(|error| format!("no JSON: {error}"))?;
     let text = str::from_utf8(text).map_err(|error| error.to_string())?;
@@ -35,14 +35,12 @@ fn is_blind(error: &ValidationError, numbers: &[String]) -> bool {
     let within = |pointer: &String| {
         pointer.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
+    if is_misapplied(error) {
+        return true;
+    }
     match error.kind() {
         ValidationErrorKind::Pattern { pattern } => {
             error.instance().as_str().is_some_and(|text| matches(pattern, text))
-        }
-        // Whether a name is one of `patternProperties` is asked of the same regexes.
-        ValidationErrorKind::AdditionalProperties { unexpected }
-        | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
-            unexpected.iter().all(|name| has_line_end(name))
         }
         // A bound is in doubt only where the number was rounded to it.
         ValidationErrorKind::Minimum { limit }
@@ -55,15 +53,25 @@ fn is_blind(error: &ValidationError, numbers: &[String]) -> bool {
     }
 }
 
+/// Whether the error is of a schema in `patternProperties` that was applied to a name which its pattern does not match:
+/// the `.` of ECMA-262 matches no U+000D, U+2028 and U+2029, that of the judge does.
+fn is_misapplied(error: &ValidationError) -> bool {
+    let names: Vec<String> = error.instance_path().as_str().split('/').map(unescaped).collect();
+    let mut names = names.iter().filter(|name| name.contains(['\r', '\u{2028}', '\u{2029}']));
+    let path: Vec<String> = error.schema_path().as_str().split('/').map(unescaped).collect();
+    let mut patterns = path.windows(2).filter(|two| two[0] == "patternProperties").map(|two| &two[1]);
+    names.any(|name| patterns.any(|pattern| !matches(pattern, name)))
+}
+
+/// A part of a JSON pointer as it is meant.
+fn unescaped(part: &str) -> String {
+    part.replace("~1", "/").replace("~0", "~")
+}
+
 /// What ECMA-262 says, by the crate `regress`.
 fn matches(pattern: &str, text: &str) -> bool {
     let regex = regress::Regex::with_flags(pattern, "u").or_else(|_| regress::Regex::new(pattern));
     regex.is_ok_and(|regex| regex.find(text).is_some())
-}
-
-/// Whether there is a line end but U+000A, which the `.` of ECMA-262 does not match and that of the judge does.
-fn has_line_end(text: &str) -> bool {
-    text.contains(['\r', '\u{2028}', '\u{2029}'])
 }
 
 /// The numbers of a JSON text that change when they are read as 64 bits.
@@ -160,6 +168,7 @@ fn numbers_are_told_by_their_places() {
 #[test]
 fn an_excuse_holds_at_its_place_alone() {
     let schema = serde_json::json!({
+        "patternProperties": {"^e.$": {"type": "null"}, "^f": {"type": "null"}},
         "properties": {"a": {"maximum": 1}, "b": {"maximum": 1}, "c": {"pattern": "^.$"}, "d": {"maxLength": 1}}
     });
     let validator = build(Draft::Draft202012, &schema, false).unwrap();
@@ -172,9 +181,13 @@ fn an_excuse_holds_at_its_place_alone() {
         r#"{"c": "\n", "d": "\r\r"}"#,
         r#"{"a": 12345678901234567890123, "b": 1}"#,
         r#"{"c": "ab"}"#,
+        r#"{"ea": 1}"#,
+        r#"{"f\r": 1}"#,
+        r#"{"e\r": 1, "ea": 1}"#,
         "{",
     ] {
         check(wrong).expect_err(wrong);
     }
+    check(r#"{"e\r": 1, "ea": null}"#).unwrap();
     check(r#"{"a": 1.00000000000000000000000001, "b": 1}"#).unwrap();
 }

@@ -1,0 +1,113 @@
+//! Every example, run briefly: what it prints is what it promises.
+
+use regex_automata::meta::Regex;
+use serde_json::Value;
+
+use super::{example, succeeds};
+
+/// The lines of an example's output, of which each has to match its regex as a whole.
+fn assert_lines(output: &str, expected: &[&str]) {
+    let lines: Vec<&str> = output.lines().collect();
+    assert_eq!(lines.len(), expected.len(), "{output}");
+    for (line, expected) in lines.iter().zip(expected) {
+        let regex = Regex::new(&format!(r"\A(?:{expected})\z")).unwrap();
+        assert!(regex.is_match(line), "{line:?} is not {expected:?} in {output}");
+    }
+}
+
+#[test]
+fn minimal_writes_two_rows_that_match() {
+    let output = succeeds(&mut example("minimal"));
+    assert_lines(&output, &[r"\[.*\] \d{3}-\d{3}"; 2]);
+}
+
+#[test]
+fn own_model_writes_dates_and_an_answer() {
+    let output = succeeds(&mut example("own_model"));
+    let date = r"row \d: \d{4}-\d\d-\d\d";
+    assert_lines(&output, &[date, date, "Answer: (Yes|No|Perhaps)"]);
+}
+
+#[test]
+fn nanogpt_format_writes_names_and_lines_for_ten_seeds() {
+    let output = succeeds(&mut example("nanogpt_format"));
+    let seeds: Vec<&str> = output.lines().filter(|line| line.contains("seed")).collect();
+    assert_lines(&seeds.join("\n"), &[r#"  seed \d: "[A-Z]+: [a-z]+\\n""#; 10]);
+}
+
+/// Holds each verdict of the demonstration against the crate jsonschema; gives their number.
+fn verdicts_of_the_demonstration(demo: &str) -> usize {
+    let mut validator = None;
+    let mut verdicts = 0;
+    for line in demo.lines() {
+        if let Some((_, kind)) = line.split_once(" → ") {
+            let schema = serde_json::from_str(burn_dfa_tiny::schema(kind).unwrap().json).unwrap();
+            validator = Some(jsonschema::validator_for(&schema).unwrap());
+        }
+        let Some((_, rest)) = line.split_once("constrained ").filter(|_| line.starts_with("  ")) else {
+            continue;
+        };
+        let rest = rest.trim_start();
+        let fits = rest.strip_prefix("fits the schema");
+        let text = fits.or(rest.strip_prefix("breaks the schema")).or(rest.strip_prefix("not JSON")).unwrap();
+        let value = serde_json::from_str::<Value>(text.trim());
+        let is_valid = value.is_ok_and(|value| validator.as_ref().unwrap().is_valid(&value));
+        assert_eq!(fits.is_some(), is_valid, "{line}");
+        verdicts += 1;
+    }
+    verdicts
+}
+
+#[test]
+fn smollm2_keeps_every_schema_and_says_so_rightly() {
+    let output = succeeds(&mut example("smollm2"));
+    assert!(output.contains("constrained   4 of 4 fit their schema"), "{output}");
+    assert_eq!(verdicts_of_the_demonstration(&output), 8);
+}
+
+#[test]
+fn continuous_batching_serves_every_request() {
+    let args = ["--requests", "12", "--rows", "4", "--every", "0"];
+    let output = succeeds(example("continuous_batching").args(args));
+    assert_lines(
+        &output,
+        &[
+            r"12 requests, one every 0 ms, in 4 rows: [1-9]\d* tokens in .* s, [1-9]\d* tokens/s",
+            r"latency from arrival: p50 \d+ ms, p90 \d+ ms, max \d+ ms",
+            r"a request waited for room for its constraint \d+ times",
+            "All outputs satisfy their constraints, and are what each request writes alone.",
+        ],
+    );
+}
+
+#[test]
+fn speculative_shows_each_call_and_measures_every_drafter() {
+    let drafters = [
+        "draft model, masked",
+        "draft model, unmasked",
+        "prompt lookup",
+        "automaton, longest token",
+        "automaton, the model's choice",
+        "automaton, then draft model",
+        "automaton, then prompt lookup",
+        "tree: draft model beside prompt lookup",
+    ];
+    let shown = succeeds(&mut example("speculative"));
+    let calls = shown.lines().filter_map(|line| line.strip_suffix(" calls")?.rsplit_once(": "));
+    let calls: Vec<(&str, usize)> = calls.map(|(name, calls)| (name.trim(), calls.parse().unwrap())).collect();
+    assert!(calls.len() == 4 * drafters.len() && calls.iter().all(|&(_, calls)| calls > 0), "{shown}");
+    // All drafters of a prompt write the same text.
+    let pieces = shown.lines().filter_map(|line| line.strip_prefix("    "));
+    let texts: Vec<String> = pieces.map(|pieces| pieces.replace('|', "")).collect();
+    for texts in texts.chunks(drafters.len()) {
+        assert!(texts.len() == drafters.len() && texts.iter().all(|text| *text == texts[0]), "{shown}");
+    }
+    let table = succeeds(example("speculative").args(["--table", "--prompts", "2"]));
+    for drafter in drafters {
+        let row = table.lines().find(|line| line.starts_with(&format!("| {drafter} |")));
+        let cells: Vec<&str> = row.unwrap_or_else(|| panic!("{drafter}: {table}")).split('|').collect();
+        let tokens_a_call: f64 = cells[2].trim().parse().unwrap();
+        assert!((1.0..=16.0).contains(&tokens_a_call), "{drafter}: {table}");
+    }
+    assert!(table.contains("outputs were valid and complete within their budgets"), "{table}");
+}
