@@ -1,8 +1,7 @@
-//! JSON schemas: what their members are, what is refused and where, and how they do on real ones.
+//! JSON schemas: which texts they accept, what is refused and where, and how they do on real ones.
 
 mod corpus;
 mod hostile;
-mod members;
 mod options;
 mod oracle;
 mod patterns;
@@ -11,6 +10,7 @@ mod random;
 mod refused;
 mod requests;
 mod suite;
+mod words;
 
 use burn_dfa::constraint::JsonOptions;
 use burn_dfa::{ByteDfa, Constraint, Limits, Result};
