@@ -59,8 +59,8 @@ fn is_misapplied(error: &ValidationError) -> bool {
     let names: Vec<String> = error.instance_path().as_str().split('/').map(unescaped).collect();
     let mut names = names.iter().filter(|name| name.contains(['\r', '\u{2028}', '\u{2029}']));
     let path: Vec<String> = error.schema_path().as_str().split('/').map(unescaped).collect();
-    let mut patterns = path.windows(2).filter(|two| two[0] == "patternProperties").map(|two| &two[1]);
-    names.any(|name| patterns.any(|pattern| !matches(pattern, name)))
+    let patterns = || path.windows(2).filter(|two| two[0] == "patternProperties").map(|two| &two[1]);
+    names.any(|name| patterns().any(|pattern| !matches(pattern, name)))
 }
 
 /// A part of a JSON pointer as it is meant.

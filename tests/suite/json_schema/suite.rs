@@ -1,7 +1,5 @@
 //! The official test suite of JSON Schema, and the sample in its form: no verdict is wrong.
 
-use std::collections::BTreeSet;
-
 use burn_dfa::Limits;
 use burn_dfa::constraint::{Formats, JsonOptions, Treatment};
 use serde_json::{Value, json};
@@ -30,27 +28,95 @@ struct Ratchet {
 const NONE: Ratchet = Ratchet { passed: 0, refused: 0, by_format: 0 };
 
 const DRAFTS: [Draft; 5] = [
-    Draft { name: "draft4", uri: "http://json-schema.org/draft-04/schema#", required: NONE, optional: NONE },
-    Draft { name: "draft6", uri: "http://json-schema.org/draft-06/schema#", required: NONE, optional: NONE },
-    Draft { name: "draft7", uri: "http://json-schema.org/draft-07/schema#", required: NONE, optional: NONE },
-    Draft { name: "draft2019-09", uri: "https://json-schema.org/draft/2019-09/schema", required: NONE, optional: NONE },
-    Draft { name: "draft2020-12", uri: "https://json-schema.org/draft/2020-12/schema", required: NONE, optional: NONE },
+    Draft {
+        name: "draft4",
+        uri: "http://json-schema.org/draft-04/schema#",
+        required: Ratchet { passed: 559, refused: 41, by_format: 0 },
+        optional: NONE,
+    },
+    Draft {
+        name: "draft6",
+        uri: "http://json-schema.org/draft-06/schema#",
+        required: Ratchet { passed: 774, refused: 41, by_format: 0 },
+        optional: NONE,
+    },
+    Draft {
+        name: "draft7",
+        uri: "http://json-schema.org/draft-07/schema#",
+        required: Ratchet { passed: 862, refused: 41, by_format: 0 },
+        optional: Ratchet { passed: 718, refused: 6, by_format: 48 },
+    },
+    Draft {
+        name: "draft2019-09",
+        uri: "https://json-schema.org/draft/2019-09/schema",
+        required: Ratchet { passed: 1_170, refused: 56, by_format: 0 },
+        optional: NONE,
+    },
+    Draft {
+        name: "draft2020-12",
+        uri: "https://json-schema.org/draft/2020-12/schema",
+        required: Ratchet { passed: 1_189, refused: 77, by_format: 0 },
+        optional: Ratchet { passed: 806, refused: 6, by_format: 48 },
+    },
 ];
 
 /// Files of optional tests, beside those of formats, that decide what a schema means here.
 const OPTIONAL: [&str; 7] =
     ["anchor", "bignum", "ecmascript-regex", "float-overflow", "id", "non-bmp-regex", "unknownKeyword"];
 
-/// Tests whose verdict is another one here, by file, schema and test, and why.
-const OTHERWISE: &[(&str, &str, &str, &str)] = &[];
+/// Tests that are valid and rejected, by file, schema and test, and why. None is invalid and accepted.
+const OTHERWISE: [(&str, &str, &str, &str); 7] = [
+    (
+        "draft4/dependencies.json",
+        "dependencies with escaped characters",
+        "valid object 2",
+        "names that are not declared count once",
+    ),
+    (
+        "draft6/dependencies.json",
+        "dependencies with escaped characters",
+        "valid object 2",
+        "names that are not declared count once",
+    ),
+    (
+        "draft7/dependencies.json",
+        "dependencies with escaped characters",
+        "valid object 2",
+        "names that are not declared count once",
+    ),
+    (
+        "draft2019-09/dependentSchemas.json",
+        "dependencies with escaped characters",
+        "quoted tab",
+        "names that are not declared count once",
+    ),
+    (
+        "draft2020-12/dependentSchemas.json",
+        "dependencies with escaped characters",
+        "quoted tab",
+        "names that are not declared count once",
+    ),
+    (
+        "draft2019-09/vocabulary.json",
+        "schema that uses custom metaschema with with no validation vocabulary",
+        "no validation: invalid number, but it still validates",
+        "the vocabularies of a metaschema elsewhere are not known",
+    ),
+    (
+        "draft2020-12/vocabulary.json",
+        "schema that uses custom metaschema with with no validation vocabulary",
+        "no validation: invalid number, but it still validates",
+        "the vocabularies of a metaschema elsewhere are not known",
+    ),
+];
 
 #[derive(Default, Debug)]
 struct Counts {
     passed: usize,
     refused: usize,
     by_format: usize,
-    /// Of [`OTHERWISE`], by number.
-    otherwise: BTreeSet<usize>,
+    /// Those of [`OTHERWISE`].
+    otherwise: usize,
     wrong: Vec<String>,
 }
 
@@ -114,18 +180,17 @@ fn run(draft: &Draft, corpus: &Corpus, formats: bool, counts: &mut Counts) {
             }
             let (text, accepted) = judge.judge(instance);
             let valid = test["valid"].as_bool().unwrap();
-            let otherwise =
-                OTHERWISE.iter().position(|of| (of.0, of.1, of.2) == (file, described, description));
+            let otherwise = OTHERWISE.iter().any(|&(of, schema, test, _)| {
+                file.ends_with(of) && (schema, test, true) == (described, description, valid)
+            });
             match (valid, accepted, format) {
                 (true, true, _) | (false, false, _) => counts.passed += 1,
                 (false, true, Some(Treatment::Ignored(_))) if formats => counts.by_format += 1,
                 (true, false, Some(Treatment::Bounded(_))) if formats => counts.by_format += 1,
-                _ => match otherwise {
-                    Some(known) => drop(counts.otherwise.insert(known)),
-                    None => counts.wrong.push(format!(
-                        "({file:?}, {described:?}, {description:?}): {schema}: {text}: valid: {valid}"
-                    )),
-                },
+                _ if otherwise => counts.otherwise += 1,
+                _ => counts.wrong.push(format!(
+                    "({file:?}, {described:?}, {description:?}): {schema}: {text}: valid: {valid}"
+                )),
             }
         }
     }
@@ -135,7 +200,7 @@ impl Counts {
     /// What is wrong, and what has become worse.
     fn complaints(&self, name: &str, ratchet: &Ratchet) -> Vec<String> {
         let Self { passed, refused, by_format, otherwise, wrong } = self;
-        println!("{name}: {passed} pass, {refused} refused, {by_format} by format, {} otherwise", otherwise.len());
+        println!("{name}: {passed} pass, {refused} refused, {by_format} by format, {otherwise} otherwise");
         let mut complaints: Vec<String> = wrong.iter().map(|wrong| format!("{name}: {wrong}")).collect();
         let mut hold = |what: &str, now: usize, then: usize, is_worse: bool| {
             complaints.extend(is_worse.then(|| format!("{name}: {now} tests {what}, {then} before")));

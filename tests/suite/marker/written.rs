@@ -14,7 +14,7 @@ use burn_dfa::{
 };
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
-use super::{FORMS, admits, after, assert_ends, limits};
+use super::{FORMS, admits, assert_ends, limits};
 use crate::common::{devices, model::RandomLm};
 
 /// The bytes, some words, two special tokens, an end.

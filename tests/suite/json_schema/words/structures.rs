@@ -1,6 +1,6 @@
 //! Objects, arrays, and what combines schemas.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::case;
 use crate::json_schema::compile;
