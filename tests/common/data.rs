@@ -120,9 +120,10 @@ pub fn tiny() -> Tokenizer {
 
 /// The embedded tokenizer, and three of other models: byte-level BPE twice, and SentencePiece with byte fallback.
 pub fn tokenizers() -> Vec<Tokenizer> {
-    let outside = [("smollm2", 2), ("gpt2", 50_256), ("mistral_v1", 2)].into_iter().filter_map(|(name, eos)| {
-        Some(Tokenizer { name, folder: find(&format!("tokenizers/{name}"))?, eos: TokenId(eos) })
-    });
+    let outside =
+        [("smollm2", 2), ("gpt2", 50_256), ("mistral_v1", 2)].into_iter().filter_map(|(name, eos)| {
+            Some(Tokenizer { name, folder: find(&format!("tokenizers/{name}"))?, eos: TokenId(eos) })
+        });
     [tiny()].into_iter().chain(outside).collect()
 }
 
@@ -142,7 +143,10 @@ fn folder() -> Option<PathBuf> {
 pub fn find(path: &str) -> Option<PathBuf> {
     let found = folder().map(|folder| folder.join(path)).filter(|path| path.exists());
     if found.is_none() {
-        assert!(std::env::var_os(REQUIRE).is_none(), "{REQUIRE} is set, and there is no {path} in the test data");
+        assert!(
+            std::env::var_os(REQUIRE).is_none(),
+            "{REQUIRE} is set, and there is no {path} in the test data"
+        );
         skipped(format_args!("no {path} in the test data ({FOLDER} names its folder)"));
     }
     found

@@ -10,9 +10,9 @@ use burn_dfa::{TensorOptions, TensorTable};
 use burn_dfa_llama::Llama;
 use cubecl::logging::{LaunchObservation, LaunchObserver};
 
-use crate::common::embedded::Embedded;
 use crate::alone;
 use crate::common::devices;
+use crate::common::embedded::Embedded;
 
 /// Every launch, by the name of its kernel.
 #[derive(Default)]

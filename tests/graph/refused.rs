@@ -6,9 +6,9 @@ use burn::tensor::{DType, Device, Int, Tensor};
 use burn_dfa::generation::{CausalLm, DecodeGraph, GenerationConfig, Request};
 use burn_dfa::{Constraint, Error, Limits, TokenId, TokenTable, Vocabulary};
 
-use crate::common::embedded::Embedded;
 use crate::alone;
 use crate::common::devices;
+use crate::common::embedded::Embedded;
 
 #[test]
 fn what_does_not_fit_is_refused_and_the_graph_goes_on() {

@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use burn_dfa::generation::{DecodeGraph, Finish, GenerationConfig, Output, Piece, generate};
 use burn_dfa::{Capacity, Kernels, TensorOptions, TokenId};
 
-use crate::common::embedded::{Embedded, POSITIONS};
 use crate::alone;
 use crate::common::devices;
+use crate::common::embedded::{Embedded, POSITIONS};
 
 /// Reserves room for the tables of all batches.
 fn tensors(kernels: Kernels) -> TensorOptions {

@@ -8,12 +8,12 @@ use burn_dfa::generation::{GenerationConfig, Output, Request, Slots, generate};
 use burn_dfa::{Capacity, Constraint, Kernels, Limits, TensorOptions, TokenId, TokenTable, Vocabulary};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
+use crate::alone;
 use crate::common::altered::{Altered, Call};
+use crate::common::devices;
 use crate::common::embedded::Embedded;
 use crate::common::model::RandomLm;
 use crate::operations::renumbered;
-use crate::alone;
-use crate::common::devices;
 
 const ROWS: usize = 16;
 

@@ -11,10 +11,10 @@ use burn_dfa::generation::{GenerationConfig, Piece, generate};
 use burn_dfa_llama::Llama;
 use burn_dfa_tiny::draft;
 
-use crate::common::embedded::Embedded;
-use crate::operations::{Recorded, renumbered};
 use crate::alone;
 use crate::common::devices;
+use crate::common::embedded::Embedded;
+use crate::operations::{Recorded, renumbered};
 
 /// Every kind of drafter.
 const DRAFTERS: [&str; 5] = ["model", "unmasked", "lookup", "forced, then model", "merged"];

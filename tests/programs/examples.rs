@@ -94,7 +94,8 @@ fn speculative_shows_each_call_and_measures_every_drafter() {
     ];
     let shown = succeeds(&mut example("speculative"));
     let calls = shown.lines().filter_map(|line| line.strip_suffix(" calls")?.rsplit_once(": "));
-    let calls: Vec<(&str, usize)> = calls.map(|(name, calls)| (name.trim(), calls.parse().unwrap())).collect();
+    let calls: Vec<(&str, usize)> =
+        calls.map(|(name, calls)| (name.trim(), calls.parse().unwrap())).collect();
     assert!(calls.len() == 4 * drafters.len() && calls.iter().all(|&(_, calls)| calls > 0), "{shown}");
     // All drafters of a prompt write the same text.
     let pieces = shown.lines().filter_map(|line| line.strip_prefix("    "));

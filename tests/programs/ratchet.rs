@@ -32,7 +32,8 @@ fn every_row_of_the_sample_passes() {
     let output = succeeds(&mut tool(&args));
     let line = last_line(&output);
     let counts = line.split(' ').next().and_then(|passing| passing.strip_prefix("passing="));
-    let (passing, rows) = counts.and_then(|counts| counts.split_once('/')).unwrap_or_else(|| panic!("{line}"));
+    let (passing, rows) =
+        counts.and_then(|counts| counts.split_once('/')).unwrap_or_else(|| panic!("{line}"));
     assert!(passing == rows && rows.parse::<usize>().unwrap() > 80, "{line}");
     assert!(line.contains("refused=0 valid_rejected=0/") && line.contains("invalid_accepted=0/"), "{line}");
     assert!(!output.contains("not JSON") || output.contains("not JSON 0"), "{output}");

@@ -166,7 +166,8 @@ fn every_processor_keeps_the_laws() {
     let assignment = [0, 1, 2, 3, 0];
     for (name, device) in devices::all() {
         for dtype in dtypes(&device) {
-            let law = |tables| Law { tape: tape(1, tables, &assignment, false), dtype, device: device.clone() };
+            let law =
+                |tables| Law { tape: tape(1, tables, &assignment, false), dtype, device: device.clone() };
             for (layout, tables) in &laid_out {
                 let (layout, law, references) = (*layout, law(tables), tables.iter().collect::<Vec<_>>());
                 let dfa = |rows: &[usize]| {

@@ -83,9 +83,11 @@ fn constraints() -> Vec<(String, Constraint, Oracle)> {
 fn corpora() -> Vec<(String, Constraint, Oracle)> {
     let few = ["Glaiveai2K", "BFCL", "Github_easy", "Github_trivial"];
     let corpora = data::schemas().into_iter();
-    let corpora = corpora.filter(|corpus| corpus.is_sample() || few.iter().any(|name| corpus.name.contains(name)));
+    let corpora =
+        corpora.filter(|corpus| corpus.is_sample() || few.iter().any(|name| corpus.name.contains(name)));
     let schemas = corpora.flat_map(|corpus| {
-        let rows: Vec<Value> = corpus.read().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let rows: Vec<Value> =
+            corpus.read().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         rows.into_iter().filter_map(|row| by_schema(row["id"].as_str().unwrap(), &row["schema"])).take(10)
     });
     schemas.collect()

@@ -244,7 +244,8 @@ fn a_model_without_finite_logits_is_an_error_and_not_an_illegal_output() {
     let zeros = Vocabulary::from_bytes([Some("a"), None]).unwrap().with_eos([TokenId(1)]).unwrap();
     let endless = regex("a*", &zeros);
     let unending = Request::new(vec![TokenId(0)], 4).with_table(&endless);
-    let result = generate(&mute(&zeros), &zeros, &[unending], &GenerationConfig::new(), |_| ControlFlow::Continue(()));
+    let result =
+        generate(&mute(&zeros), &zeros, &[unending], &GenerationConfig::new(), |_| ControlFlow::Continue(()));
     assert!(result.unwrap_err().is_model());
     let long = Request { max_new_tokens: 16, ..request };
     let result =

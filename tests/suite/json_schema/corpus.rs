@@ -185,7 +185,8 @@ impl Found {
         }
         let wrong = &self.wrong;
         assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong[..wrong.len().min(40)].join("\n"));
-        let named = |found: &&(String, usize)| labels.iter().any(|(id, at, _)| (*id, *at) == (&*found.0, found.1));
+        let named =
+            |found: &&(String, usize)| labels.iter().any(|(id, at, _)| (*id, *at) == (&*found.0, found.1));
         let new: Vec<_> = self.labels.iter().filter(|found| !named(found)).collect();
         assert!(new.is_empty(), "labels that contradict the judge: {new:#?}");
         let new: Vec<_> = self.by_format.iter().filter(|id| !by_format.contains(&id.as_str())).collect();

@@ -23,7 +23,9 @@ pub fn check(validator: &Validator, text: &[u8]) -> Result<(), String> {
     let text = str::from_utf8(text).map_err(|error| error.to_string())?;
     let blind = Numbers::of(text).inexact;
     match validator.iter_errors(&value).find(|error| !is_blind(error, &blind)) {
-        Some(error) => Err(format!("at {:?}, {}: {error}", error.instance_path().as_str(), error.kind().keyword())),
+        Some(error) => {
+            Err(format!("at {:?}, {}: {error}", error.instance_path().as_str(), error.kind().keyword()))
+        }
         None => Ok(()),
     }
 }
@@ -128,7 +130,9 @@ impl<'t> Numbers<'t> {
             let end = self.rest.find([',', ']', '}', ' ', '\n', '\t', '\r']).unwrap_or(self.rest.len());
             let (scalar, rest) = self.rest.split_at(end);
             self.rest = rest;
-            if scalar.starts_with(['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']) && !is_exact(scalar) {
+            if scalar.starts_with(['-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9'])
+                && !is_exact(scalar)
+            {
                 self.inexact.push(pointer.to_owned());
             }
         }
