@@ -40,6 +40,18 @@ fn known(name: &str) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
+fn every_target_of_the_fuzzer_is_here() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/fuzz_targets");
+    let files = std::fs::read_dir(folder).expect("a folder of targets");
+    let mut files: Vec<_> = files.map(|file| file.expect("a file").path()).collect();
+    files.sort();
+    let names = files.iter().map(|file| file.file_stem().and_then(|name| name.to_str()).expect("a name"));
+    let mut own = TARGETS.map(|(name, _)| name);
+    own.sort_unstable();
+    assert!(names.eq(own), "{files:?}");
+}
+
+#[test]
 fn known_inputs() {
     for (name, target) in TARGETS {
         for (path, input) in known(name) {
