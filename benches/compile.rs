@@ -1,11 +1,14 @@
-//! Compiling: a first mask for each schema of `schemas.txt`, what is done once for a vocabulary, and how the cost
-//! grows with states, vocabulary and token classes.
+//! Compiling: a first mask for the first schemas of MaskBench by hash, what is done once for a vocabulary, and how the
+//! cost grows with states, vocabulary and token classes.
 //!
 //! `cargo bench --bench compile` prints the times and draws `benches/results/compile.svg`. Without the test data
 //! (`BURN_DFA_DATA`) the vocabulary is made of numbered words, and there are no schemas.
 
+mod data;
+mod maskbench;
+
 use std::hint::black_box;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
@@ -13,25 +16,24 @@ use burn::tensor::Device;
 use burn_dfa::{Constraint, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
 use divan::Bencher;
 use plotters::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
+
+use maskbench::Row;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 fn main() {
     divan::main();
     // Not where the benchmarks are only listed, or only run once as a test.
-    if std::env::args().any(|argument| argument == "--bench") {
+    if std::env::args().any(|argument| argument == "--bench")
+        && std::env::args().all(|argument| argument != "--test")
+    {
         draw(&Path::new(ROOT).join("results/compile.svg")).expect("a drawing");
     }
 }
 
-fn data() -> PathBuf {
-    let folder = std::env::var_os("BURN_DFA_DATA").map(PathBuf::from);
-    folder.unwrap_or_else(|| Path::new(ROOT).join("../../shared/data"))
-}
-
-fn tokenizer() -> Option<Vec<u8>> {
-    std::fs::read(data().join("tokenizers/smollm2/tokenizer.json")).ok()
+fn tokenizer() -> Option<String> {
+    data::read("tokenizers/smollm2/tokenizer.json", "SmolLM2's vocabulary")
 }
 
 static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
@@ -54,19 +56,24 @@ fn warm(vocabulary: &Vocabulary) {
     first_mask(&Constraint::regex("a").unwrap(), vocabulary);
 }
 
-/// The schemas of the list, with their ids, in growing size.
-static SCHEMAS: LazyLock<Vec<(String, Value)>> = LazyLock::new(|| {
-    let list = include_str!("schemas.txt").lines().filter(|line| !line.starts_with('#'));
-    let files = std::fs::read_dir(data().join("maskbench")).into_iter().flatten();
-    let texts: Vec<String> =
-        files.filter_map(|file| std::fs::read_to_string(file.ok()?.path()).ok()).collect();
-    let lines: Vec<&str> = texts.iter().flat_map(|text| text.lines()).collect();
-    list.filter_map(|id| {
-        let line = lines.iter().find(|line| line.split('"').nth(3) == Some(id))?;
-        let mut row: Value = serde_json::from_str(line).unwrap();
-        Some((id.to_owned(), row["schema"].take()))
-    })
-    .collect()
+/// How many schemas of MaskBench are compiled.
+const SCHEMAS: usize = 20;
+
+/// The first schemas by hash, without those that are refused, which it says.
+static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
+    let mut rows = maskbench::first(SCHEMAS);
+    rows.retain(|row| {
+        let constraint = Constraint::json_schema(row.schema.clone());
+        let table = constraint.and_then(|one| TokenTable::compile(&one, &VOCABULARY, &Limits::default()));
+        match table {
+            Ok(_) => true,
+            Err(error) => {
+                println!("refused: {}: {error}", row.id);
+                false
+            }
+        }
+    });
+    rows
 });
 
 /// The whole way to the first mask: automaton, table, upload, one row.
@@ -79,11 +86,11 @@ fn first_mask(constraint: &Constraint, vocabulary: &Vocabulary) -> TokenTable {
     table
 }
 
-#[divan::bench(args = 0..20)]
+#[divan::bench(args = 0..SCHEMAS)]
 fn schema(bencher: Bencher, at: usize) {
-    let Some((_, schema)) = SCHEMAS.get(at) else { return };
+    let Some(row) = ROWS.get(at) else { return };
     let vocabulary = &*VOCABULARY;
-    bencher.bench(|| first_mask(&Constraint::json_schema(schema.clone()).unwrap(), vocabulary));
+    bencher.bench(|| first_mask(&Constraint::json_schema(row.schema.clone()).unwrap(), vocabulary));
 }
 
 #[divan::bench(args = [r"\d{4}-\d\d-\d\d", r"[a-zA-Z0-9._%+\-]+@[a-zA-Z0-9.\-]+\.[a-zA-Z]{2,}"])]

@@ -3,6 +3,8 @@
 //! Rows of 49,152 logits, within a JSON string (most tokens are legal) and within a key (few are). Unconstrained
 //! greedy stands beside it. On devices that queue, the time is that of the work, not of its enqueuing.
 
+mod data;
+
 use std::sync::LazyLock;
 
 use burn::tensor::{DType, Device, Distribution, Int, Tensor, TensorData};
@@ -21,13 +23,11 @@ const WIDTH: usize = 49_152;
 
 /// SmolLM2's vocabulary where it is at hand, else every byte and numbered words.
 static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
-    let data = std::env::var("BURN_DFA_DATA").unwrap_or_else(|_| "../shared/data".into());
-    let smollm2 = std::fs::read(format!("{data}/tokenizers/smollm2/tokenizer.json"));
-    let smollm2 = smollm2.map(|json| Vocabulary::from_tokenizer_json(json)?.with_eos([TokenId(0)]));
-    if let Ok(Ok(vocabulary)) = smollm2 {
-        return vocabulary;
+    if let Some(json) =
+        data::read("tokenizers/smollm2/tokenizer.json", "SmolLM2's vocabulary, numbered words instead")
+    {
+        return Vocabulary::from_tokenizer_json(json).unwrap().with_eos([TokenId(0)]).unwrap();
     }
-    eprintln!("without a tokenizer in BURN_DFA_DATA the vocabulary is made of numbered words");
     let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
     let words = (256..WIDTH as u32 - 1).map(|id| format!("word{id}").into_bytes());
     let vocabulary = Vocabulary::from_bytes(bytes.chain(words).map(Some).chain([None])).unwrap();

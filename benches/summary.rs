@@ -5,6 +5,10 @@
 use std::process::{Command, ExitCode};
 
 fn main() -> ExitCode {
+    if std::env::args().any(|argument| argument == "--test") {
+        println!("skipped: the comparison with the peers, which is a program to be built of its own");
+        return ExitCode::SUCCESS;
+    }
     let mut peers = Command::new(env!("CARGO"));
     peers.args(["run", "--release", "--package", "peers"]).current_dir(env!("CARGO_MANIFEST_DIR"));
     match peers.status() {

@@ -37,15 +37,15 @@ class Engine:
     def measure(self, case):
         """Two results: the whole step, and the step without applying the mask."""
         try:
-            first = [self.first_mask(case) for _ in self.runs]
+            first = [self.first_mask(case) for _ in range(self.work["first_runs"])]
         except Exception as error:
             return [{"refusal": str(error).splitlines()[0]}] * 2
         grammar = first[-1][0]
         texts = [self.text(grammar, text) for text in case["texts"]]
         batches = []
-        if texts and None not in texts:
+        if case["batched"]:
             batches = [
-                [medians([self.batch(grammar, case["texts"], rows, threads) for _ in self.runs]) for threads in (1, 2)]
+                [medians([self.batch(grammar, case["batched"], rows, threads) for _ in self.runs]) for threads in (1, 2)]
                 for rows in self.work["batches"]
             ]
         return [
@@ -62,7 +62,7 @@ class Engine:
         if "regex" in case:
             return compiler.compile_regex(case["regex"])
         return compiler.compile_json_schema(
-            case["schema"], any_whitespace=False, separators=(",", ":"), strict_mode=True
+            case["schema"], any_whitespace=False, separators=(",", ":"), strict_mode=False
         )
 
     def first_mask(self, case):

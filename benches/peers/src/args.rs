@@ -4,20 +4,22 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
-use crate::tokens::Name;
+use crate::measure::Effort;
+use crate::tokens::{Name, Tokens};
+use crate::work::Part;
 
-/// burn-dfa beside llguidance, XGrammar and outlines-core: same process, vocabulary, constraint and text.
+/// burn-dfa beside llguidance, XGrammar and outlines-core: same vocabulary, constraint and text.
 #[derive(Parser)]
 pub struct Args {
-    /// Vocabularies, all by default
-    #[arg(long, value_delimiter = ',')]
+    /// Vocabularies
+    #[arg(long, value_delimiter = ',', default_value = "smollm2,o200k")]
     pub vocabulary: Vec<Name>,
 
-    /// Runs, of which medians are taken
+    /// Runs of each step, of which medians are taken
     #[arg(long, default_value_t = 5)]
     pub runs: usize,
 
-    /// One run of every third case: to see that it works, not to judge by
+    /// Few schemas, one run: to see that it works, not to judge by
     #[arg(long)]
     pub quick: bool,
 
@@ -33,11 +35,34 @@ pub struct Args {
     #[arg(long)]
     pub no_models: bool,
 
-    /// Only measure how this process grows while the engine of this number compiles all cases
-    #[arg(long, hide = true)]
-    pub memory_of: Option<usize>,
+    #[command(flatten)]
+    pub part: Part,
+}
 
-    /// The cases for that
-    #[arg(long, hide = true, value_delimiter = ';')]
-    pub cases: Vec<String>,
+impl Args {
+    /// How much is measured with the first vocabulary.
+    pub fn effort(&self) -> Effort {
+        if self.quick {
+            let few = Effort { runs: 1, first_runs: 1, schemas: 12, step_schemas: 6, ..Effort::default() };
+            return Effort { batch_schemas: 2, window: 4, patience: 2.0, ..few };
+        }
+        Effort { runs: self.runs.max(1), ..Effort::default() }
+    }
+
+    /// How much is measured with a vocabulary. Processes take longer to start with a large one, and steps of its
+    /// batches write more.
+    pub fn effort_of(&self, tokens: &Tokens) -> Effort {
+        let effort = self.effort();
+        if tokens.width() < 100_000 {
+            return effort;
+        }
+        Effort {
+            runs: effort.runs.min(3),
+            first_runs: 1,
+            schemas: effort.schemas.min(60),
+            step_schemas: effort.step_schemas.min(50),
+            batch_schemas: effort.batch_schemas.min(12),
+            ..effort
+        }
+    }
 }

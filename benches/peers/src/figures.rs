@@ -14,48 +14,97 @@ const PEERS: [(&str, &str); 6] = [
     ("outlines", "outlines-core"),
 ];
 
+/// Figures by their names.
+pub type Figures = Vec<(String, f64)>;
+
 /// All figures that `results` allow.
-pub fn all(results: &[Results]) -> Vec<(String, f64)> {
+pub fn all(results: &[Results]) -> Figures {
     let of = |name: &str| results.iter().find(|results| results.vocabulary == name);
     let (narrow, wide) = (of("SmolLM2"), of("o200k"));
-    let mut figures = Vec::new();
+    let mut figures = Figures::new();
+    let mut add = |name: String, value: Option<f64>| figures.extend(value.map(|value| (name, value)));
     if let Some(results) = narrow {
         // The figures over all cases, and without the schema of a long string, which is a case of its own.
         for (with_long, suffix) in [(true, ""), (false, "_without_long")] {
             let ours = results.steps(0, with_long).ours;
-            let (median, tail) = (median(&ours), quantile(&ours, 0.999));
-            figures.push((format!("flex_step_p50_us{suffix}"), median));
-            figures.push((format!("flex_step_p999_us{suffix}"), tail));
-            figures.push((format!("flex_step_p999_over_p50{suffix}"), tail / median));
+            let [middle, tail] = [0.5, 0.999].map(|q| quantile(&ours, q));
+            add(format!("flex_step_p50_us{suffix}"), middle);
+            add(format!("flex_step_p999_us{suffix}"), tail);
+            add(
+                format!("flex_step_p999_over_p50{suffix}"),
+                tail.zip(middle).map(|(tail, middle)| tail / middle),
+            );
             for (peer, pair) in peers(results, |peer| results.steps(peer, with_long)) {
-                figures.push((format!("flex_step_p50_ratio_{peer}{suffix}"), ratio(&pair, 0.5)));
-                figures.push((format!("flex_step_p999_ratio_{peer}{suffix}"), ratio(&pair, 0.999)));
+                add(format!("flex_step_p50_ratio_{peer}{suffix}"), ratio(&pair, 0.5));
+                add(format!("flex_step_p999_ratio_{peer}{suffix}"), ratio(&pair, 0.999));
             }
         }
+        let ours = results.own_first_masks(0);
+        add("first_mask_p50_us".to_owned(), quantile(&ours, 0.5));
+        add("first_mask_p99_us".to_owned(), quantile(&ours, 0.99));
         for (peer, pair) in peers(results, |peer| results.first_masks(peer)) {
-            figures.push((format!("first_mask_p50_ratio_{peer}"), ratio(&pair, 0.5)));
-            figures.push((format!("first_mask_p99_ratio_{peer}"), ratio(&pair, 0.99)));
+            add(format!("first_mask_p50_ratio_{peer}"), ratio(&pair, 0.5));
+            add(format!("first_mask_p90_ratio_{peer}"), ratio(&pair, 0.9));
+            add(format!("first_mask_p99_ratio_{peer}"), ratio(&pair, 0.99));
         }
         let bytes = results.bytes(0);
-        if !bytes.is_empty() {
-            figures.push(("table_bytes_p50".to_owned(), median(&bytes)));
-            figures.push(("table_bytes_max".to_owned(), quantile(&bytes, 1.0)));
-        }
+        add("table_bytes_p50".to_owned(), quantile(&bytes, 0.5));
+        add("table_bytes_max".to_owned(), quantile(&bytes, 1.0));
+        refusals(results, &mut add);
     }
     if let Some(results) = wide {
         for (size, rows) in [(0, 8), (1, 32)] {
             for (peer, pair) in peers(results, |peer| results.batches(peer, size).0) {
-                figures.push((format!("v200k_b{rows}_per_row_ratio_{peer}"), ratio(&pair, 0.5)));
+                add(format!("v200k_b{rows}_per_row_ratio_{peer}"), ratio(&pair, 0.5));
             }
         }
     }
     if let (Some(narrow), Some(wide)) = (narrow, wide) {
-        let [narrow, wide] = [narrow, wide].map(|results| results.first_masks(0).ours);
-        if !narrow.is_empty() && !wide.is_empty() {
-            figures.push(("first_mask_v200k_over_v49k".to_owned(), median(&wide) / median(&narrow)));
-        }
+        add("first_mask_v200k_over_v49k".to_owned(), same_schemas(narrow, wide));
     }
     figures
+}
+
+/// What the engines refused, rejected and wrongly accepted.
+fn refusals(results: &Results, add: &mut impl FnMut(String, Option<f64>)) {
+    let counts = results.counts(0);
+    add("schemas".to_owned(), Some(counts.schemas as f64));
+    add("step_schemas".to_owned(), Some(counts.step_schemas as f64));
+    add("valid_instances".to_owned(), Some(counts.valid as f64));
+    let engines = [("burn_dfa", "burn-dfa")].into_iter().chain(PEERS.iter().copied());
+    for (name, engine) in engines.filter(|(name, _)| !name.ends_with("_warm") && !name.ends_with("_no_apply"))
+    {
+        let Some(index) = results.engine(engine) else { continue };
+        let counts = results.counts(index);
+        add(format!("refused_{name}"), Some(counts.refused as f64));
+        add(format!("refused_for_time_{name}"), Some(counts.too_long as f64));
+        add(format!("valid_rejected_{name}"), Some(counts.valid_rejected as f64));
+        add(format!("invalid_{name}"), Some(counts.invalid as f64));
+        add(format!("invalid_accepted_{name}"), Some(counts.invalid_accepted as f64));
+    }
+}
+
+/// The median of burn-dfa's first masks with the wide vocabulary over that with the narrow one, of the same schemas.
+fn same_schemas(narrow: &Results, wide: &Results) -> Option<f64> {
+    let time = |results: &Results, name: &str| {
+        results.schemas().find(|case| case.name == name).and_then(|case| case.outcomes[0].time())
+    };
+    let pairs = wide.schemas().filter_map(|case| Some((time(narrow, &case.name)?, time(wide, &case.name)?)));
+    let (narrow, wide): (Vec<f64>, Vec<f64>) = pairs.unzip();
+    (!wide.is_empty()).then(|| median(&wide) / median(&narrow))
+}
+
+/// Says in which figures a peer is faster than burn-dfa.
+pub fn print_what_is_ahead(figures: &[(String, f64)]) {
+    let ahead: Vec<String> = figures
+        .iter()
+        .filter(|(name, value)| name.contains("_ratio_") && !name.ends_with("_to_pytorch") && *value > 1.0)
+        .map(|(name, value)| format!("  {name:60}{value:8.2}"))
+        .collect();
+    match ahead.is_empty() {
+        true => println!("\nNo peer is ahead of burn-dfa in any ratio."),
+        false => println!("\nAhead of burn-dfa, by so many times:\n\n{}", ahead.join("\n")),
+    }
 }
 
 /// Each peer by its name in figures with what it and burn-dfa did.
@@ -65,6 +114,6 @@ fn peers(results: &Results, pair: impl Fn(usize) -> Pair) -> Vec<(&'static str, 
 }
 
 /// A quantile of burn-dfa over that of the peer.
-fn ratio(pair: &Pair, q: f64) -> f64 {
-    quantile(&pair.ours, q) / quantile(&pair.theirs, q)
+fn ratio(pair: &Pair, q: f64) -> Option<f64> {
+    Some(quantile(&pair.ours, q)? / quantile(&pair.theirs, q)?)
 }

@@ -1,16 +1,15 @@
-//! One case on all engines: first mask, steps of a text, steps of a batch.
+//! One case on all engines: which instances they take, steps of a text, steps of a batch.
 //!
 //! The engines take turns within every run, so that a slow spell of the machine meets all of them. A step is
 //! timed in every run and counts with its median over the runs; quantiles are taken over the steps. Peculiarities
 //! of a step stay (a mask that is dear to compute is so in every run), interruptions by other programs go.
 
-use std::any::Any;
 use std::hint::black_box;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use crate::cases::Case;
 use crate::engines::{Compiled, Engine};
+use crate::first_mask::{FirstMask, compile};
 use crate::statistics::{median, medians};
 use crate::tokens::Tokens;
 
@@ -19,29 +18,49 @@ pub const BATCHES: [usize; 2] = [8, 32];
 
 /// How much is measured.
 pub struct Effort {
-    /// Runs of everything.
+    /// Runs of each step.
     pub runs: usize,
+    /// Runs of each first mask.
+    pub first_runs: usize,
+    /// Schemas of which there are first masks.
+    pub schemas: usize,
+    /// Schemas of which there are steps: the first that one engine at least compiles.
+    pub step_schemas: usize,
+    /// Schemas of which there are steps of batches.
+    pub batch_schemas: usize,
     /// Steps of a batch, at most.
     pub window: usize,
-    /// An engine that compiled a grammar for longer than this compiles no larger one.
-    pub patience: Duration,
+    /// How many seconds an engine may take for a first mask.
+    pub patience: f64,
+}
+
+impl Default for Effort {
+    fn default() -> Self {
+        Self {
+            runs: 5,
+            first_runs: 3,
+            schemas: 200,
+            step_schemas: 50,
+            batch_schemas: 20,
+            window: 16,
+            patience: 10.0,
+        }
+    }
 }
 
 /// What one engine did with a case. Times are in microseconds.
 #[derive(Default)]
 pub struct Outcome {
-    /// Why there is nothing else.
-    pub refusal: Option<String>,
-    /// From the text of the grammar to masked logits.
-    pub first_mask: f64,
-    /// Of each text: the time of each step; `None` where the engine rejected the text.
+    /// The first mask, or why there is none; `None` for a variant of an engine.
+    pub first_mask: Option<FirstMask>,
+    /// What went wrong with a text.
+    pub failure: Option<String>,
+    /// Of each valid instance: the time of each step; `None` where the engine rejected the text.
     pub texts: Vec<Option<Vec<f64>>>,
+    /// Of each invalid instance: whether the engine accepted it.
+    pub invalid: Vec<bool>,
     /// Of each batch size: the time of each step, rows one after the other and on all cores.
     pub batches: Vec<[Option<Vec<f64>>; 2]>,
-    /// Bytes that the engine says the grammar takes.
-    pub bytes: Option<usize>,
-    /// The states of the automaton, where there is one.
-    pub states: Option<usize>,
     /// Masks that are equal to those of the first engine, that allow more tokens, and others.
     pub equal: usize,
     pub wider: usize,
@@ -49,64 +68,72 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Whether the engine compiled the grammar.
-    pub fn is_compiled(&self) -> bool {
-        self.first_mask > 0.0
+    /// The time of the first mask.
+    pub fn time(&self) -> Option<f64> {
+        self.first_mask.as_ref()?.time
+    }
+
+    /// Whether the engine refused the grammar.
+    pub fn refused(&self) -> bool {
+        self.first_mask.as_ref().is_some_and(|first| first.time.is_none())
     }
 }
 
-/// A case on every engine; `patient[e]` is false where engine `e` is to be left out, and becomes so.
-pub fn measure(
+/// The texts of a case as tokens.
+#[derive(Default)]
+pub struct Walks {
+    /// One for each valid instance: of the texts that it may have, the one that most engines take.
+    pub texts: Vec<Vec<u32>>,
+    /// Those of which there are batches: the ones that all engines take which take any.
+    pub batched: Vec<Vec<u32>>,
+}
+
+/// Steps of a case on the engines that compiled it; `outcomes` are those of its first mask, one for each engine.
+pub fn steps(
     case: &Case,
     tokens: &Tokens,
     engines: &[Box<dyn Engine>],
-    patient: &mut [bool],
+    outcomes: &mut [Outcome],
     effort: &Effort,
-) -> Vec<Outcome> {
+    with_batches: bool,
+) -> Walks {
     let logits = logits(tokens.width());
-    let texts: Vec<Vec<u32>> = case.texts.iter().map(|text| tokens.encode(text)).collect();
-    let mut outcomes: Vec<Outcome> = engines.iter().map(|_| Outcome::default()).collect();
-    let mut grammars: Vec<Option<Box<dyn Compiled>>> = engines.iter().map(|_| None).collect();
+    let mut grammars: Vec<Option<Box<dyn Compiled>>> = Vec::new();
+    for (index, engine) in engines.iter().enumerate() {
+        // A variant compiles what its engine compiles.
+        let own = (0..=index).rev().find(|&own| !engines[own].is_variant()).unwrap_or(index);
+        let compiles = outcomes[own].time().is_some();
+        grammars.push(compiles.then(|| compile(engine.as_ref(), &case.grammar).ok()).flatten());
+    }
+    let takes = |index: usize, text: &[u32]| {
+        grammars[index].as_ref().is_some_and(|grammar| accepts(grammar.as_ref(), text, tokens.eos, &logits))
+    };
+    let engines_proper = || (0..engines.len()).filter(|&index| !engines[index].is_variant());
 
-    let mut first: Vec<Vec<f64>> = vec![Vec::new(); engines.len()];
-    for run in 0..effort.runs {
-        for index in order(engines.len(), run) {
-            let engine = &engines[index];
-            let transitions = outcomes[0].states.map_or(0, |states| states * tokens.width());
-            let (outcome, spent) = (&mut outcomes[index], first[index].iter().sum::<f64>());
-            if !patient[index] {
-                outcome.refusal = Some("left out, since a smaller grammar took too long".to_owned());
-            }
-            if transitions > engine.most_transitions() {
-                outcome.refusal = Some("left out: its index would hold too many transitions".to_owned());
-            }
-            // A slow compilation is not repeated for long.
-            if outcome.refusal.is_some() || spent > 1e6 * effort.patience.as_secs_f64() / 2.0 {
-                continue;
-            }
-            grammars[index] = None;
-            match first_mask(engine.as_ref(), case, &logits) {
-                Ok((grammar, time)) => {
-                    outcome.states = grammar.states();
-                    grammars[index] = Some(grammar);
-                    first[index].push(time);
-                    patient[index] = time < 1e6 * effort.patience.as_secs_f64();
-                }
-                Err(error) => outcome.refusal = Some(error),
-            }
+    let mut texts: Vec<Vec<u32>> = Vec::new();
+    for candidates in &case.valid {
+        let candidates: Vec<Vec<u32>> = candidates.iter().map(|text| tokens.encode(text)).collect();
+        let takers = |text: &[u32]| engines_proper().filter(|&index| takes(index, text)).count();
+        let counts: Vec<usize> = candidates.iter().map(|text| takers(text)).collect();
+        let most = counts.iter().copied().max().unwrap_or(0);
+        let chosen = counts.iter().position(|&count| count == most).unwrap_or(0);
+        texts.extend(candidates.into_iter().nth(chosen));
+    }
+    for candidates in &case.invalid {
+        let candidates: Vec<Vec<u32>> = candidates.iter().map(|text| tokens.encode(text)).collect();
+        for index in engines_proper().filter(|&index| grammars[index].is_some()) {
+            outcomes[index].invalid.push(candidates.iter().any(|text| takes(index, text)));
         }
     }
 
     let mut reference: Vec<Option<Vec<Mask>>> = Vec::new();
     for (index, outcome) in outcomes.iter_mut().enumerate() {
         let Some(grammar) = &grammars[index] else { continue };
-        outcome.first_mask = median(&first[index]);
-        outcome.bytes = grammar.bytes();
         let masks: Vec<_> =
             texts.iter().map(|text| check(grammar.as_ref(), text, tokens.eos, &logits)).collect();
         outcome.texts = masks.iter().map(|masks| masks.as_ref().ok().map(|_| Vec::new())).collect();
         if let Some(error) = masks.iter().find_map(|masks| masks.as_ref().err()) {
-            outcome.refusal = Some(format!("rejects a text: {error}"));
+            outcome.failure = Some(format!("rejects a text: {error}"));
         }
         let masks: Vec<_> = masks.into_iter().map(Result::ok).collect();
         if index == 0 {
@@ -142,21 +169,23 @@ pub fn measure(
         }
     }
 
-    for rows in BATCHES {
+    let takers: Vec<usize> =
+        (0..engines.len()).filter(|&index| outcomes[index].texts.iter().any(Option::is_some)).collect();
+    let common = |at: &usize| takers.iter().all(|&index| outcomes[index].texts[*at].is_some());
+    let common = (0..texts.len()).filter(common).filter(|_| with_batches);
+    let batched: Vec<Vec<u32>> = common.map(|at| texts[at].clone()).collect();
+    for rows in BATCHES.into_iter().filter(|_| !batched.is_empty()) {
         let wide = logits.repeat(rows);
         let mut runs: Vec<[Vec<Vec<f64>>; 2]> = engines.iter().map(|_| Default::default()).collect();
         let mut failed = vec![[false; 2]; engines.len()];
         for run in 0..effort.runs {
             for index in order(engines.len(), run) {
                 let engine = &engines[index];
-                let accepted = !texts.is_empty() && outcomes[index].texts.iter().all(Option::is_some);
-                let Some(grammar) = grammars[index].as_ref().filter(|_| accepted && !engine.is_variant())
-                else {
-                    continue;
-                };
+                let takes = takers.contains(&index) && !engine.is_variant();
+                let Some(grammar) = grammars[index].as_ref().filter(|_| takes) else { continue };
                 for on_all_cores in [false, true] {
                     if engine.on_all_cores() || !on_all_cores {
-                        match batch(grammar.as_ref(), &texts, rows, on_all_cores, &wide, effort.window) {
+                        match batch(grammar.as_ref(), &batched, rows, on_all_cores, &wide, effort.window) {
                             Ok(times) => runs[index][usize::from(on_all_cores)].push(times),
                             // A way that fails once does not count at all.
                             Err(_) => failed[index][usize::from(on_all_cores)] = true,
@@ -172,45 +201,15 @@ pub fn measure(
             }));
         }
     }
-    outcomes
+    Walks { texts, batched }
 }
 
-/// The order of engines in a run: each run begins with another one, every other run goes backwards. The first run
-/// begins with the first engine, whose count of states the others may need.
+/// The order of engines in a run: each run begins with another one, every other run goes backwards.
 fn order(engines: usize, run: usize) -> impl Iterator<Item = usize> {
     (0..engines).map(move |step| {
         let ahead = if run.is_multiple_of(2) { step } else { engines - step };
         (run + ahead) % engines
     })
-}
-
-/// Compiles the grammar and masks a row of logits; gives the time of both.
-fn first_mask(engine: &dyn Engine, case: &Case, logits: &[f32]) -> Result<(Box<dyn Compiled>, f64), String> {
-    engine.forget();
-    evict();
-    let began = Instant::now();
-    // A schema on which an engine panics is one that it refuses.
-    let grammar = catch_unwind(AssertUnwindSafe(|| engine.compile(&case.grammar)))
-        .unwrap_or_else(|panic| Err(format!("it panics: {}", message(panic.as_ref()))))?;
-    let compiled = began.elapsed();
-    let mut row = grammar.start(1, false);
-    row.prepare(logits, None);
-    let began = Instant::now();
-    row.step()?;
-    let masked = began.elapsed();
-    black_box(row);
-    Ok((grammar, microseconds(compiled + masked)))
-}
-
-/// What a panic said.
-fn message(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("nothing")
-}
-
-/// Empties the caches, as a model between two requests does, so that no engine finds its data warm.
-fn evict() {
-    black_box(vec![1_u8; 64 << 20]);
 }
 
 /// What a mask allows.
@@ -246,7 +245,7 @@ impl Outcome {
     /// Leaves out a text that the engine accepted before and now fails on: one may run out of its limits.
     fn give_up(&mut self, text: usize, error: &str) {
         self.texts[text] = None;
-        self.refusal = Some(format!("gives up on a text: {}", error.lines().next().unwrap_or(error)));
+        self.failure = Some(format!("gives up on a text: {}", error.lines().next().unwrap_or(error)));
     }
 }
 
@@ -307,6 +306,16 @@ pub fn empty_timer() -> f64 {
 
 fn microseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
+}
+
+/// Whether a grammar takes a text.
+fn accepts(grammar: &dyn Compiled, text: &[u32], eos: u32, logits: &[f32]) -> bool {
+    let mut row = grammar.start(1, false);
+    (0..=text.len()).all(|step| {
+        let chosen = step.checked_sub(1).map(|before| [text[before]]);
+        row.prepare(logits, chosen.as_ref().map(<[u32; 1]>::as_slice));
+        row.step().is_ok() && row.allows(text.get(step).copied().unwrap_or(eos))
+    })
 }
 
 /// Finite logits that no two neighbours share.

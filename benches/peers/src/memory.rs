@@ -4,47 +4,38 @@
 //! own, keeps them, walks their texts, and the growth of resident memory is taken after each. The figure holds what
 //! the allocator keeps back of temporary memory as well.
 
-use std::process::Command;
+use serde_json::{Value, json};
 
-use crate::cases::Case;
-use crate::engines::Engine;
+use crate::engines::{Engine, Grammar};
+use crate::first_mask::compile;
 use crate::measure::{check, logits};
 use crate::tokens::Tokens;
+use crate::work::Folder;
 
-/// The growth over each of `cases` in KiB, of the engine at `index`, measured in another process.
-pub fn growth(tokens: &Tokens, index: usize, cases: &[&str]) -> Option<Vec<f64>> {
-    let mut command = Command::new(std::env::current_exe().ok()?);
-    command.args([
-        "--vocabulary",
-        tokens.flag,
-        "--memory-of",
-        &index.to_string(),
-        "--cases",
-        &cases.join(";"),
-    ]);
-    let output = command.output().ok().filter(|output| output.status.success())?;
-    let text = String::from_utf8(output.stdout).ok()?;
-    Some(text.lines().filter_map(|line| line.strip_prefix("KiB ")?.parse().ok()).collect())
+/// The growth over each of the cases that the folder names, in KiB, of the engine at `index`.
+pub fn growth(folder: &Folder, index: usize) -> Option<Vec<f64>> {
+    let report = folder.run(index, None, 0.0).ok()?;
+    Some(report.as_array()?.iter().filter_map(Value::as_f64).collect())
 }
 
-/// Prints the growth of this process over each case.
-pub fn print(engine: &dyn Engine, tokens: &Tokens, cases: &[Case]) {
+/// The part of the process of its own: prints its growth over each case.
+pub fn print(engine: &dyn Engine, tokens: &Tokens, grammars: &[Grammar], walks: &[(usize, Vec<Vec<u32>>)]) {
     let logits = logits(tokens.width());
-    let texts: Vec<Vec<Vec<u32>>> =
-        cases.iter().map(|case| case.texts.iter().map(|text| tokens.encode(text)).collect()).collect();
     let mut kept = Vec::new();
-    for (case, texts) in cases.iter().zip(&texts) {
+    let mut growth = Vec::new();
+    for (case, texts) in walks {
         let before = resident();
-        let Ok(grammar) = engine.compile(&case.grammar) else { continue };
+        let Ok(grammar) = compile(engine, &grammars[*case]) else { continue };
         for text in texts {
             // A text that is rejected is walked as far as it goes.
             let _ = check(grammar.as_ref(), text, tokens.eos, &logits);
         }
         kept.push(grammar);
         if let (Some(before), Some(after)) = (before, resident()) {
-            println!("KiB {}", after.saturating_sub(before));
+            growth.push(after.saturating_sub(before));
         }
     }
+    println!("{}", json!(growth));
 }
 
 /// Resident memory of this process in KiB; `None` where the system does not say.

@@ -1,4 +1,4 @@
-//! The picture: for each vocabulary the quantiles of a step, and the first mask of each schema.
+//! The picture: for each vocabulary the quantiles of a step, and within which time how many schemas have a mask.
 
 use std::path::Path;
 
@@ -41,23 +41,13 @@ pub fn draw(results: &[Results], path: &Path) -> Result<(), Failure> {
         let name = format!("{}, {} tokens", results.vocabulary, results.width);
         let ticks =
             |x: f64| QUANTILES.get(x.round() as usize).map_or(String::new(), |(name, _)| name.to_string());
-        lines(
-            &left,
-            results,
-            &format!("{name}: a step, batch 1"),
-            &steps(results),
-            &ticks,
-            SeriesLabelPosition::LowerRight,
-        )?;
-        let ticks = |x: f64| format!("{}", x as usize + 1);
-        lines(
-            &right,
-            results,
-            "First mask by schema, smallest first",
-            &first_masks(results),
-            &ticks,
-            SeriesLabelPosition::UpperLeft,
-        )?;
+        let title = format!("{name}: a step, batch 1");
+        let axis = Axis { title: &title, labels: QUANTILES.len(), ticks: &ticks, points: 3 };
+        lines(&left, results, &axis, &steps(results), SeriesLabelPosition::LowerRight)?;
+        let title =
+            format!("First mask: % of {} schemas, each engine's fastest first", results.schemas().count());
+        let axis = Axis { title: &title, labels: 11, ticks: &|x| format!("{x:.0}"), points: 0 };
+        lines(&right, results, &axis, &first_masks(results), SeriesLabelPosition::UpperLeft)?;
     }
     root.present()?;
     Ok(())
@@ -69,31 +59,42 @@ fn steps(results: &Results) -> Vec<Series> {
     engines
         .filter(|(_, times)| !times.is_empty())
         .map(|(engine, times)| {
-            let quantiles = QUANTILES.iter().map(|(_, q)| quantile(&times, *q));
-            Series { engine, points: quantiles.enumerate().map(|(x, y)| (x as f64, y)).collect() }
+            let quantiles = QUANTILES.iter().map(|(_, q)| quantile(&times, *q)).enumerate();
+            Series { engine, points: quantiles.filter_map(|(x, y)| Some((x as f64, y?))).collect() }
         })
         .collect()
 }
 
-/// The first mask of each schema, variants of an engine left out.
+/// Of each engine, variants left out: the time by which a share of all schemas has a mask. A line ends where what is
+/// left is refused.
 fn first_masks(results: &Results) -> Vec<Series> {
     let engines = (0..results.engines.len()).filter(|&engine| !results.engines[engine].contains(','));
     engines
         .map(|engine| {
-            let times = results.listed().map(|case| case.outcomes[engine].first_mask).enumerate();
-            let points = times.filter(|(_, time)| *time > 0.0).map(|(x, time)| (x as f64, time)).collect();
-            Series { engine, points }
+            let mut times = results.own_first_masks(engine);
+            times.sort_unstable_by(f64::total_cmp);
+            let share = 100.0 / results.schemas().count() as f64;
+            let points = times.iter().enumerate().map(|(rank, time)| ((rank + 1) as f64 * share, *time));
+            Series { engine, points: points.collect() }
         })
+        .filter(|series| !series.points.is_empty())
         .collect()
+}
+
+/// What a drawing says of its lower axis, and how large its points are.
+struct Axis<'a> {
+    title: &'a str,
+    labels: usize,
+    ticks: &'a dyn Fn(f64) -> String,
+    points: u32,
 }
 
 /// Lines over a logarithmic axis.
 fn lines(
     area: &Area,
     results: &Results,
-    title: &str,
+    axis: &Axis,
     series: &[Series],
-    ticks: &dyn Fn(f64) -> String,
     legend: SeriesLabelPosition,
 ) -> Result<(), Failure> {
     let points = || series.iter().flat_map(|series| &series.points);
@@ -101,7 +102,7 @@ fn lines(
     let least = points().map(|point| point.1).fold(f64::INFINITY, f64::min).min(1e6);
     let (right, top) = (most(|point| point.0), most(|point| point.1));
     let mut chart = ChartBuilder::on(area)
-        .caption(title, ("sans-serif", 18))
+        .caption(axis.title, ("sans-serif", 18))
         .margin(12)
         .x_label_area_size(28)
         .y_label_area_size(64)
@@ -110,15 +111,17 @@ fn lines(
         .configure_mesh()
         .disable_x_mesh()
         .light_line_style(WHITE)
-        .x_labels(right as usize + 1)
-        .x_label_formatter(&|x| ticks(*x))
+        .x_labels(axis.labels)
+        .x_label_formatter(&|x| (axis.ticks)(*x))
         .y_label_formatter(&|y| format!("{y}"))
         .y_desc("µs")
         .draw()?;
     for line in series {
         let colour = COLOURS[line.engine % COLOURS.len()];
         chart
-            .draw_series(LineSeries::new(line.points.iter().copied(), colour.stroke_width(2)).point_size(3))?
+            .draw_series(
+                LineSeries::new(line.points.iter().copied(), colour.stroke_width(2)).point_size(axis.points),
+            )?
             .label(results.engines[line.engine])
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], colour.stroke_width(3)));
     }

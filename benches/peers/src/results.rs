@@ -1,8 +1,17 @@
 //! What was measured, and comparisons of an engine with burn-dfa on what both could do.
 
-use crate::cases::Kind;
-use crate::measure::{BATCHES, Outcome};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::cases::{Case, Kind};
+use crate::engines::{self, Engine};
+use crate::first_mask;
+use crate::measure::{self, BATCHES, Effort, Outcome, Walks};
+use crate::memory;
+use crate::python::Python;
 use crate::statistics::median;
+use crate::tokens::Tokens;
+use crate::upstream;
+use crate::work::Folder;
 
 /// All cases on all engines, with one vocabulary.
 pub struct Results {
@@ -19,6 +28,69 @@ pub struct Measured {
     pub name: String,
     pub kind: Kind,
     pub outcomes: Vec<Outcome>,
+}
+
+/// The cases with one vocabulary: first masks of all, then steps of some.
+pub fn measure(tokens: &Tokens, cases: &[Case], effort: &Effort, python: &Python) -> Results {
+    let mut schemas = 0..effort.schemas;
+    let cases: Vec<&Case> =
+        cases.iter().filter(|case| case.kind != Kind::MaskBench || schemas.next().is_some()).collect();
+    let engines: Vec<Box<dyn Engine>> = engines::ALL.iter().map(|make| make(tokens)).collect();
+    let folder = Folder::new(tokens, &cases);
+    let bar = ProgressBar::new(2 * cases.len() as u64);
+    let style = ProgressStyle::with_template("{prefix} {elapsed} {bar:30} {percent} % {wide_msg}")
+        .expect("a template");
+    bar.set_style(style);
+    bar.set_prefix(tokens.name);
+
+    let mut measured = Vec::new();
+    for (at, case) in cases.iter().enumerate() {
+        bar.set_message(format!("first mask of {}", case.name));
+        let outcomes = engines.iter().enumerate().map(|(index, engine)| {
+            let first = || first_mask::measure(&folder, index, at, effort.first_runs, effort.patience);
+            Outcome { first_mask: (!engine.is_variant()).then(first), ..Outcome::default() }
+        });
+        measured.push(Measured { name: case.name.clone(), kind: case.kind, outcomes: outcomes.collect() });
+        bar.inc(1);
+    }
+
+    let mut walks: Vec<Walks> = Vec::new();
+    let mut steps = 0;
+    for (case, measured) in cases.iter().zip(&mut measured) {
+        bar.set_message(format!("steps of {}", case.name));
+        bar.inc(1);
+        let compiled = measured.outcomes.iter().any(|outcome| outcome.time().is_some());
+        if case.valid.is_empty() || !compiled || steps == effort.step_schemas {
+            walks.push(Walks::default());
+            continue;
+        }
+        let with_batches = steps < effort.batch_schemas;
+        walks.push(measure::steps(case, tokens, &engines, &mut measured.outcomes, effort, with_batches));
+        steps += usize::from(case.kind == Kind::MaskBench);
+    }
+
+    let mut growth: Vec<_> = Vec::new();
+    for (index, engine) in engines.iter().enumerate() {
+        bar.set_message(format!("memory of {}", engine.name()));
+        let walked =
+            measured.iter().zip(&walks).enumerate().filter(|(_, (case, walks))| {
+                !walks.texts.is_empty() && case.outcomes[index].time().is_some()
+            });
+        let walked: Vec<_> = walked.map(|(at, (_, walks))| (at, walks.texts.as_slice())).collect();
+        folder.set_walks(&walked);
+        growth.push((!engine.is_variant()).then(|| memory::growth(&folder, index)).flatten());
+    }
+    let mut names: Vec<_> = engines.iter().map(|engine| engine.name()).collect();
+    bar.set_message(upstream::NAMES[0]);
+    if let Some(outcomes) = bar.suspend(|| upstream::measure(python, tokens, &cases, &walks, effort)) {
+        names.extend(upstream::NAMES);
+        growth.extend([None, None]);
+        for (case, outcomes) in measured.iter_mut().zip(outcomes) {
+            case.outcomes.extend(outcomes);
+        }
+    }
+    bar.finish_and_clear();
+    Results { vocabulary: tokens.name, width: tokens.width(), engines: names, cases: measured, growth }
 }
 
 /// The same work, done by burn-dfa and by a peer.
@@ -39,7 +111,47 @@ impl Pair {
     }
 }
 
+/// What became of grammars and instances, in numbers.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    pub schemas: usize,
+    /// Of the schemas: those without a mask, for whatever reason, and those without one for the time it takes.
+    pub refused: usize,
+    pub too_long: usize,
+    pub step_schemas: usize,
+    /// Of the schemas with steps: those refused.
+    pub step_refused: usize,
+    pub valid: usize,
+    /// Of the valid instances of all schemas with steps: those rejected, or of a schema that is refused.
+    pub valid_rejected: usize,
+    pub invalid: usize,
+    /// Of the invalid instances of the schemas that the engine compiled: those accepted.
+    pub invalid_accepted: usize,
+}
+
 impl Results {
+    /// What an engine refused, rejected and accepted.
+    pub fn counts(&self, engine: usize) -> Counts {
+        let mut counts = Counts::default();
+        for case in self.schemas() {
+            let outcome = &case.outcomes[engine];
+            let refusal = outcome.first_mask.as_ref().and_then(|first| first.refusal.as_deref());
+            counts.schemas += 1;
+            counts.refused += usize::from(outcome.refused());
+            counts.too_long += usize::from(refusal.is_some_and(|why| why.starts_with(first_mask::TOO_LONG)));
+            let valid = case.outcomes.iter().map(|outcome| outcome.texts.len()).max().unwrap_or(0);
+            if valid > 0 {
+                counts.step_schemas += 1;
+                counts.step_refused += usize::from(outcome.refused());
+                counts.valid += valid;
+                counts.valid_rejected += valid - outcome.texts.iter().flatten().count();
+                counts.invalid += outcome.invalid.len();
+                counts.invalid_accepted += outcome.invalid.iter().filter(|accepted| **accepted).count();
+            }
+        }
+        counts
+    }
+
     /// The steps of the texts that engine `peer` accepted; the long string is left out where asked.
     pub fn steps(&self, peer: usize, with_long: bool) -> Pair {
         let cases = self.cases.iter().filter(|case| with_long || case.kind != Kind::Long);
@@ -61,24 +173,33 @@ impl Results {
             }))
         };
         let [one_by_one, on_all_cores] = [way(0), way(1)];
-        if on_all_cores.is_empty() || median(&one_by_one.theirs) <= median(&on_all_cores.theirs) {
+        if one_by_one.is_empty() {
+            (on_all_cores, true)
+        } else if on_all_cores.is_empty() || median(&one_by_one.theirs) <= median(&on_all_cores.theirs) {
             (one_by_one, false)
         } else {
             (on_all_cores, true)
         }
     }
 
-    /// The first masks of the schemas that engine `peer` compiled.
+    /// The first masks of the schemas that both burn-dfa and engine `peer` compiled.
     pub fn first_masks(&self, peer: usize) -> Pair {
-        let compiled = self.listed().filter(|case| case.outcomes[peer].is_compiled());
         Pair::collect(
-            compiled.map(|case| (vec![case.outcomes[0].first_mask], vec![case.outcomes[peer].first_mask])),
+            self.schemas()
+                .filter_map(|case| Some((vec![case.outcomes[0].time()?], vec![case.outcomes[peer].time()?]))),
         )
+    }
+
+    /// The first masks of all schemas that an engine compiled, whatever others did.
+    pub fn own_first_masks(&self, engine: usize) -> Vec<f64> {
+        self.schemas().filter_map(|case| case.outcomes[engine].time()).collect()
     }
 
     /// The bytes that an engine says its grammars take.
     pub fn bytes(&self, engine: usize) -> Vec<f64> {
-        self.listed().filter_map(|case| Some(case.outcomes[engine].bytes? as f64)).collect()
+        self.schemas()
+            .filter_map(|case| Some(case.outcomes[engine].first_mask.as_ref()?.bytes? as f64))
+            .collect()
     }
 
     /// The place of an engine.
@@ -87,8 +208,8 @@ impl Results {
     }
 
     /// The schemas of MaskBench.
-    pub fn listed(&self) -> impl Iterator<Item = &Measured> {
-        self.cases.iter().filter(|case| case.kind == Kind::Listed)
+    pub fn schemas(&self) -> impl Iterator<Item = &Measured> {
+        self.cases.iter().filter(|case| case.kind == Kind::MaskBench)
     }
 }
 

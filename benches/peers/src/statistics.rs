@@ -4,20 +4,26 @@
 pub const QUANTILES: [(&str, f64); 5] =
     [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0)];
 
-/// The least of `values` that at least the fraction `quantile` of them do not exceed.
-///
-/// # Panics
-/// Where there are no values.
-pub fn quantile(values: &[f64], quantile: f64) -> f64 {
+/// The least of `values` that at least the fraction `quantile` of them do not exceed; `None` where there are so few
+/// that a quantile below the maximum would be the maximum.
+pub fn quantile(values: &[f64], quantile: f64) -> Option<f64> {
+    let above = (values.len() as f64 * (1.0 - quantile) + 1e-9).floor() as usize;
+    if values.is_empty() || (quantile < 1.0 && above == 0) {
+        return None;
+    }
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
-    let rank = (quantile * sorted.len() as f64).ceil() as usize;
-    sorted[rank.clamp(1, sorted.len()) - 1]
+    Some(sorted[sorted.len() - 1 - above])
 }
 
 /// The middle of `values`.
+///
+/// # Panics
+/// Where there are no values.
 pub fn median(values: &[f64]) -> f64 {
-    quantile(values, 0.5)
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    sorted[(sorted.len() - 1) / 2]
 }
 
 /// The median over the runs of each step, of `[runs][steps]`.

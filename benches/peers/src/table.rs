@@ -7,10 +7,10 @@ use crate::statistics::{QUANTILES, quantile};
 /// Prints all tables of one vocabulary.
 pub fn print(results: &Results) {
     println!("\n# {}, {} ids\n", results.vocabulary, results.width);
-    cases(results);
-    comparison(results, "First mask: from the text of a schema to masked logits, µs", |peer| {
-        (results.first_masks(peer), "")
-    });
+    reasons(results);
+    first_masks(results);
+    instances(results);
+    masks(results);
     comparison(results, "Mask + apply + advance per token, batch 1, µs", |peer| {
         (results.steps(peer, true), "")
     });
@@ -26,25 +26,64 @@ pub fn print(results: &Results) {
     memory(results);
 }
 
-/// What each engine made of each case.
-fn cases(results: &Results) {
-    println!("Cases: first mask in µs, and what went otherwise\n");
+/// Why engines have no mask for a case, or none for a text.
+fn reasons(results: &Results) {
+    println!("What was refused or rejected\n");
     for case in &results.cases {
-        let states = case.outcomes[0].states.unwrap_or(0);
-        let steps: usize = case.outcomes[0].texts.iter().flatten().map(Vec::len).sum();
-        println!("  {} ({states} states, {steps} steps)", case.name);
         for (engine, outcome) in results.engines.iter().zip(&case.outcomes) {
-            let time =
-                if outcome.is_compiled() { format!("{:12.1}", outcome.first_mask) } else { " ".repeat(12) };
-            let why: String = outcome
-                .refusal
-                .iter()
-                .flat_map(|why| why.lines().next())
-                .flat_map(|why| why.chars().take(90))
-                .collect();
-            println!("    {engine:26}{time}  {why}");
+            let refusal = outcome.first_mask.as_ref().and_then(|first| first.refusal.as_ref());
+            if let Some(why) = refusal.or(outcome.failure.as_ref()) {
+                let why: String = why.lines().next().unwrap_or_default().chars().take(100).collect();
+                println!("  {:40} {engine:26} {why}", case.name);
+            }
         }
     }
+}
+
+/// The first masks of each engine beside its refusals, then beside burn-dfa's on the schemas that both compiled.
+fn first_masks(results: &Results) {
+    println!(
+        "\nFirst mask: from the text of a schema to masked logits, µs, with the schemas that have none\n"
+    );
+    println!("  {:30}{:>8}{:>10}{}", "", "refused", "too long", header());
+    for (index, engine) in results.engines.iter().enumerate() {
+        let (times, counts) = (results.own_first_masks(index), results.counts(index));
+        if !times.is_empty() {
+            let (refused, too_long) = (counts.refused - counts.too_long, counts.too_long);
+            println!("  {engine:30}{refused:8}{too_long:10}{}", quantiles(&times, 0));
+        }
+    }
+    comparison(results, "The same, of the schemas that burn-dfa and the peer compiled", |peer| {
+        (results.first_masks(peer), "")
+    });
+}
+
+/// What became of the instances of the schemas with steps.
+fn instances(results: &Results) {
+    println!(
+        "\nInstances of the schemas along which steps are timed; of a schema that is refused all are rejected\n"
+    );
+    let header = ["schemas", "refused", "valid", "rejected", "invalid", "accepted"];
+    println!("  {:30}{}", "", header.map(|name| format!("{name:>10}")).concat());
+    for (index, engine) in results.engines.iter().enumerate() {
+        // Variants and what runs through Python read no invalid instances.
+        let counts = results.counts(index);
+        if counts.invalid > 0 {
+            let row = [
+                counts.step_schemas,
+                counts.step_refused,
+                counts.valid,
+                counts.valid_rejected,
+                counts.invalid,
+                counts.invalid_accepted,
+            ];
+            println!("  {engine:30}{}", row.map(|count| format!("{count:10}")).concat());
+        }
+    }
+}
+
+/// How often the masks are those of burn-dfa.
+fn masks(results: &Results) {
     println!("\nMasks along the texts that both accept, beside burn-dfa's\n");
     println!("  {:38}{:>8}{:>8}{:>8}", "", "equal", "wider", "other");
     for (index, engine) in results.engines.iter().enumerate().skip(1) {
@@ -52,18 +91,16 @@ fn cases(results: &Results) {
             results.cases.iter().map(|case| count(&case.outcomes[index])).sum::<usize>()
         };
         let [equal, wider, other] = [sum(|o| o.equal), sum(|o| o.wider), sum(|o| o.other)];
-        if equal + wider + other == 0 {
-            continue;
+        if equal + wider + other > 0 {
+            println!("  {engine:38}{equal:8}{wider:8}{other:8}");
         }
-        println!("  {engine:38}{equal:8}{wider:8}{other:8}");
     }
 }
 
 /// The quantiles of burn-dfa and of each peer on what both did, and their ratios.
 fn comparison(results: &Results, title: &str, pair: impl Fn(usize) -> (Pair, &'static str)) {
     println!("\n{title}\n");
-    let header: String = QUANTILES.iter().map(|(name, _)| format!("{name:>10}")).collect();
-    println!("  {:38}{:>8}{header}", "", "of");
+    println!("  {:38}{:>8}{}", "", "of", header());
     line("burn-dfa", &pair(0).0.ours, 1);
     for (peer, engine) in results.engines.iter().enumerate().skip(1) {
         let (pair, way) = pair(peer);
@@ -71,23 +108,36 @@ fn comparison(results: &Results, title: &str, pair: impl Fn(usize) -> (Pair, &'s
             continue;
         }
         line(&format!("{engine}{way}"), &pair.theirs, 1);
-        let ratios: String = QUANTILES
-            .iter()
-            .map(|(_, q)| format!("{:10.3}", quantile(&pair.ours, *q) / quantile(&pair.theirs, *q)))
-            .collect();
-        println!("  {:46}{ratios}", "  burn-dfa ÷ it, on the same");
+        let ratio = |q: f64| Some(quantile(&pair.ours, q)? / quantile(&pair.theirs, q)?);
+        println!("  {:46}{}", "  burn-dfa ÷ it, on the same", cells(ratio, 3));
     }
 }
 
 fn line(name: &str, values: &[f64], decimals: usize) {
-    let values_of: String =
-        QUANTILES.iter().map(|(_, q)| format!("{:10.decimals$}", quantile(values, *q))).collect();
-    println!("  {name:38}{:8}{values_of}", values.len());
+    println!("  {name:38}{:8}{}", values.len(), quantiles(values, decimals));
+}
+
+fn header() -> String {
+    QUANTILES.iter().map(|(name, _)| format!("{name:>10}")).collect()
+}
+
+fn quantiles(values: &[f64], decimals: usize) -> String {
+    cells(|q| quantile(values, q), decimals)
+}
+
+/// A cell for each quantile; empty where there are too few values for it.
+fn cells(value: impl Fn(f64) -> Option<f64>, decimals: usize) -> String {
+    let cell = |(_, q): &(&str, f64)| match value(*q) {
+        Some(value) => format!("{value:10.decimals$}"),
+        None => format!("{:>10}", "-"),
+    };
+    QUANTILES.iter().map(cell).collect()
 }
 
 /// What the engines say that their grammars take.
 fn memory(results: &Results) {
     println!("\nMemory of a compiled schema, KiB, as the engine says it\n");
+    println!("  {:38}{:>8}{}", "", "of", header());
     for (index, engine) in results.engines.iter().enumerate() {
         let bytes: Vec<f64> = results.bytes(index).iter().map(|bytes| bytes / 1024.0).collect();
         if !bytes.is_empty() {
@@ -95,7 +145,7 @@ fn memory(results: &Results) {
         }
     }
     println!(
-        "\nGrowth of resident memory over all cases, compiled, walked and kept, one process per engine, KiB\n"
+        "\nGrowth of resident memory over the cases with steps, compiled, walked and kept, one process per engine, KiB\n"
     );
     println!("  {:38}{:>8}{:>10}{:>10}", "", "of", "sum", "max");
     for (engine, growth) in results.engines.iter().zip(&results.growth) {

@@ -25,7 +25,8 @@ pub struct Tokens {
     pub flag: &'static str,
     pub vocabulary: Vocabulary,
     pub eos: u32,
-    pub tokenizer: Tokenizer,
+    /// What cuts a text; `None` where no text is cut.
+    pub tokenizer: Option<Tokenizer>,
 }
 
 /// What cuts a text into tokens.
@@ -67,7 +68,7 @@ impl Tokens {
     /// # Panics
     /// Where their bytes are not those of the text.
     pub fn encode(&self, text: &str) -> Vec<u32> {
-        let tokens = self.tokenizer.encode(text);
+        let tokens = self.tokenizer.as_ref().expect("a tokenizer").encode(text);
         let ids: Vec<_> = tokens.iter().map(|&id| TokenId(id)).collect();
         assert_eq!(self.vocabulary.decode(&ids), text.as_bytes(), "{}: {text}", self.name);
         tokens
@@ -86,7 +87,7 @@ fn smollm2() -> Option<Tokens> {
         flag: "smollm2",
         vocabulary,
         eos,
-        tokenizer: Tokenizer::HuggingFace(Box::new(tokenizer)),
+        tokenizer: Some(Tokenizer::HuggingFace(Box::new(tokenizer))),
     })
 }
 
@@ -105,5 +106,5 @@ fn tiktoken(name: &'static str, tokenizer: &'static CoreBPE, width: u32) -> Toke
     let vocabulary = Vocabulary::from_tokens(tokens)
         .and_then(|vocabulary| vocabulary.with_eos([TokenId(eos)]))
         .expect("a vocabulary");
-    Tokens { name, flag: name, vocabulary, eos, tokenizer: Tokenizer::Tiktoken(tokenizer) }
+    Tokens { name, flag: name, vocabulary, eos, tokenizer: Some(Tokenizer::Tiktoken(tokenizer)) }
 }

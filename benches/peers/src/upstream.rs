@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use crate::cases::Case;
 use crate::engines::Grammar;
-use crate::measure::{BATCHES, Effort, Outcome};
+use crate::first_mask::FirstMask;
+use crate::measure::{BATCHES, Effort, Outcome, Walks};
 use crate::python::Python;
 use crate::tokens::Tokens;
 
@@ -16,14 +17,15 @@ pub const NAMES: [&str; 2] = ["XGrammar (original)", "XGrammar (original), no ap
 pub fn measure(
     python: &Python,
     tokens: &Tokens,
-    cases: &[Case],
+    cases: &[&Case],
+    walks: &[Walks],
     effort: &Effort,
 ) -> Option<Vec<[Outcome; 2]>> {
     if !python.offers("upstream.py", NAMES[0]) {
         return None;
     }
     let file = std::env::temp_dir().join(format!("peers-{}.json", std::process::id()));
-    std::fs::write(&file, work(tokens, cases, effort).to_string()).ok()?;
+    std::fs::write(&file, work(tokens, cases, walks, effort).to_string()).ok()?;
     let output = python.run("upstream.py", &[&file.to_string_lossy()]);
     let _ = std::fs::remove_file(&file);
     let outcomes = output.and_then(|output| {
@@ -41,7 +43,7 @@ pub fn measure(
 }
 
 /// What the script is to do.
-fn work(tokens: &Tokens, cases: &[Case], effort: &Effort) -> Value {
+fn work(tokens: &Tokens, cases: &[&Case], walks: &[Walks], effort: &Effort) -> Value {
     let vocabulary = &tokens.vocabulary;
     let words: Vec<String> = (0..vocabulary.len() as u32)
         .map(|id| vocabulary.bytes(burn_dfa::TokenId(id)).unwrap_or_default())
@@ -49,17 +51,17 @@ fn work(tokens: &Tokens, cases: &[Case], effort: &Effort) -> Value {
         .collect();
     let cases: Vec<Value> = cases
         .iter()
-        .map(|case| {
+        .zip(walks)
+        .map(|(case, walks)| {
             let (kind, text) = match &case.grammar {
                 Grammar::Regex(regex) => ("regex", regex),
                 Grammar::Schema(schema) => ("schema", schema),
             };
-            let texts: Vec<_> = case.texts.iter().map(|text| tokens.encode(text)).collect();
-            json!({kind: text, "texts": texts})
+            json!({kind: text, "texts": walks.texts, "batched": walks.batched})
         })
         .collect();
     json!({
-        "vocabulary": words, "eos": tokens.eos, "runs": effort.runs, "window": effort.window,
+        "vocabulary": words, "eos": tokens.eos, "runs": effort.runs, "first_runs": effort.first_runs, "window": effort.window,
         "batches": BATCHES, "cases": cases
     })
 }
@@ -70,12 +72,17 @@ fn outcome(case: &Value) -> Outcome {
     let list = |name: &str| case[name].as_array().cloned().unwrap_or_default();
     let texts: Vec<_> = list("texts").iter().map(times).collect();
     let rejected = texts.iter().any(Option::is_none).then(|| "rejects a text".to_owned());
+    let first_mask = FirstMask {
+        time: case["first_mask"].as_f64(),
+        refusal: case["refusal"].as_str().map(str::to_owned),
+        bytes: case["bytes"].as_u64().map(|bytes| bytes as usize),
+        states: None,
+    };
     Outcome {
-        refusal: case["refusal"].as_str().map(str::to_owned).or(rejected),
-        first_mask: case["first_mask"].as_f64().unwrap_or(0.0),
+        first_mask: Some(first_mask),
+        failure: rejected,
         texts,
         batches: list("batches").iter().map(|ways| [times(&ways[0]), times(&ways[1])]).collect(),
-        bytes: case["bytes"].as_u64().map(|bytes| bytes as usize),
         ..Outcome::default()
     }
 }

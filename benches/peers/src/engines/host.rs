@@ -60,6 +60,10 @@ impl<M: Matcher> Rows for HostRows<M> {
         }
     }
 
+    fn allows(&self, token: u32) -> bool {
+        self.logits[token as usize].is_finite()
+    }
+
     fn logits(&self) -> Vec<f32> {
         self.logits.clone()
     }

@@ -36,7 +36,9 @@ impl LlGuidance {
         let trie = trie(tokens);
         let environment: TokEnv = match way {
             Way::Fresh | Way::Warm => Arc::new(ApproximateTokEnv::new(trie)),
-            Way::Forced => Arc::new(Canonical { trie, tokenizer: tokens.tokenizer.clone() }),
+            Way::Forced => {
+                Arc::new(Canonical { trie, tokenizer: tokens.tokenizer.clone().expect("a tokenizer") })
+            }
         };
         let slices = SlicedBiasComputer::general_slices();
         let mut factory = ParserFactory::new(&environment, InferenceCapabilities::default(), &slices)

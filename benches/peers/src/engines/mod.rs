@@ -16,7 +16,7 @@ use crate::tokens::Tokens;
 pub enum Grammar {
     /// A regex, matched by the whole output.
     Regex(String),
-    /// A JSON schema whose objects all say whether they take other properties.
+    /// A JSON schema, which means what the standard says: objects that are silent about it take other properties.
     Schema(String),
 }
 
@@ -34,11 +34,6 @@ pub trait Engine {
     /// Whether its rows can be stepped one after the other or on all cores: then both are measured.
     fn on_all_cores(&self) -> bool {
         true
-    }
-
-    /// The most states times tokens that it can be asked for, where it holds every transition by itself.
-    fn most_transitions(&self) -> usize {
-        usize::MAX
     }
 
     /// Whether it is a second way of running an engine that is there already: then it runs with a batch of 1 only.
@@ -71,6 +66,9 @@ pub trait Rows {
 
     /// Advances and masks. Timed.
     fn step(&mut self) -> Result<(), String>;
+
+    /// Whether the masked logits of the first row allow a token.
+    fn allows(&self, token: u32) -> bool;
 
     /// The masked logits.
     fn logits(&self) -> Vec<f32>;

@@ -40,11 +40,6 @@ impl Engine for Outlines {
         let index = Index::new(&regex, &self.vocabulary).map_err(|error| error.to_string())?;
         Ok(Box::new(Indexed { index: Arc::new(index), words: self.width.div_ceil(32) }))
     }
-
-    /// An index of 10,000 states of a string was seen to take two minutes and 6 GB.
-    fn most_transitions(&self) -> usize {
-        400_000_000
-    }
 }
 
 struct Indexed {

@@ -58,7 +58,7 @@ impl Engine for XGrammar {
         let compiled = match grammar {
             Grammar::Regex(regex) => compiler.compile_regex(regex),
             Grammar::Schema(schema) => {
-                compiler.compile_json_schema(schema, false, None, Some((",", ":")), true, None)
+                compiler.compile_json_schema(schema, false, None, Some((",", ":")), false, None)
             }
         };
         let compiled = compiled.map_err(|error| error.to_string())?;

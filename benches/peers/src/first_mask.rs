@@ -1,0 +1,123 @@
+//! First masks: from the text of a grammar to a row of masked logits.
+//!
+//! Each is measured in a process that has compiled nothing before but the regex `a`, by which whatever belongs to the
+//! vocabulary alone is made. So no cache of an engine knows anything of the grammar, of another grammar, or of the
+//! strings, numbers and formats of JSON.
+
+use std::any::Any;
+use std::hint::black_box;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::engines::{Compiled, Engine, Grammar};
+use crate::measure::logits;
+use crate::statistics::median;
+use crate::tokens::Tokens;
+use crate::work::Folder;
+
+/// What an engine made of a grammar.
+#[derive(Clone, Debug, Default)]
+pub struct FirstMask {
+    /// The median over the runs, in microseconds; `None` where it refuses the grammar.
+    pub time: Option<f64>,
+    /// Why there is no time.
+    pub refusal: Option<String>,
+    /// Bytes that the engine says the grammar takes.
+    pub bytes: Option<usize>,
+    /// The states of its automaton, where it has one.
+    pub states: Option<usize>,
+}
+
+/// How a refusal begins that is one by time.
+pub const TOO_LONG: &str = "no mask within";
+
+/// The first mask of a case, each run in a process of its own; one that takes longer than a second is not repeated.
+pub fn measure(folder: &Folder, engine: usize, case: usize, runs: usize, patience: f64) -> FirstMask {
+    let mut result = FirstMask::default();
+    let mut times: Vec<f64> = Vec::new();
+    for _ in 0..runs {
+        let report =
+            folder.run(engine, Some(case), patience).unwrap_or_else(|error| json!({"refusal": error}));
+        if let Some(refusal) = report["refusal"].as_str() {
+            return FirstMask { refusal: Some(refusal.to_owned()), ..FirstMask::default() };
+        }
+        let number = |name: &str| report[name].as_u64().map(|number| number as usize);
+        (result.bytes, result.states) = (number("bytes"), number("states"));
+        times.extend(report["time"].as_f64());
+        if times.last().is_none_or(|&time| time > 1e6) {
+            break;
+        }
+    }
+    result.time = (!times.is_empty()).then(|| median(&times));
+    result
+}
+
+/// The part of the process of its own: prints the time, or why there is none.
+pub fn print(engine: &dyn Engine, tokens: &Tokens, grammar: &Grammar, patience: f64) {
+    let logits = logits(tokens.width());
+    if let Ok(small) = compile(engine, &Grammar::Regex("a".to_owned())) {
+        let mut row = small.start(1, false);
+        row.prepare(&logits, None);
+        let _ = row.step();
+    }
+    engine.forget();
+    give_up_after(patience);
+    evict();
+    let report = match first_mask(engine, grammar, &logits) {
+        Ok((compiled, time)) => {
+            json!({"time": time, "bytes": compiled.bytes(), "states": compiled.states()})
+        }
+        Err(refusal) => json!({ "refusal": refusal }),
+    };
+    say(&report);
+}
+
+/// Prints a report and ends the process, whatever its other threads do.
+fn say(report: &Value) -> ! {
+    println!("{report}");
+    std::process::exit(0)
+}
+
+/// Reports that it took too long, after so many seconds.
+fn give_up_after(patience: f64) {
+    std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_secs_f64(patience));
+        say(&json!({"refusal": format!("{TOO_LONG} {patience} s")}))
+    });
+}
+
+fn first_mask(
+    engine: &dyn Engine,
+    grammar: &Grammar,
+    logits: &[f32],
+) -> Result<(Box<dyn Compiled>, f64), String> {
+    let began = Instant::now();
+    let compiled = compile(engine, grammar)?;
+    let compiling = began.elapsed();
+    let mut row = compiled.start(1, false);
+    row.prepare(logits, None);
+    let began = Instant::now();
+    row.step()?;
+    let time = compiling + began.elapsed();
+    black_box(row);
+    Ok((compiled, time.as_secs_f64() * 1e6))
+}
+
+/// Compiles a grammar; one on which the engine panics is one that it refuses.
+pub fn compile(engine: &dyn Engine, grammar: &Grammar) -> Result<Box<dyn Compiled>, String> {
+    catch_unwind(AssertUnwindSafe(|| engine.compile(grammar)))
+        .unwrap_or_else(|panic| Err(format!("it panics: {}", message(panic.as_ref()))))
+}
+
+/// What a panic said.
+fn message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("nothing")
+}
+
+/// Empties the caches of the processor, as a model between two requests does.
+fn evict() {
+    black_box(vec![1_u8; 64 << 20]);
+}

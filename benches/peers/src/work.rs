@@ -1,0 +1,122 @@
+//! What processes of this program share: a folder with a vocabulary and cases.
+//!
+//! A first mask and the growth of memory are measured in processes of their own, so that nothing lives on from one
+//! grammar to the next. Such a process is this program with the arguments [`Part`]; it prints one line of JSON.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use burn_dfa::{TokenId, Vocabulary};
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::cases::Case;
+use crate::engines::Grammar;
+use crate::tokens::Tokens;
+
+/// The arguments of a process that another of this program starts.
+#[derive(Args)]
+pub struct Part {
+    /// The folder that the processes share
+    #[arg(long, hide = true)]
+    pub folder: Option<PathBuf>,
+
+    /// The engine
+    #[arg(long, hide = true, default_value_t = 0)]
+    pub engine: usize,
+
+    /// The case of which the first mask is measured; without one it is the growth of memory over all cases
+    #[arg(long, hide = true)]
+    pub case: Option<usize>,
+
+    /// After how many seconds to give up
+    #[arg(long, hide = true, default_value_t = 10.0)]
+    pub patience: f64,
+}
+
+/// The folder, removed at the end.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    /// Writes the vocabulary and the grammars.
+    pub fn new(tokens: &Tokens, cases: &[&Case]) -> Self {
+        let folder = std::env::temp_dir().join(format!("peers-{}-{}", std::process::id(), tokens.flag));
+        std::fs::create_dir_all(&folder).expect("a folder for temporary files");
+        tokens.vocabulary.save(folder.join("vocabulary")).expect("a vocabulary that can be written");
+        let grammars = cases.iter().map(|case| match &case.grammar {
+            Grammar::Regex(regex) => json!({ "regex": regex }),
+            Grammar::Schema(schema) => json!({ "schema": schema }),
+        });
+        write(&folder.join("grammars.json"), &grammars.collect());
+        write(&folder.join("eos.json"), &json!(tokens.eos));
+        Self(folder)
+    }
+
+    /// Writes what the memory is measured of: cases, each with texts.
+    pub fn set_walks(&self, walks: &[(usize, &[Vec<u32>])]) {
+        write(&self.0.join("walks.json"), &json!(walks));
+    }
+
+    /// The line that a process of its own prints, of the engine and, for a first mask, the case.
+    pub fn run(&self, engine: usize, case: Option<usize>, patience: f64) -> Result<Value, String> {
+        let program = std::env::current_exe().map_err(|error| error.to_string())?;
+        let mut command = Command::new(program);
+        command.arg("--folder").arg(&self.0).args(["--engine", &engine.to_string()]);
+        command.args(["--patience", &patience.to_string()]);
+        if let Some(case) = case {
+            command.args(["--case", &case.to_string()]);
+        }
+        let output = command.output().map_err(|error| error.to_string())?;
+        let line = output.stdout.rsplit(|&byte| byte == b'\n').find(|line| !line.is_empty());
+        let value = line.and_then(|line| serde_json::from_slice(line).ok());
+        value
+            .filter(|_| output.status.success())
+            .ok_or_else(|| format!("its process ends: {}", output.status))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn write(path: &Path, value: &Value) {
+    std::fs::write(path, value.to_string()).expect("a folder for temporary files");
+}
+
+fn read(path: &Path) -> Value {
+    let text = std::fs::read_to_string(path).expect("a file of the folder");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// The vocabulary of a folder; its tokenizer is not needed.
+pub fn vocabulary(folder: &Path) -> Tokens {
+    let vocabulary = Vocabulary::load(folder.join("vocabulary")).expect("a vocabulary");
+    let eos = read(&folder.join("eos.json")).as_u64().expect("an id") as u32;
+    let vocabulary = vocabulary.with_eos([TokenId(eos)]).expect("an id of the vocabulary");
+    Tokens { name: "", flag: "", vocabulary, eos, tokenizer: None }
+}
+
+/// The grammars of a folder.
+pub fn grammars(folder: &Path) -> Vec<Grammar> {
+    let grammars = read(&folder.join("grammars.json"));
+    let text = |grammar: &Value, kind: &str| grammar[kind].as_str().map(str::to_owned);
+    let grammar = |grammar: &Value| match text(grammar, "regex") {
+        Some(regex) => Grammar::Regex(regex),
+        None => Grammar::Schema(text(grammar, "schema").expect("a regex or a schema")),
+    };
+    grammars.as_array().into_iter().flatten().map(grammar).collect()
+}
+
+/// The cases and texts of which the memory is measured.
+pub fn walks(folder: &Path) -> Vec<(usize, Vec<Vec<u32>>)> {
+    let ids = |text: &Value| -> Vec<u32> {
+        text.as_array().into_iter().flatten().filter_map(|id| Some(id.as_u64()? as u32)).collect()
+    };
+    let walk = |walk: &Value| {
+        let texts = walk[1].as_array().into_iter().flatten().map(ids).collect();
+        (walk[0].as_u64().expect("a case") as usize, texts)
+    };
+    read(&folder.join("walks.json")).as_array().into_iter().flatten().map(walk).collect()
+}
