@@ -1,4 +1,4 @@
-//! Edges between numbered states.
+//! Edges between numbered states, and how far it is along them.
 
 /// The targets of every state, back to back (compressed sparse rows).
 pub(crate) struct Csr {
@@ -8,9 +8,9 @@ pub(crate) struct Csr {
 
 impl Csr {
     /// The edges `(from, to)` of `states` states; the targets of a state keep their order.
-    pub(crate) fn new(states: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
+    pub(crate) fn new(states: usize, edges: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
         let mut offsets = vec![0; states + 1];
-        for (from, _) in pairs.clone() {
+        for (from, _) in edges.clone() {
             offsets[from as usize + 1] += 1;
         }
         for state in 0..states {
@@ -18,7 +18,7 @@ impl Csr {
         }
         let mut fill = offsets.clone();
         let mut targets = vec![0; offsets[states]];
-        for (from, to) in pairs {
+        for (from, to) in edges {
             targets[fill[from as usize]] = to;
             fill[from as usize] += 1;
         }
@@ -28,5 +28,28 @@ impl Csr {
     /// The targets of `state`.
     pub(crate) fn of(&self, state: u32) -> &[u32] {
         &self.targets[self.offsets[state as usize]..self.offsets[state as usize + 1]]
+    }
+
+    /// For each state the least number of edges from one of `starts` to it; `u32::MAX` where there is no way.
+    ///
+    /// Of the edges of an automaton, each turned around, with its accepting states for `starts`, these are the
+    /// distances to the end, and the states without a way are those that cannot reach it.
+    pub(crate) fn distances(&self, starts: impl IntoIterator<Item = u32>) -> Vec<u32> {
+        let mut distances = vec![u32::MAX; self.offsets.len() - 1];
+        let mut queue: Vec<u32> = starts.into_iter().collect();
+        for &state in &queue {
+            distances[state as usize] = 0;
+        }
+        let mut at = 0;
+        while let Some(&state) = queue.get(at) {
+            at += 1;
+            for &next in self.of(state) {
+                if distances[next as usize] == u32::MAX {
+                    distances[next as usize] = distances[state as usize] + 1;
+                    queue.push(next);
+                }
+            }
+        }
+        distances
     }
 }

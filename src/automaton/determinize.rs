@@ -7,12 +7,9 @@
 //! Rows are made of runs of bytes, so that the cost of a state depends on how many ranges leave it, not on
 //! how many classes of bytes the whole automaton has.
 
-use super::ByteDfa;
-use super::FastMap;
 use super::context::{Categories, ContextRun, Contexts};
-use super::interner::Interner;
 use super::nfa::{Nfa, Range, State};
-use super::raw::RawDfa;
+use super::{ByteDfa, FastMap, Interner, RawDfa};
 use crate::error::Result;
 
 impl Nfa<'_> {

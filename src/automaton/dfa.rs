@@ -67,6 +67,11 @@ impl ByteDfa {
         Self { classes, class_count, transitions, accepting, start }
     }
 
+    /// The automaton of the empty language.
+    pub(super) fn empty() -> Self {
+        Self::from_parts([0; 256], 1, vec![0], vec![false], ByteStateId::DEAD)
+    }
+
     /// The state before any byte; [`ByteStateId::DEAD`] where the language is empty.
     pub fn start(&self) -> ByteStateId {
         self.start

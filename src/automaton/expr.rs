@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use regex_syntax::utf8::Utf8Sequences;
 
-use super::nfa::Nfa;
-use super::{ByteDfa, FastMap};
+use super::{ByteDfa, FastMap, Nfa, Rows, SharedRows};
 use crate::error::Result;
 use crate::limits::Meter;
 
@@ -28,14 +27,14 @@ impl Expr {
     /// The minimal automaton of the language.
     ///
     /// # Errors
-    /// Where a limit is breached; repetitions that are too large are refused before they are laid out.
+    /// Where a limit is breached; repetitions that are too large are refused before they are built.
     pub(crate) fn determinize(&self, meter: &Meter) -> Result<ByteDfa> {
         if let Self::Dfa(dfa) = self {
             return Ok(ByteDfa::clone(dfa));
         }
         meter.bytes(self.states().saturating_mul(STATE_BYTES))?;
         let mut nfa = Nfa::new(meter);
-        let start = Layout { nfa: &mut nfa, chars: FastMap::default() }.lay(self, Nfa::ACCEPT)?;
+        let start = Builder { nfa: &mut nfa, chars: FastMap::default() }.add(self, Nfa::ACCEPT)?;
         nfa.determinize(start)
     }
 
@@ -57,28 +56,35 @@ impl Expr {
 /// Memory of a state of a nondeterministic automaton and one way out of it.
 const STATE_BYTES: usize = 16;
 
-/// Lays expressions down as a nondeterministic automaton, back to front.
-struct Layout<'n, 'm> {
+/// Builds the nondeterministic automaton of expressions, back to front.
+struct Builder<'n, 'm> {
     nfa: &'n mut Nfa<'m>,
     /// Automata of the classes met so far: a class is often repeated.
     chars: FastMap<Vec<(char, char)>, Arc<ByteDfa>>,
 }
 
-impl Layout<'_, '_> {
-    /// Lays down `expr` in front of the state `next` and returns where it starts.
-    fn lay(&mut self, expr: &Expr, next: u32) -> Result<u32> {
+impl Builder<'_, '_> {
+    /// Adds `expr`, followed by the state `next`, and returns where it starts.
+    fn add(&mut self, expr: &Expr, next: u32) -> Result<u32> {
         match expr {
             Expr::Literals(words) => {
                 let mut words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
                 words.sort_unstable();
                 words.dedup();
-                self.nfa.lay_words(&words, next)
+                let mut rows = SharedRows::new();
+                let end = rows.state(true, &[]);
+                let start = rows.words(words.into_iter().map(|word| (word, end)));
+                self.nfa.copy(rows.rows(), start, next)
             }
             Expr::Chars(ranges) => self.chars(ranges, next),
-            Expr::Dfa(dfa) => self.nfa.lay_dfa(dfa, next),
-            Expr::Concat(exprs) => exprs.iter().rev().try_fold(next, |next, expr| self.lay(expr, next)),
+            Expr::Dfa(dfa) => self.dfa(dfa, next),
+            Expr::Concat(exprs) => exprs.iter().rev().try_fold(next, |next, expr| self.add(expr, next)),
             Expr::Repeat { expr, min, max } => self.repeat(expr, *min, *max, next),
         }
+    }
+
+    fn dfa(&mut self, dfa: &ByteDfa, next: u32) -> Result<u32> {
+        self.nfa.copy(&Rows::from(dfa), dfa.start().0, next)
     }
 
     fn chars(&mut self, ranges: &[(char, char)], next: u32) -> Result<u32> {
@@ -97,7 +103,7 @@ impl Layout<'_, '_> {
                 dfa
             }
         };
-        self.nfa.lay_dfa(&dfa, next)
+        self.dfa(&dfa, next)
     }
 
     fn repeat(&mut self, expr: &Expr, min: usize, max: Option<usize>, next: u32) -> Result<u32> {
@@ -105,7 +111,7 @@ impl Layout<'_, '_> {
             Some(max) if max < min => return self.nfa.bytes([]),
             None => {
                 let again = self.nfa.union([next, next])?;
-                let body = self.lay(expr, again)?;
+                let body = self.add(expr, again)?;
                 self.nfa.patch(again, body);
                 again
             }
@@ -113,14 +119,14 @@ impl Layout<'_, '_> {
                 // Nested, `(x(x)?)?`, with every way out straight to the end.
                 let mut at = next;
                 for _ in min..max {
-                    let body = self.lay(expr, at)?;
+                    let body = self.add(expr, at)?;
                     at = self.nfa.union([body, next])?;
                 }
                 at
             }
         };
         for _ in 0..min {
-            at = self.lay(expr, at)?;
+            at = self.add(expr, at)?;
             // A body without states of its own would never meet the check of a new state.
             if min > 4096 {
                 self.nfa.meter().time()?;
@@ -157,7 +163,7 @@ mod tests {
         Expr::Literals(vec![word.into()])
     }
 
-    fn members(expr: &Expr, candidates: &str) -> String {
+    fn matched(expr: &Expr, candidates: &str) -> String {
         let limits = Limits::default();
         let dfa = expr.determinize(&Meter::start(&limits)).unwrap();
         let of = candidates.split(' ').filter(|text| dfa.matches(text.as_bytes()));
@@ -167,8 +173,8 @@ mod tests {
     #[test]
     fn repetitions_count() {
         let repeat = |min, max| Expr::Repeat { expr: Arc::new(word("ab")), min, max };
-        assert_eq!(members(&repeat(1, Some(2)), "a ab abab ababab"), "ab abab");
-        assert_eq!(members(&repeat(2, None), "ab abab ababab"), "abab ababab");
+        assert_eq!(matched(&repeat(1, Some(2)), "a ab abab ababab"), "ab abab");
+        assert_eq!(matched(&repeat(2, None), "ab abab ababab"), "abab ababab");
         let limits = Limits::default();
         let meter = Meter::start(&limits);
         assert!(repeat(2, Some(1)).determinize(&meter).unwrap().is_empty());
@@ -179,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_laid_down_whole() {
+    fn pieces_are_copied_whole() {
         let limits = Limits::default();
         let meter = Meter::start(&limits);
         let words = Expr::Literals(["", "a", "ab", "b", "xyab"].map(Into::into).to_vec());
@@ -191,6 +197,6 @@ mod tests {
         assert!(nothing.determinize(&meter).unwrap().is_empty());
         assert!(Expr::Concat(vec![piece, Expr::Literals(vec![])]).determinize(&meter).unwrap().is_empty());
         let chars = Expr::Chars(vec![('x', 'z'), ('a', 'é'), ('\u{D7FF}', '\u{E000}')]);
-        assert_eq!(members(&chars, "w z é ê \u{E000} \u{E001}"), "w z é \u{E000}");
+        assert_eq!(matched(&chars, "w z é ê \u{E000} \u{E001}"), "w z é \u{E000}");
     }
 }

@@ -1,234 +1,25 @@
-//! Which states of a trimmed automaton accept the same language.
-//!
-//! Partition refinement by signatures. The *signature* of a state is its row with every target replaced by
-//! the target's block. A block is split by the signatures of its members until all members of each
-//! block agree. When a block is split its largest part keeps the block's number, so that only the
-//! predecessors of the smaller parts have to be looked at again ("dirty"); a state changes its block at most
-//! log₂(states) times. This is Hopcroft's "process the smaller half" with whole rows in place of single
-//! letters: with runs of bytes for letters, rows are short and there are few of them.
-//!
-//! Reference: J. Jacobs, T. Wissmann, *Fast Coalgebraic Bisimilarity Minimization*, POPL 2023.
+//! The minimal automaton of a language.
 
-use super::Csr;
-use super::interner::Interner;
-use super::raw::RawDfa;
+use super::canonical::{number, spread};
+use super::partition::equivalent;
+use super::trim::trim;
+use super::{ByteDfa, RawDfa};
 use crate::error::Result;
 use crate::limits::Meter;
 
-/// The block of each state: equal for two states exactly if they accept the same language.
-///
-/// `raw` must be trimmed. Blocks are numbered without gaps; block 0 holds the dead state alone.
-pub(super) fn equivalent(raw: &RawDfa, meter: &Meter) -> Result<Vec<u32>> {
-    let predecessors = raw.predecessors();
-    let mut partition = Partition::by_bytes(raw);
-    let mut groups = Groups::new();
-    let mut work = 0;
-    while let Some(block) = partition.worklist.pop() {
-        let Block { begin, end, dirty } = partition.blocks[block as usize];
-        partition.blocks[block as usize].dirty = 0;
-        if end - begin == 1 {
-            continue;
+impl RawDfa {
+    /// The one minimal automaton of the language, numbered canonically.
+    ///
+    /// # Errors
+    /// Where a limit is breached.
+    pub(crate) fn minimize(self, meter: &Meter) -> Result<ByteDfa> {
+        self.check(meter)?;
+        let (rows, start) = trim(self.rows, self.start);
+        if start == 0 {
+            return Ok(ByteDfa::empty());
         }
-        work += dirty;
-        if work > 1 << 12 {
-            work = 0;
-            meter.time()?;
-        }
-        groups.clear();
-        if begin + dirty < end {
-            // All clean members have one signature: group 0.
-            let clean = partition.order[begin + dirty];
-            groups.add(raw, clean, &partition.block_of);
-            groups.counts[0] = end - begin - dirty;
-        }
-        for at in begin..begin + dirty {
-            let group = groups.add(raw, partition.order[at], &partition.block_of);
-            groups.members.push((group, partition.order[at]));
-        }
-        if groups.counts.len() > 1 {
-            partition.split(block, dirty, &mut groups, &predecessors);
-        }
-    }
-    Ok(partition.block_of)
-}
-
-/// The members `order[begin..end]`, of which the first `dirty` are to be looked at again.
-#[derive(Clone, Copy)]
-struct Block {
-    begin: usize,
-    end: usize,
-    dirty: usize,
-}
-
-struct Partition {
-    /// All states, block by block.
-    order: Vec<u32>,
-    /// Where each state is in `order`.
-    place: Vec<usize>,
-    block_of: Vec<u32>,
-    blocks: Vec<Block>,
-    /// The blocks with dirty members.
-    worklist: Vec<u32>,
-}
-
-impl Partition {
-    /// By acceptance and by the bytes that can be read: what equivalent states have in common for a start.
-    fn by_bytes(raw: &RawDfa) -> Self {
-        let count = raw.state_count();
-        let mut kinds = Interner::new();
-        let mut kind_of: Vec<u32> = vec![0; count];
-        let mut sizes = Vec::new();
-        let mut kind: Vec<u64> = Vec::new();
-        for state in 1..count as u32 {
-            kind.clear();
-            kind.push(raw.accepting[state as usize].into());
-            let mut readable: Option<(u8, u8)> = None;
-            for run in raw.row(state) {
-                match &mut readable {
-                    Some((_, last)) if *last + 1 == run.first => *last = run.last,
-                    _ => kind.extend(readable.replace((run.first, run.last)).map(word)),
-                }
-            }
-            kind.extend(readable.map(word));
-            let (number, new) = kinds.intern(&kind);
-            if new {
-                sizes.push(0);
-            }
-            kind_of[state as usize] = number;
-            sizes[number as usize] += 1;
-        }
-        // Block 0 is the dead state's; kind `k` is block `k + 1`.
-        let mut blocks = vec![Block { begin: 0, end: 1, dirty: 0 }];
-        let mut begin = 1;
-        for &size in &sizes {
-            blocks.push(Block { begin, end: begin + size, dirty: size });
-            begin += size;
-        }
-        let mut fill: Vec<usize> = blocks.iter().map(|block| block.begin).collect();
-        let mut order = vec![0; count];
-        let mut place = vec![0; count];
-        let mut block_of = vec![0; count];
-        for state in 1..count {
-            let block = kind_of[state] + 1;
-            let at = &mut fill[block as usize];
-            order[*at] = state as u32;
-            place[state] = *at;
-            block_of[state] = block;
-            *at += 1;
-        }
-        let worklist = (1..blocks.len() as u32).rev().collect();
-        Self { order, place, block_of, blocks, worklist }
-    }
-
-    /// Splits `block`, whose dirty members are grouped in `groups`; its largest group keeps the number.
-    fn split(&mut self, block: u32, dirty: usize, groups: &mut Groups, predecessors: &Csr) {
-        let Block { begin, end, .. } = self.blocks[block as usize];
-        // Lay the groups out with group 0 last, beside the clean members that belong to it.
-        let last = |group: u32| if group == 0 { u32::MAX } else { group };
-        groups.members.sort_by_key(|&(group, _)| last(group));
-        for (at, &(_, state)) in groups.members.iter().enumerate() {
-            self.order[begin + at] = state;
-            self.place[state as usize] = begin + at;
-        }
-        debug_assert_eq!(groups.members.len(), dirty);
-
-        let largest = (0..groups.counts.len()).max_by_key(|&g| groups.counts[g]).unwrap_or(0);
-        let mut at = begin;
-        let first_new = self.blocks.len();
-        for group in (1..groups.counts.len()).chain([0]) {
-            let part = Block { begin: at, end: at + groups.counts[group], dirty: 0 };
-            at = part.end;
-            if group == largest {
-                self.blocks[block as usize] = part;
-                continue;
-            }
-            let new = self.blocks.len() as u32;
-            for &state in &self.order[part.begin..part.end] {
-                self.block_of[state as usize] = new;
-            }
-            self.blocks.push(part);
-        }
-        debug_assert_eq!(at, end);
-        // Copied out, for marking moves the states of a block about.
-        let moved: Vec<u32> = (first_new..self.blocks.len())
-            .flat_map(|new| self.order[self.blocks[new].begin..self.blocks[new].end].iter().copied())
-            .collect();
-        for state in moved {
-            for &from in predecessors.of(state) {
-                self.mark(from);
-            }
-        }
-    }
-
-    /// Moves `state` to the dirty members of its block.
-    fn mark(&mut self, state: u32) {
-        let id = self.block_of[state as usize];
-        let block = &mut self.blocks[id as usize];
-        let at = self.place[state as usize];
-        let boundary = block.begin + block.dirty;
-        if block.end - block.begin == 1 || at < boundary {
-            return;
-        }
-        if block.dirty == 0 {
-            self.worklist.push(id);
-        }
-        block.dirty += 1;
-        let other = self.order[boundary];
-        self.order.swap(at, boundary);
-        self.place[state as usize] = boundary;
-        self.place[other as usize] = at;
-    }
-}
-
-fn word((first, last): (u8, u8)) -> u64 {
-    u64::from(first) << 8 | u64::from(last)
-}
-
-/// Members of one block, grouped by signature.
-struct Groups {
-    /// `(group, state)` of the dirty members.
-    members: Vec<(u32, u32)>,
-    /// Number of states of each group.
-    counts: Vec<usize>,
-    signatures: Interner<u64>,
-    signature: Vec<u64>,
-}
-
-impl Groups {
-    fn new() -> Self {
-        Self { members: Vec::new(), counts: Vec::new(), signatures: Interner::new(), signature: Vec::new() }
-    }
-
-    fn clear(&mut self) {
-        self.members.clear();
-        self.counts.clear();
-        self.signatures.clear();
-    }
-
-    /// Counts `state` into its group and returns the group.
-    fn add(&mut self, raw: &RawDfa, state: u32, block_of: &[u32]) -> u32 {
-        self.signature.clear();
-        let mut previous: Option<(u8, u8, u32)> = None;
-        let mut push = |(first, last, block): (u8, u8, u32)| {
-            self.signature.push(u64::from(first) << 40 | u64::from(last) << 32 | u64::from(block));
-        };
-        for run in raw.row(state) {
-            let block = block_of[run.target as usize];
-            match &mut previous {
-                Some((_, last, same)) if *same == block && *last + 1 == run.first => {
-                    *last = run.last;
-                }
-                _ => {
-                    previous.replace((run.first, run.last, block)).map(&mut push);
-                }
-            }
-        }
-        previous.map(&mut push);
-        let (group, new) = self.signatures.intern(&self.signature);
-        if new {
-            self.counts.push(0);
-        }
-        self.counts[group as usize] += 1;
-        group
+        let blocks = equivalent(&rows, meter)?;
+        let (rows, classes) = number(&rows, start, |state| blocks[state as usize], &self.symbols, meter)?;
+        spread(&rows, &classes, meter)
     }
 }

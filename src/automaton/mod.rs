@@ -24,6 +24,8 @@
 //! # Ok::<(), burn_dfa::Error>(())
 //! ```
 
+mod canonical;
+mod classes;
 mod context;
 mod count;
 mod csr;
@@ -32,17 +34,18 @@ mod dfa;
 mod expr;
 mod fast;
 mod interner;
-mod members;
 mod minimize;
 mod nfa;
+mod partition;
 mod product;
-mod quotient;
 mod raw;
 mod regular;
 mod relations;
+mod row_dfa;
 mod rows;
+mod sample;
+mod shared;
 mod trim;
-mod words;
 
 pub(crate) use csr::Csr;
 pub use dfa::{ByteDfa, ByteStateId};
@@ -52,4 +55,6 @@ pub(crate) use interner::Interner;
 pub(crate) use nfa::Nfa;
 pub(crate) use product::Op;
 pub(crate) use raw::RawDfa;
-pub(crate) use rows::RowDfa;
+pub(crate) use row_dfa::RowDfa;
+pub(crate) use rows::{Rows, Run};
+pub(crate) use shared::SharedRows;

@@ -1,11 +1,11 @@
 //! Nondeterministic automata: what expressions and regexes become before determinisation.
 //!
-//! An [`Nfa`] is built *backwards*: a piece is laid down in front of the state that follows it, so every
-//! target exists before what leads to it; only loops and copied graphs are patched.
+//! An [`Nfa`] is built *backwards*: a state is added after those that follow it, so that every target exists before
+//! what leads to it. Only loops and copied automata are patched.
 
 use regex_automata::util::look::Look;
 
-use super::ByteDfa;
+use super::Rows;
 use crate::error::{Error, Limit, Result};
 use crate::limits::Meter;
 
@@ -43,7 +43,7 @@ impl<'a> Nfa<'a> {
     /// The state that accepts.
     pub(crate) const ACCEPT: u32 = 0;
 
-    /// The automaton of the empty string alone, before anything is laid in front of it.
+    /// The automaton of the empty string alone, before anything is put in front of it.
     pub(crate) fn new(meter: &'a Meter<'a>) -> Self {
         let (ranges, branches, looks) = (Vec::new(), Vec::new(), Vec::new());
         Self { meter, states: vec![State::Accept], ranges, branches, looks }
@@ -91,80 +91,30 @@ impl<'a> Nfa<'a> {
         index(self.states.len())
     }
 
-    /// Lays down one of `words`, which must be sorted and distinct, in front of `next`.
-    ///
-    /// Common prefixes and common suffixes are laid down once: the result is the minimal acyclic
-    /// automaton of the words.
-    ///
-    /// Reference: J. Daciuk et al., *Incremental Construction of Minimal Acyclic Finite-State
-    /// Automata*, Computational Linguistics 26(1), 2000.
-    pub(super) fn lay_words(&mut self, words: &[&[u8]], next: u32) -> Result<u32> {
-        debug_assert!(words.is_sorted_by(|a, b| a < b));
-        if let [word] = words {
-            return word.iter().rev().try_fold(next, |next, &byte| self.bytes([(byte, byte, next)]));
-        }
-        let mut suffixes = super::words::Suffixes::new(next);
-        // The path of the previous word, not yet frozen: node `i` is after `i` bytes.
-        let mut path = vec![super::words::Node::default()];
-        let mut previous: &[u8] = &[];
-        for &word in words {
-            let shared = previous.iter().zip(word).take_while(|(a, b)| a == b).count();
-            suffixes.freeze(self, &mut path, previous, shared)?;
-            path.resize_with(word.len() + 1, Default::default);
-            path[word.len()].ends = true;
-            previous = word;
-        }
-        suffixes.freeze(self, &mut path, previous, 0)?;
-        match path.pop() {
-            Some(root) => suffixes.state(self, root),
-            None => self.bytes([]),
-        }
-    }
-
-    /// Lays down the whole of `dfa` in front of `next`.
-    pub(super) fn lay_dfa(&mut self, dfa: &ByteDfa, next: u32) -> Result<u32> {
-        let intervals = dfa.intervals();
-        // The rows as ranges of bytes to states of `dfa`.
-        let mut ranges: Vec<(u8, u8, u32)> = Vec::new();
-        let mut ends = vec![0];
-        for state in 1..dfa.state_count() {
-            let row = ranges.len();
-            for &(first, last, class) in &intervals {
-                let target = dfa.next_by_class(super::ByteStateId(state as u32), class).0;
-                match ranges[row..].last_mut() {
-                    _ if target == super::ByteStateId::DEAD.0 => {}
-                    Some((_, end, same)) if *same == target && *end + 1 == first => *end = last,
-                    _ => ranges.push((first, last, target)),
-                }
-            }
-            ends.push(ranges.len());
+    /// Copies in what can be read from `start` in `rows`, where every state can reach an accepting one; those are
+    /// followed by `next`. Returns where the copy starts.
+    pub(super) fn copy(&mut self, rows: &Rows, start: u32, next: u32) -> Result<u32> {
+        if start == 0 {
+            return self.bytes([]);
         }
         // Numbers first: a state with bytes to read takes one, and one more where it accepts as well.
-        let mut numbers = vec![0; dfa.state_count()];
+        let mut numbers = vec![next; rows.state_count()];
         let mut count = self.next_state()?;
-        let row = |state: usize| ends[state - 1]..ends[state];
-        for (state, number) in numbers.iter_mut().enumerate().skip(1) {
-            if row(state).is_empty() {
-                *number = next;
-            } else {
-                let accepts = dfa.is_accepting(super::ByteStateId(state as u32));
-                *number = count + u32::from(accepts);
-                count = count.checked_add(1 + u32::from(accepts)).ok_or_else(|| self.too_large())?;
-            }
+        let reading = || (1..rows.state_count() as u32).filter(|&state| !rows.row(state).is_empty());
+        for state in reading() {
+            let accepts = u32::from(rows.is_accepting(state));
+            numbers[state as usize] = count + accepts;
+            count = count.checked_add(1 + accepts).ok_or_else(|| self.too_large())?;
         }
-        for state in 1..dfa.state_count() {
-            let row = &ranges[row(state)];
-            if row.is_empty() {
-                continue;
+        for state in reading() {
+            let runs = rows.row(state).iter();
+            let mut copy = self.bytes(runs.map(|run| (run.first, run.last, numbers[run.target as usize])))?;
+            if rows.is_accepting(state) {
+                copy = self.union([copy, next])?;
             }
-            let mut start =
-                self.bytes(row.iter().map(|&(first, last, target)| (first, last, numbers[target as usize])))?;
-            if dfa.is_accepting(super::ByteStateId(state as u32)) {
-                start = self.union([start, next])?;
-            }
-            debug_assert_eq!(start, numbers[state]);
+            debug_assert_eq!(copy, numbers[state as usize]);
         }
-        if dfa.is_empty() { self.bytes([]) } else { Ok(numbers[dfa.start().index()]) }
+        Ok(numbers[start as usize])
     }
 
     fn add(&mut self, state: State) -> Result<u32> {

@@ -2,8 +2,7 @@
 
 use std::collections::hash_map::Entry;
 
-use super::raw::RawDfa;
-use super::{ByteDfa, ByteStateId, FastMap};
+use super::{ByteDfa, ByteStateId, FastMap, RawDfa};
 use crate::error::Result;
 use crate::limits::{Limits, Meter};
 

@@ -1,56 +1,39 @@
-//! Removal of the states that no member of the language passes through.
+//! Removal of the states that no word of the language passes through.
 
-use super::raw::RawDfa;
+use super::Rows;
 
-/// Keeps the states that can be reached from the start and can reach an accepting one.
-///
-/// Where the language is empty the start is 0.
-pub(super) fn trim(raw: RawDfa) -> RawDfa {
-    let count = raw.state_count();
+/// Keeps the states that can be reached from `start` and can reach an accepting one, in the order that they
+/// have. Returns them and the start among them, which is 0 where the language is empty.
+pub(super) fn trim(rows: Rows, start: u32) -> (Rows, u32) {
+    let count = rows.state_count();
     let mut reached = vec![false; count];
-    let mut stack = vec![raw.start];
-    reached[raw.start as usize] = true;
+    let mut stack = vec![start];
+    reached[start as usize] = true;
     while let Some(state) = stack.pop() {
-        for run in raw.row(state) {
+        for run in rows.row(state) {
             if !std::mem::replace(&mut reached[run.target as usize], true) {
                 stack.push(run.target);
             }
         }
     }
-
-    let predecessors = raw.predecessors();
-    let mut live = vec![false; count];
-    stack.extend((1..count as u32).filter(|&s| reached[s as usize] && raw.accepting[s as usize]));
-    for &state in &stack {
-        live[state as usize] = true;
+    let distances = rows.distances();
+    let is_kept = |state: usize| reached[state] && distances[state] != u32::MAX;
+    if (1..count).all(is_kept) && start != 0 {
+        return (rows, start);
     }
-    while let Some(state) = stack.pop() {
-        for &from in predecessors.of(state) {
-            if reached[from as usize] && !std::mem::replace(&mut live[from as usize], true) {
-                stack.push(from);
-            }
-        }
-    }
-    if live.iter().skip(1).all(|&live| live) && raw.start != 0 {
-        return raw;
-    }
-
     let mut renumbered = vec![0; count];
     let mut kept = 0;
-    for state in 1..count {
-        if live[state] {
-            kept += 1;
-            renumbered[state] = kept;
-        }
+    for state in (1..count).filter(|&state| is_kept(state)) {
+        kept += 1;
+        renumbered[state] = kept;
     }
-    let mut trimmed = RawDfa::new(raw.symbols);
-    for state in (1..count as u32).filter(|&state| live[state as usize]) {
-        let row = raw.row(state).iter();
+    let mut trimmed = Rows::new();
+    for state in (1..count as u32).filter(|&state| is_kept(state as usize)) {
+        let row = rows.row(state).iter();
         trimmed.push(
-            raw.accepting[state as usize],
+            rows.is_accepting(state),
             row.map(|run| (run.first, run.last, renumbered[run.target as usize])),
         );
     }
-    trimmed.set_start(renumbered[raw.start as usize]);
-    trimmed
+    (trimmed, renumbered[start as usize])
 }

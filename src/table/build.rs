@@ -134,29 +134,14 @@ fn edges(source: &Source) -> Vec<(u32, u32)> {
 /// The least number of tokens to the end, end of sequence included; `u32::MAX` where there is no way.
 fn tokens_to_end(source: &Source) -> Vec<u32> {
     let backward = Csr::new(source.states, edges(source).iter().map(|&(from, to)| (to, from)));
-    let mut to_end = vec![u32::MAX; source.states];
-    let accepting = (0..source.states as u32).filter(|&s| source.accepting[s as usize]).collect();
-    count_back(&backward, accepting, &mut to_end);
-    to_end
+    let accepting = (0..source.states as u32).filter(|&s| source.accepting[s as usize]);
+    with_the_end(backward.distances(accepting))
 }
 
-/// Counts the steps to the end, from 1 in the `accepting` states, along edges that lead back, into `to_end`.
-pub(super) fn count_back(backward: &Csr, accepting: Vec<u32>, to_end: &mut [u32]) {
-    let mut queue = accepting;
-    for &state in &queue {
-        to_end[state as usize] = 1;
-    }
-    let mut at = 0;
-    while at < queue.len() {
-        let state = queue[at];
-        at += 1;
-        for &before in backward.of(state) {
-            if to_end[before as usize] == u32::MAX {
-                to_end[before as usize] = to_end[state as usize] + 1;
-                queue.push(before);
-            }
-        }
-    }
+/// Steps to an accepting state, made steps to `DONE`: the end of sequence is one more.
+pub(super) fn with_the_end(mut distances: Vec<u32>) -> Vec<u32> {
+    distances.iter_mut().for_each(|steps| *steps = steps.saturating_add(1));
+    distances
 }
 
 /// Numbers the states that tokens can reach and leave to the end, in the order that they have.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::StateId;
-use super::build::{RESERVED_TOKENS_TO_END, count_back, no_token_path, reserved_rows};
+use super::build::{RESERVED_TOKENS_TO_END, no_token_path, reserved_rows, with_the_end};
 use super::{Marks, Parts, Reading, TokenTable};
 use crate::automaton::{Csr, RowDfa};
 use crate::constraint::TextAutomaton;
@@ -26,7 +26,7 @@ pub(crate) fn reserved_column(vocabulary: &Vocabulary, token: TokenId) -> u32 {
 }
 
 pub(super) fn from_bytes(text: &TextAutomaton, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
-    spread(&RowDfa::of(&text.dfa), text.free, &text.marks, vocabulary, meter)
+    spread(&RowDfa::from(&*text.dfa), text.free, &text.marks, vocabulary, meter)
 }
 
 pub(super) fn from_rows(rows: &RowDfa, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
@@ -66,7 +66,7 @@ fn spread(
     meter.time()?;
     let spells = spells_every_byte(rows, vocabulary, &marks);
     let is_marked = !of_tokens.is_empty();
-    let own = rows.to_end()[1..].iter().map(|&bytes| bytes.saturating_add(1));
+    let own = rows.bytes_to_end()[1..].iter().map(|&bytes| bytes.saturating_add(1));
     let mut parts = Parts {
         next,
         columns,
@@ -165,12 +165,11 @@ fn token_edges(parts: &Parts, vocabulary: &Vocabulary, meter: &Meter) -> Result<
 fn to_end(parts: &Parts, edges: Vec<(u32, u32)>) -> Vec<u32> {
     let states = parts.next.len() / parts.columns;
     let backward = Csr::new(states, edges.into_iter().map(|(from, to)| (to, from)));
-    let mut to_end = vec![u32::MAX; states];
-    to_end[..RESERVED_TOKENS_TO_END.len()].copy_from_slice(&RESERVED_TOKENS_TO_END);
     let own = StateId::RESERVED..states as u32;
     let is_accepting =
         |&s: &u32| parts.next[s as usize * parts.columns + TokenTable::EOS as usize] == StateId::DONE.0;
-    count_back(&backward, own.filter(is_accepting).collect(), &mut to_end);
+    let mut to_end = with_the_end(backward.distances(own.filter(is_accepting)));
+    to_end[..RESERVED_TOKENS_TO_END.len()].copy_from_slice(&RESERVED_TOKENS_TO_END);
     to_end
 }
 

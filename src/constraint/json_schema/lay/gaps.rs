@@ -1,7 +1,7 @@
 //! White space and punctuation between the parts of arrays and objects.
 
 use super::Layer;
-use super::rows::Run;
+use crate::automaton::Run;
 use crate::constraint::json_schema::options::Whitespace;
 
 /// A place after a comma, taken before it is known what comes there.
@@ -30,7 +30,7 @@ impl Layer<'_, '_> {
             Whitespace::Flexible(most) => most,
             _ => 0,
         };
-        let first = self.rows.take_many(spaces + 1);
+        let first = self.rows.reserve(spaces + 1);
         let states: Vec<u32> = (first..=first + spaces as u32).collect();
         let head = match self.planner.options().whitespace {
             Whitespace::Compact => first,
@@ -66,14 +66,14 @@ impl Layer<'_, '_> {
     /// After an opening bracket: the first part on `level`, or the closing bracket and on to `end`.
     pub(super) fn opened(&mut self, level: usize, part: u32, close: u8, end: u32) -> u32 {
         let part = if self.is_pretty() && part != 0 { self.line(level, part) } else { part };
-        let row = self.rows.joined(part, &[(close, close, end)]);
+        let row = self.rows.joined(part, &[(close, close, end).into()]);
         let state = self.rows.state(false, &row);
         self.spaced(state)
     }
 
     /// After a part on `level`: a comma and on to `more`, or the closing bracket and on to `end`.
     pub(super) fn after_part(&mut self, level: usize, more: u32, close: u8, end: u32) -> u32 {
-        let comma = (b',', b',', more);
+        let comma = Run::from((b',', b',', more));
         let row = if self.is_pretty() {
             let closing = self.rows.byte(close, end);
             let line = if closing == 0 { 0 } else { self.line(level - 1, closing) };
@@ -81,7 +81,7 @@ impl Layer<'_, '_> {
             row.push(comma);
             row
         } else {
-            let mut row = vec![comma, (close, close, end)];
+            let mut row = vec![comma, (close, close, end).into()];
             row.sort_unstable();
             row
         };
@@ -128,7 +128,7 @@ fn with_space(row: &[Run], to: u32) -> Vec<Run> {
     if to == 0 {
         return row.to_vec();
     }
-    let mut spaced = vec![(b'\t', b'\n', to), (b'\r', b'\r', to), (b' ', b' ', to)];
+    let mut spaced = [(b'\t', b'\n', to), (b'\r', b'\r', to), (b' ', b' ', to)].map(Run::from).to_vec();
     spaced.extend_from_slice(row);
     spaced.sort_unstable();
     spaced

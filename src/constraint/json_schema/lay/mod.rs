@@ -6,17 +6,15 @@
 mod array;
 mod gaps;
 mod object;
-mod rows;
 
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use self::rows::Rows;
 use super::plan::{Labelled, PlanId, Planner, Size};
 use super::value::Json;
 use super::{string, text};
-use crate::automaton::{FastMap, RowDfa};
+use crate::automaton::{FastMap, RowDfa, Run, SharedRows};
 use crate::error::{Error, Limit, Result};
 
 /// The automaton of the plan `root`; `None` where it has no member.
@@ -31,7 +29,7 @@ pub(super) fn lay(planner: &Planner, root: PlanId) -> Result<Option<RowDfa>> {
 pub(super) fn size(planner: &Planner, root: PlanId, most: usize) -> Result<Option<Size>> {
     let mut layer = Layer::new(planner, most);
     let laid = layer.root(root);
-    let states = layer.rows.count();
+    let states = layer.rows.state_count();
     if states > most {
         return Ok(None);
     }
@@ -50,7 +48,7 @@ type Texts = Rc<[(Vec<u8>, u32)]>;
 /// Lays plans down.
 struct Layer<'p, 'a> {
     planner: &'p Planner<'a>,
-    rows: Rows,
+    rows: SharedRows,
     /// More states than this are not laid down.
     most: usize,
     /// By plan, exits and level.
@@ -65,7 +63,7 @@ impl<'p, 'a> Layer<'p, 'a> {
     fn new(planner: &'p Planner<'a>, most: usize) -> Self {
         Self {
             planner,
-            rows: Rows::new(),
+            rows: SharedRows::new(),
             most,
             done: FastMap::default(),
             texts: FastMap::default(),
@@ -93,7 +91,7 @@ impl<'p, 'a> Layer<'p, 'a> {
             return Ok(state);
         }
         self.rows.check(self.planner.meter())?;
-        if self.rows.count() > self.most {
+        if self.rows.state_count() > self.most {
             return Err(Error::limit(Limit::States(self.most)));
         }
         let plan = self.planner.get(id);
@@ -142,7 +140,7 @@ impl<'p, 'a> Layer<'p, 'a> {
         // A state that only ends is the exit itself.
         let exit = |state: u32| scalar.end(state).map_or(0, |outcome| exits[outcome as usize]);
         let goes_on: Vec<bool> = states.clone().map(|state| scalar.goes_on(state)).collect();
-        let mut next = self.rows.take_many(goes_on.iter().filter(|&&goes_on| goes_on).count());
+        let mut next = self.rows.reserve(goes_on.iter().filter(|&&goes_on| goes_on).count());
         let mut numbers = vec![0; scalar.state_count()];
         for (state, &goes_on) in states.clone().zip(&goes_on) {
             numbers[state as usize] = if goes_on { next } else { exit(state) };
@@ -153,11 +151,7 @@ impl<'p, 'a> Layer<'p, 'a> {
             scalar.row(state, &mut runs);
             row.clear();
             for &(first, last, to) in &runs {
-                let to = numbers[to as usize];
-                match row.last_mut() {
-                    Some((_, end, same)) if *same == to && *end + 1 == first => *end = last,
-                    _ => row.push((first, last, to)),
-                }
+                row.push(Run { first, last, target: numbers[to as usize] });
             }
             let exit = exit(state);
             if exit != 0 {

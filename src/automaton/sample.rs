@@ -1,6 +1,6 @@
 //! Members of a language: the shortest, and some at random.
 
-use super::{ByteDfa, ByteStateId, Csr};
+use super::{ByteDfa, ByteStateId, Rows};
 use crate::random::Random;
 
 impl ByteDfa {
@@ -15,7 +15,7 @@ impl ByteDfa {
     /// # Ok::<(), burn_dfa::Error>(())
     /// ```
     pub fn shortest_member(&self) -> Option<Vec<u8>> {
-        let distances = self.distances();
+        let distances = Rows::from(self).distances();
         let mut state = self.start();
         let mut member = Vec::new();
         if self.is_empty() {
@@ -52,7 +52,7 @@ impl ByteDfa {
     /// A walk goes any way for up to `length` bytes, and then ways that lead nearer to the end. Any member
     /// of at most `length` bytes may come up; shorter ones and those of rare ways do more often.
     pub fn samples(&self, seed: u64, length: usize) -> impl Iterator<Item = Vec<u8>> {
-        let distances = self.distances();
+        let distances = Rows::from(self).distances();
         let mut random = Random(seed);
         let mut bytes = vec![Vec::new(); self.class_count()];
         for byte in 0..=u8::MAX {
@@ -81,32 +81,5 @@ impl ByteDfa {
             }
         };
         std::iter::from_fn(walk)
-    }
-
-    /// For each state the fewest bytes to an accepting one.
-    fn distances(&self) -> Vec<u32> {
-        let states = 1..self.state_count() as u32;
-        let edges = states.flat_map(|state| {
-            let next = move |class| self.next_by_class(ByteStateId(state), class).0;
-            (0..self.class_count()).map(move |class| (next(class), state)).filter(|&(next, _)| next != 0)
-        });
-        let before = Csr::new(self.state_count(), edges);
-        let mut distances = vec![u32::MAX; self.state_count()];
-        let accepting = (1..self.state_count() as u32).filter(|&state| self.is_accepting(ByteStateId(state)));
-        let mut queue: Vec<u32> = accepting.collect();
-        for &state in &queue {
-            distances[state as usize] = 0;
-        }
-        let mut at = 0;
-        while let Some(&state) = queue.get(at) {
-            at += 1;
-            for &from in before.of(state) {
-                if distances[from as usize] == u32::MAX {
-                    distances[from as usize] = distances[state as usize] + 1;
-                    queue.push(from);
-                }
-            }
-        }
-        distances
     }
 }

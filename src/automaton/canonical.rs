@@ -1,0 +1,65 @@
+//! The canonical form of an automaton: states numbered breadth first, classes by their first byte.
+
+use super::classes::{ByteClasses, Distinctions};
+use super::{ByteDfa, ByteStateId, Rows};
+use crate::error::Result;
+use crate::limits::Meter;
+
+/// The states that can be reached from `start`, numbered breadth first from [`ByteStateId::START`] on, and the
+/// classes of the bytes that they do not tell apart. `start` must not be 0.
+///
+/// States of one `block` become one state; they must be equivalent. Those of block 0 are left out, as is the dead
+/// state. Block numbers are at most as many as the states.
+pub(super) fn number(
+    rows: &Rows,
+    start: u32,
+    block: impl Fn(u32) -> u32,
+    symbols: &[u8; 256],
+    meter: &Meter,
+) -> Result<(Rows, ByteClasses)> {
+    let mut numbered = Rows::new();
+    let mut distinctions = Distinctions::new();
+    // By block; a block is represented by the first of its states that is met.
+    let mut number_of = vec![0u32; rows.state_count()];
+    let mut queue = vec![0, start];
+    number_of[block(start) as usize] = 1;
+    let mut at = 1;
+    while at < queue.len() {
+        let state = queue[at];
+        let runs = rows.row(state).iter().filter_map(|run| {
+            let to = block(run.target);
+            if to == 0 {
+                return None;
+            }
+            let number = &mut number_of[to as usize];
+            if *number == 0 {
+                *number = queue.len() as u32;
+                queue.push(run.target);
+            }
+            Some((run.first, run.last, *number))
+        });
+        numbered.push(rows.is_accepting(state), runs);
+        distinctions.add(numbered.row(at as u32));
+        at += 1;
+        if at % 4096 == 0 {
+            meter.time()?;
+        }
+    }
+    Ok((numbered, distinctions.classes(symbols)))
+}
+
+/// Writes the table of an automaton whose start is [`ByteStateId::START`].
+///
+/// # Errors
+/// Where a limit is breached.
+pub(super) fn spread(rows: &Rows, classes: &ByteClasses, meter: &Meter) -> Result<ByteDfa> {
+    let (states, width) = (rows.state_count(), classes.count());
+    meter.bytes(states.saturating_mul(width).saturating_mul(4))?;
+    let mut transitions = vec![0; states * width];
+    let mut accepting = vec![false];
+    for (state, row) in transitions.chunks_exact_mut(width).enumerate().skip(1) {
+        classes.fill(rows.row(state as u32), row, 0);
+        accepting.push(rows.is_accepting(state as u32));
+    }
+    Ok(ByteDfa::from_parts(*classes.of_bytes(), width, transitions, accepting, ByteStateId::START))
+}

@@ -1,0 +1,155 @@
+//! Which bytes an automaton does not tell apart.
+
+use super::rows::Run;
+use super::{FastMap, Interner};
+
+/// A partition of the bytes into classes, each of bytes that no row tells apart, numbered by their first byte.
+///
+/// Symbols are merged in two steps: those that no run begins or ends between are an *interval*, and intervals that
+/// lead to the same state in every row are a class.
+#[derive(Clone, Debug)]
+pub(crate) struct ByteClasses {
+    of_byte: [u8; 256],
+    count: usize,
+    /// Interval of each symbol.
+    interval: [u8; 256],
+    /// Class of each interval.
+    of_interval: Vec<u8>,
+}
+
+impl ByteClasses {
+    /// The class of every byte.
+    pub(crate) fn of_bytes(&self) -> &[u8; 256] {
+        &self.of_byte
+    }
+
+    /// Number of classes.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Writes a row of runs by class into `by_class`, `shift` added to its targets. The classes that no run covers
+    /// are left as they are.
+    pub(crate) fn fill(&self, row: &[Run], by_class: &mut [u32], shift: u32) {
+        for run in row {
+            let (first, last) = (self.interval[run.first as usize], self.interval[run.last as usize]);
+            for &class in &self.of_interval[first as usize..=last as usize] {
+                by_class[class as usize] = run.target + shift;
+            }
+        }
+    }
+}
+
+/// Rows of runs, as far as they tell symbols apart.
+pub(super) struct Distinctions {
+    /// Where runs begin, and behind which they end.
+    cuts: [bool; 257],
+    /// The symbols that some row treats unlike all others.
+    alone: [bool; 256],
+    /// The shapes of other rows: their runs, with the first one of the same target.
+    shapes: Interner<u32>,
+    scratch: Vec<u32>,
+    /// By target, the row that met it last, and the first run in it that leads there.
+    met: Vec<(u32, u32)>,
+    rows: u32,
+}
+
+impl Distinctions {
+    pub(super) fn new() -> Self {
+        Self {
+            cuts: [false; 257],
+            alone: [false; 256],
+            shapes: Interner::new(),
+            scratch: Vec::new(),
+            met: Vec::new(),
+            rows: 0,
+        }
+    }
+
+    /// Adds what a row tells apart.
+    pub(super) fn add(&mut self, row: &[Run]) {
+        match row {
+            [] => return,
+            [run] if run.first == run.last => {
+                self.cut(run);
+                self.alone[run.first as usize] = true;
+                return;
+            }
+            _ => {}
+        }
+        self.rows += 1;
+        self.scratch.clear();
+        for (at, run) in row.iter().enumerate() {
+            self.cut(run);
+            let target = run.target as usize;
+            if self.met.len() <= target {
+                self.met.resize(target + 1 + target / 2, (0, 0));
+            }
+            if self.met[target].0 != self.rows {
+                self.met[target] = (self.rows, at as u32);
+            }
+            let same = self.met[target].1;
+            self.scratch.push(same << 16 | u32::from(run.first) << 8 | u32::from(run.last));
+        }
+        self.shapes.intern(&self.scratch);
+    }
+
+    fn cut(&mut self, run: &Run) {
+        self.cuts[run.first as usize] = true;
+        self.cuts[run.last as usize + 1] = true;
+    }
+
+    /// The classes of the bytes whose symbols no row tells apart.
+    pub(super) fn classes(self, symbols: &[u8; 256]) -> ByteClasses {
+        let mut count = 1;
+        let interval: [u8; 256] = std::array::from_fn(|symbol| {
+            count += usize::from(symbol > 0 && self.cuts[symbol]);
+            (count - 1) as u8
+        });
+        let intervals = count;
+        let mut merged = vec![0u8; intervals];
+        count = 1;
+        // Of the intervals in a block of `merged`, those with one mark stay together.
+        let mut refine = |marks: &[u32]| {
+            let mut mark_of = [None; 256];
+            let splits = |(&block, &mark): (&u8, &u32)| {
+                mark_of[block as usize].replace(mark).is_some_and(|other| other != mark)
+            };
+            if count == intervals || !merged.iter().zip(marks).any(splits) {
+                return;
+            }
+            let mut refined: FastMap<(u8, u32), u8> = FastMap::default();
+            for (block, &mark) in merged.iter_mut().zip(marks) {
+                let new = refined.len() as u8;
+                *block = *refined.entry((*block, mark)).or_insert(new);
+            }
+            count = refined.len();
+        };
+        let mut marks = vec![0; intervals];
+        let mut next = 0;
+        for (symbol, _) in self.alone.iter().enumerate().filter(|(_, alone)| **alone) {
+            next += 1;
+            marks[interval[symbol] as usize] = next;
+        }
+        refine(&marks);
+        for shape in 0..self.shapes.len() as u32 {
+            marks.fill(0);
+            for &run in self.shapes.get(shape) {
+                let (first, last) = (interval[(run >> 8 & 0xff) as usize], interval[(run & 0xff) as usize]);
+                marks[first as usize..=last as usize].fill((run >> 16) + 1);
+            }
+            refine(&marks);
+        }
+        // Numbered in order of their first byte. Intervals without a byte have no run either.
+        let mut numbers = [None; 256];
+        let mut count = 0;
+        let of_byte = symbols.map(|symbol| {
+            *numbers[merged[interval[symbol as usize] as usize] as usize].get_or_insert_with(|| {
+                count += 1;
+                (count - 1) as u8
+            })
+        });
+        let of_interval = merged.iter().map(|&merged| numbers[merged as usize].unwrap_or_default()).collect();
+        ByteClasses { of_byte, count, interval, of_interval }
+    }
+}

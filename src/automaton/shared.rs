@@ -1,0 +1,238 @@
+//! Rows of which equal ones are one state: automata that share the ends of their words as they are built.
+
+use super::rows::{Run, append};
+use super::{RowDfa, Rows};
+use crate::error::Result;
+use crate::limits::Meter;
+
+/// An automaton that is built from its ends to its start.
+///
+/// A state whose targets are known is made by [`state`](Self::state), which returns the state that there is where
+/// one has the same row. A state that leads back to itself is [reserved](Self::reserve) first and
+/// [filled](Self::fill) later; such states are never shared.
+pub(crate) struct SharedRows {
+    rows: Rows,
+    /// The states that are shared, by the hash of their rows; 0 where there is none. A power of two in length.
+    known: Vec<u32>,
+    known_count: usize,
+    scratch: Vec<Run>,
+}
+
+impl SharedRows {
+    /// The dead state alone.
+    pub(crate) fn new() -> Self {
+        Self { rows: Rows::new(), known: vec![0; 1 << 6], known_count: 0, scratch: Vec::new() }
+    }
+
+    /// The rows so far.
+    pub(super) fn rows(&self) -> &Rows {
+        &self.rows
+    }
+
+    /// Number of states, the dead one included.
+    pub(crate) fn state_count(&self) -> usize {
+        self.rows.state_count()
+    }
+
+    pub(crate) fn is_accepting(&self, state: u32) -> bool {
+        self.rows.is_accepting(state)
+    }
+
+    pub(crate) fn row(&self, state: u32) -> &[Run] {
+        self.rows.row(state)
+    }
+
+    /// The state after `byte` in `state`.
+    pub(crate) fn next(&self, state: u32, byte: u8) -> u32 {
+        self.rows.next(state, byte)
+    }
+
+    /// Refuses more states, memory or time than allowed; call it now and then while adding states.
+    pub(crate) fn check(&self, meter: &Meter) -> Result<()> {
+        self.rows.check(meter)?;
+        meter.bytes(self.rows.bytes() + self.known.len() * size_of::<u32>())
+    }
+
+    /// `count` states yet to be filled, numbered in a row; returns the first.
+    pub(crate) fn reserve(&mut self, count: usize) -> u32 {
+        self.rows.reserve(count)
+    }
+
+    /// Gives a reserved state its row; see [`Rows::push`].
+    pub(crate) fn fill(&mut self, state: u32, accepting: bool, row: &[Run]) {
+        self.rows.fill(state, accepting, row.iter().copied());
+    }
+
+    /// The state with this row, whose runs are in order and whose targets are filled or reserved; 0 for a row
+    /// that leads nowhere and does not accept.
+    pub(crate) fn state(&mut self, accepting: bool, row: &[Run]) -> u32 {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear();
+        row.iter().for_each(|&run| append(&mut scratch, 0, run));
+        let state = if scratch.is_empty() && !accepting { 0 } else { self.shared(accepting, &scratch) };
+        self.scratch = scratch;
+        state
+    }
+
+    /// The state with this row, which is as [`Rows`] keep it.
+    fn shared(&mut self, accepting: bool, row: &[Run]) -> u32 {
+        let mask = self.known.len() - 1;
+        let mut at = hash(accepting, row) as usize & mask;
+        loop {
+            match self.known[at] {
+                0 => break,
+                state if self.is_accepting(state) == accepting && self.row(state) == row => return state,
+                _ => at = (at + 1) & mask,
+            }
+        }
+        let state = self.rows.push(accepting, row.iter().copied());
+        self.known[at] = state;
+        self.known_count += 1;
+        if self.known_count * 2 > self.known.len() {
+            self.grow();
+        }
+        state
+    }
+
+    /// Makes room for twice as many shared states.
+    fn grow(&mut self) {
+        let mask = self.known.len() * 2 - 1;
+        let mut known = vec![0; mask + 1];
+        for &state in self.known.iter().filter(|&&state| state != 0) {
+            let mut at = hash(self.is_accepting(state), self.row(state)) as usize & mask;
+            while known[at] != 0 {
+                at = (at + 1) & mask;
+            }
+            known[at] = state;
+        }
+        self.known = known;
+    }
+
+    /// The state that reads `byte` and goes on to `to`.
+    pub(crate) fn byte(&mut self, byte: u8, to: u32) -> u32 {
+        self.state(false, &[Run { first: byte, last: byte, target: to }])
+    }
+
+    /// The state that reads `bytes` and goes on to `to`.
+    pub(crate) fn word(&mut self, bytes: &[u8], to: u32) -> u32 {
+        bytes.iter().rev().fold(to, |to, &byte| self.byte(byte, to))
+    }
+
+    /// The row of `state` with other runs among it, which must not read bytes that it reads.
+    pub(crate) fn joined(&self, state: u32, others: &[Run]) -> Vec<Run> {
+        let mut row = self.row(state).to_vec();
+        row.extend(others.iter().filter(|run| run.target != 0));
+        row.sort_unstable();
+        debug_assert!(row.is_sorted_by(|a, b| a.last < b.first), "{row:?}");
+        row
+    }
+
+    /// The automaton that is as `state` is, but that `path` leads to `to`. Other states are left as they are.
+    pub(crate) fn redirected(&mut self, state: u32, path: &[u8], to: u32) -> u32 {
+        let mut along = Vec::with_capacity(path.len());
+        let mut at = state;
+        for &byte in path {
+            along.push(at);
+            at = self.next(at, byte);
+        }
+        if at == to {
+            return state;
+        }
+        let mut to = to;
+        for (&state, &byte) in along.iter().zip(path).rev() {
+            let row = replaced(self.row(state), byte, to);
+            to = self.state(self.is_accepting(state), &row);
+        }
+        to
+    }
+
+    /// The automaton of sorted, distinct words, each with the state after it; words before state 0 are left out.
+    ///
+    /// Beginnings are shared by the path of the word before, and ends as rows are: where all words go on to one
+    /// state the result is the minimal acyclic automaton of the words.
+    ///
+    /// Reference: J. Daciuk et al., *Incremental Construction of Minimal Acyclic Finite-State Automata*,
+    /// Computational Linguistics 26(1), 2000.
+    pub(crate) fn words<'w>(&mut self, words: impl Iterator<Item = (&'w [u8], u32)>) -> u32 {
+        // Node `i` is after the first `i` bytes of the word before.
+        let mut path = vec![Node::default()];
+        let mut previous: &[u8] = &[];
+        for (word, end) in words.filter(|&(_, end)| end != 0) {
+            let shared = previous.iter().zip(word).take_while(|(a, b)| a == b).count();
+            self.close(&mut path, previous, shared);
+            path.resize_with(word.len() + 1, Node::default);
+            path[word.len()].end = end;
+            previous = word;
+        }
+        self.close(&mut path, previous, 0);
+        path.pop().map_or(0, |root| self.node(&root))
+    }
+
+    /// Makes states of the nodes of `path`, the path of `word`, that are deeper than `depth`.
+    fn close(&mut self, path: &mut Vec<Node>, word: &[u8], depth: usize) {
+        while path.len() > depth + 1 {
+            let Some(node) = path.pop() else { break };
+            let target = self.node(&node);
+            let parent = path.len() - 1;
+            path[parent].children.push(Run { first: word[parent], last: word[parent], target });
+        }
+    }
+
+    /// The state that goes on as the node's end does, or to its children.
+    fn node(&mut self, node: &Node) -> u32 {
+        if node.children.is_empty() {
+            return node.end;
+        }
+        let row = self.joined(node.end, &node.children);
+        self.state(self.is_accepting(node.end), &row)
+    }
+
+    /// The automaton that begins at `start`; `None` where its language is empty.
+    ///
+    /// # Errors
+    /// Where a limit is breached.
+    pub(crate) fn finish(&self, start: u32, meter: &Meter) -> Result<Option<RowDfa>> {
+        RowDfa::new(&self.rows, start, meter)
+    }
+}
+
+/// What follows a beginning of words.
+#[derive(Default)]
+struct Node {
+    /// The state after the word that is this beginning; 0 where there is none.
+    end: u32,
+    children: Vec<Run>,
+}
+
+/// In the low bits.
+fn hash(accepting: bool, row: &[Run]) -> u64 {
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut hash = u64::from(accepting) + 1;
+    for run in row {
+        let word = u64::from(run.first) << 40 | u64::from(run.last) << 32 | u64::from(run.target);
+        hash = (hash.rotate_left(23) ^ word).wrapping_mul(FACTOR);
+    }
+    hash ^ hash >> 32
+}
+
+/// `row` with `byte` leading to `to`.
+fn replaced(row: &[Run], byte: u8, to: u32) -> Vec<Run> {
+    let mut new = Vec::with_capacity(row.len() + 2);
+    for &run in row {
+        if run.last < byte || run.first > byte {
+            new.push(run);
+            continue;
+        }
+        if run.first < byte {
+            new.push(Run { last: byte - 1, ..run });
+        }
+        if run.last > byte {
+            new.push(Run { first: byte + 1, ..run });
+        }
+    }
+    if to != 0 {
+        let at = new.partition_point(|run| run.first < byte);
+        new.insert(at, Run { first: byte, last: byte, target: to });
+    }
+    new
+}
