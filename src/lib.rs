@@ -21,6 +21,8 @@
 //! | [`generation`] | the model trait, the decode loop and its recorded graph, streaming |
 //! | [`prelude`] | what an application imports |
 //!
+//! The [`glossary`] defines the terms.
+//!
 //! # Example
 //!
 //! ```
@@ -66,6 +68,8 @@ pub mod cli;
 pub mod constraint;
 mod error;
 pub mod generation;
+#[doc = include_str!("../docs/glossary.md")]
+pub mod glossary {}
 mod kernel;
 mod limits;
 pub mod prelude;

@@ -91,11 +91,6 @@ impl Rows {
         run.map_or(0, |run| run.target)
     }
 
-    /// The runs of all states.
-    pub(super) fn runs(&self) -> &[Run] {
-        &self.runs
-    }
-
     /// For each state the states with a run into it, once for each run.
     pub(super) fn backward(&self) -> Csr {
         let states = 0..self.state_count() as u32;

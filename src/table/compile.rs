@@ -10,7 +10,7 @@ use crate::automaton::{ByteDfa, ByteStateId};
 use crate::constraint::{Marker, TextAutomaton, TokenAutomaton};
 use crate::error::{Error, Result};
 use crate::limits::Meter;
-use crate::vocabulary::{LAST, LEADS, Symbols, TokenId, TokenKind, Vocabulary, symbol};
+use crate::vocabulary::{CONTINUATION, LENGTH_CLASSES, Symbols, TokenId, TokenKind, Vocabulary, symbol};
 
 /// A token automaton before trimming: columns over source states, and the column of each token.
 pub(super) struct Source<'a> {
@@ -52,7 +52,7 @@ impl TokenRun {
 pub(super) fn from_bytes(text: &TextAutomaton, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
     let dfa = &*text.dfa;
     let mut walk = Walk::new(dfa);
-    let trie = if reads_skeletons(dfa) { vocabulary.skeletons() } else { vocabulary.trie() };
+    let trie = if reads_length_classes(dfa) { vocabulary.length_class_trie() } else { vocabulary.trie() };
     let mut runs = Vec::new();
     // Whether some token is a single byte of this class: where all are, being reached in bytes is being reached
     // in tokens. No state takes the class of the bytes that fit nowhere, if there is one; it need not be spelled.
@@ -99,16 +99,16 @@ pub(super) fn from_bytes(text: &TextAutomaton, vocabulary: &Vocabulary, meter: &
     build(source, vocabulary, meter)
 }
 
-/// Whether `dfa` treats all characters of a row of [`LEADS`] alike, and what they begin with.
-fn reads_skeletons(dfa: &ByteDfa) -> bool {
+/// Whether `dfa` treats all characters of each of the [`LENGTH_CLASSES`] alike, and what they begin with.
+fn reads_length_classes(dfa: &ByteDfa) -> bool {
     let class = |byte: u8| dfa.classes()[byte as usize] as usize;
     let classes = |(first, last): (u8, u8)| {
         let mut classes: Vec<usize> = (first..=last).map(class).collect();
         classes.dedup();
         classes
     };
-    let last = classes(LAST);
-    LEADS.iter().all(|lead| {
+    let last = classes(CONTINUATION);
+    LENGTH_CLASSES.iter().all(|lead| {
         let second = classes(lead.second);
         classes((lead.first, lead.last)).len() == 1
             && (1..dfa.state_count() as u32).all(|state| {

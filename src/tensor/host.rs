@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use super::placement::{Joined, Paged, Placement};
 use crate::table::StateId;
 use crate::table::{Parts, Reading, TokenTable};
-use crate::vocabulary::{Members, TokenId};
+use crate::vocabulary::{ClassTokens, TokenId};
 
 /// The tables of a batch, and where their states lie among those of all.
 #[derive(Clone, Debug)]
@@ -18,7 +18,7 @@ pub(crate) struct HostTable {
 struct Entry {
     table: TokenTable,
     /// Made when first asked for.
-    members: OnceLock<Arc<Members>>,
+    members: OnceLock<Arc<ClassTokens>>,
 }
 
 impl Entry {
@@ -31,7 +31,7 @@ impl Entry {
 #[derive(Clone, Copy)]
 pub(crate) struct Located<'a> {
     pub(crate) table: &'a TokenTable,
-    pub(crate) members: &'a Members,
+    pub(crate) members: &'a ClassTokens,
     pub(crate) state: StateId,
 }
 
@@ -104,18 +104,18 @@ impl HostTable {
 const MARKS: u32 = TokenTable::RESERVED_COLUMNS as u32 + 2;
 
 /// The tokens of every class.
-fn members(parts: &Parts) -> Arc<Members> {
+fn members(parts: &Parts) -> Arc<ClassTokens> {
     match &parts.reading {
-        Reading::Classes(class) => Members::by_class(class, parts.columns).into(),
+        Reading::Classes(class) => ClassTokens::by_class(class, parts.columns).into(),
         Reading::Bytes { vocabulary, marks, .. } if marks.tokens().is_empty() => {
-            Arc::clone(vocabulary.members())
+            Arc::clone(vocabulary.class_tokens())
         }
         Reading::Bytes { vocabulary, marks, .. } => {
-            let mut class = vocabulary.members().classes();
+            let mut class = vocabulary.class_tokens().classes();
             for &(token, mark) in marks.tokens() {
                 class[token.index()] = MARKS + mark;
             }
-            Members::by_class(&class, MARKS as usize + marks.columns()).into()
+            ClassTokens::by_class(&class, MARKS as usize + marks.columns()).into()
         }
     }
 }

@@ -16,7 +16,8 @@
 
 use serde_json::Value;
 
-use super::{byte_level, check_bytes};
+use super::byte_level;
+use super::refused::check_bytes;
 use crate::error::{Error, Result};
 
 /// Most steps of a decoder. Those in use have up to four.

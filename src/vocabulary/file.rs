@@ -18,8 +18,9 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
+use super::refused::{cannot_read, check_bytes, in_file, too_wide};
 use super::trie::Trie;
-use super::{TokenId, TokenKind, Vocabulary, cannot_read, in_file};
+use super::{TokenId, TokenKind, Vocabulary};
 use crate::error::{Error, Result};
 
 const MAGIC: &[u8] = b"burn-dfa vocabulary 1\n";
@@ -112,11 +113,11 @@ impl Vocabulary {
             _ => Err(damaged("an id is of no known kind")),
         };
         if len > Self::MAX_LEN {
-            return Err(super::too_wide(len));
+            return Err(too_wide(len));
         }
         let starts = std::iter::once(0).chain(ends.iter().copied());
         let longest = starts.zip(&ends).map(|(start, &end)| end.saturating_sub(start)).max().unwrap_or(0);
-        super::check_bytes(longest as usize, bytes)?;
+        check_bytes(longest as usize, bytes)?;
         if !ends.is_sorted() || ends.last().map_or(0, |&end| end as usize) != bytes {
             return Err(damaged("the contents of its ids overlap"));
         }

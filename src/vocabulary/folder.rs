@@ -3,7 +3,8 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use super::{TokenId, TokenKind, Vocabulary, cannot_read, eos, in_file};
+use super::refused::{cannot_read, in_file};
+use super::{TokenId, TokenKind, Vocabulary, eos};
 use crate::error::{Error, Result};
 
 impl Vocabulary {

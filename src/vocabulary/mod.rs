@@ -26,76 +26,38 @@
 //! [saved](Vocabulary::save) and [loaded](Vocabulary::load) with the order of its tokens, faster than from JSON.
 
 mod byte_level;
+#[cfg(feature = "flex")]
+mod class_tokens;
 mod decoder;
+mod derived;
 mod eos;
 mod file;
 mod fingerprint;
 mod folder;
 mod json;
-#[cfg(feature = "flex")]
-mod members;
+mod length_class;
 mod plain;
-mod skeleton;
+mod refused;
+mod token;
 mod tokenizer_json;
 mod trie;
 
+#[cfg(feature = "flex")]
+pub(crate) use class_tokens::ClassTokens;
 pub use eos::eos_from_config;
 pub use fingerprint::Fingerprint;
-#[cfg(feature = "flex")]
-pub(crate) use members::Members;
+pub(crate) use length_class::{CONTINUATION, LENGTH_CLASSES};
 pub(crate) use plain::{LONGEST as LONGEST_PLAIN, is_plain_byte};
-pub(crate) use skeleton::{LAST, LEADS};
+pub use token::{TokenId, TokenKind};
 pub(crate) use trie::{Symbols, Trie, symbol};
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
+use self::derived::Derived;
+use self::refused::{check_bytes, too_wide};
 use crate::error::{Error, Result};
-
-/// The id of a token: an index into a row of logits.
-///
-/// ```
-/// assert_eq!(burn_dfa::TokenId(7).index(), 7);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TokenId(pub u32);
-
-impl TokenId {
-    /// The id as an index.
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-impl fmt::Display for TokenId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-/// What a token id is for; see the [module](self).
-///
-/// ```
-/// use burn_dfa::{TokenId, Vocabulary, vocabulary::TokenKind};
-///
-/// let vocabulary = Vocabulary::from_chars("ab".chars())?.pad_to(4)?;
-/// assert_eq!(vocabulary.kind(TokenId(1)), TokenKind::Normal);
-/// assert_eq!(vocabulary.kind(TokenId(3)), TokenKind::Unused);
-/// # Ok::<(), burn_dfa::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum TokenKind {
-    /// A piece of text.
-    Normal,
-    /// A piece of text that was added to the tokenizer after its training.
-    Added,
-    /// A mark (begin of text, role, padding …), never text.
-    Special,
-    /// No token at all: a hole between ids, or a padded row of the output layer.
-    Unused,
-}
 
 /// Token ids, their bytes and the ids that end a sequence; see the [module](self).
 ///
@@ -118,20 +80,6 @@ pub struct Vocabulary {
     kinds: Arc<Vec<TokenKind>>,
     eos: BTreeSet<TokenId>,
     derived: Arc<Derived>,
-}
-
-/// What is derived from a vocabulary when first asked for, once for all clones of it.
-#[derive(Default)]
-struct Derived {
-    trie: OnceLock<Trie>,
-    skeletons: OnceLock<Trie>,
-    plain_subtrees: OnceLock<Vec<bool>>,
-    plain_tokens: OnceLock<Vec<bool>>,
-    spelled_bytes: OnceLock<[bool; 256]>,
-    #[cfg(feature = "flex")]
-    members: OnceLock<Arc<Members>>,
-    text_bytes: OnceLock<(usize, usize)>,
-    fingerprint: OnceLock<Fingerprint>,
 }
 
 impl Vocabulary {
@@ -334,64 +282,6 @@ impl Vocabulary {
         (0..self.len() as u32).map(TokenId).filter_map(|id| Some((id, self.bytes(id)?)))
     }
 
-    /// The tokens that are text as a trie. Built once.
-    pub(crate) fn trie(&self) -> &Trie {
-        self.derived.trie.get_or_init(|| Trie::new(self))
-    }
-
-    /// The same trie with all characters past ASCII that are as long as each other made one; see
-    /// [`LEADS`]. Built once.
-    pub(crate) fn skeletons(&self) -> &Trie {
-        self.derived.skeletons.get_or_init(|| Trie::of_skeletons(self))
-    }
-
-    /// Of every node of the trie, whether all tokens at it and below it are plain. Found once.
-    pub(crate) fn plain_subtrees(&self) -> &[bool] {
-        self.derived.plain_subtrees.get_or_init(|| plain::plain_subtrees(self.trie()))
-    }
-
-    /// Of every token, whether it is plain text. Found once.
-    pub(crate) fn plain_tokens(&self) -> &[bool] {
-        self.derived.plain_tokens.get_or_init(|| plain::plain_tokens(self))
-    }
-
-    /// Of every byte, whether it alone is a token. Found once.
-    pub(crate) fn spelled_bytes(&self) -> &[bool; 256] {
-        self.derived.spelled_bytes.get_or_init(|| {
-            let mut spelled = [false; 256];
-            for (_, bytes) in self.iter() {
-                if let [byte] = bytes {
-                    spelled[*byte as usize] = true;
-                }
-            }
-            spelled
-        })
-    }
-
-    /// The tokens by what a walk takes them for, in five classes: ids that are unused, that end a sequence, that are
-    /// no text otherwise, that are text, that are plain text. Found once.
-    #[cfg(feature = "flex")]
-    pub(crate) fn members(&self) -> &Arc<Members> {
-        self.derived.members.get_or_init(|| {
-            let plain = self.plain_tokens();
-            let class = |id: TokenId| match self.kind(id) {
-                _ if plain[id.index()] => 4,
-                _ if self.bytes(id).is_some() => 3,
-                _ if self.eos.contains(&id) => 1,
-                TokenKind::Unused => 0,
-                _ => 2,
-            };
-            let classes: Vec<u32> = (0..self.len() as u32).map(|id| class(TokenId(id))).collect();
-            Arc::new(Members::by_class(&classes, 5))
-        })
-    }
-
-    /// How many tokens are text, and the bytes of all of them. Counted once.
-    pub(crate) fn text_bytes(&self) -> (usize, usize) {
-        let count = || self.iter().fold((0, 0), |(count, sum), (_, bytes)| (count + 1, sum + bytes.len()));
-        *self.derived.text_bytes.get_or_init(count)
-    }
-
     /// The bytes of the tokens that are text; all others, and ids past the end, are left out.
     pub fn decode(&self, tokens: &[TokenId]) -> Vec<u8> {
         tokens.iter().filter_map(|&id| self.bytes(id)).flatten().copied().collect()
@@ -401,37 +291,6 @@ impl Vocabulary {
     pub fn fingerprint(&self) -> Fingerprint {
         *self.derived.fingerprint.get_or_init(|| Fingerprint::of(self))
     }
-}
-
-fn too_wide(len: usize) -> Error {
-    Error::vocabulary(format!("{len} ids are more than the limit of {}", Vocabulary::MAX_LEN))
-}
-
-/// Refuses a token of too many bytes, and too many bytes of all tokens.
-fn check_bytes(token: usize, all: usize) -> Result<()> {
-    let (what, bytes, most) = match token > Vocabulary::MAX_TOKEN_BYTES {
-        true => ("a token", token, Vocabulary::MAX_TOKEN_BYTES),
-        false => ("all tokens", all, Vocabulary::MAX_BYTES),
-    };
-    if bytes <= most {
-        return Ok(());
-    }
-    Err(Error::vocabulary(format!("{what} of {bytes} bytes, the limit is {most}")))
-}
-
-/// `error`, said of the file at `path`.
-fn in_file(path: &Path, error: &Error) -> Error {
-    let reason = error.to_string();
-    let reason = reason.strip_prefix("vocabulary: ").unwrap_or(&reason);
-    Error::vocabulary(format!("{}: {reason}", path.display()))
-}
-
-fn cannot_read(path: &Path, error: &std::io::Error) -> Error {
-    let way_out = match path.ends_with("tokenizer.json") && error.kind() == std::io::ErrorKind::NotFound {
-        true => ": name the folder of a model, which holds one",
-        false => "",
-    };
-    Error::vocabulary(format!("cannot read {}: {error}{way_out}", path.display()))
 }
 
 impl PartialEq for Vocabulary {

@@ -1,10 +1,11 @@
-//! Plain tokens: short runs of printable ASCII that mean nothing in a JSON string.
+//! Plain tokens: at most [`LONGEST`] printable ASCII characters, none of them `"` or `\`, so that they may stand
+//! anywhere in a JSON string.
 //!
 //! Most tokens of a vocabulary are plain, and where an automaton takes any of them, as within a string, a walk can
 //! take them all at once and follow only the rest. The idea is that of llguidance's slices (Moskal and others,
 //! guidance-ai/llguidance, "Optimizations").
 
-use super::{Trie, Vocabulary};
+use super::Trie;
 
 /// The length of the longest plain token.
 pub(crate) const LONGEST: usize = 16;
@@ -14,13 +15,9 @@ pub(crate) fn is_plain_byte(byte: u8) -> bool {
     matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\'
 }
 
-/// Of every token, whether it is plain text.
-pub(super) fn plain_tokens(vocabulary: &Vocabulary) -> Vec<bool> {
-    let mut plain = vec![false; vocabulary.len()];
-    for (id, bytes) in vocabulary.iter() {
-        plain[id.index()] = bytes.len() <= LONGEST && bytes.iter().all(|&byte| is_plain_byte(byte));
-    }
-    plain
+/// Whether the bytes of a token are plain.
+pub(super) fn is_plain(bytes: &[u8]) -> bool {
+    bytes.len() <= LONGEST && bytes.iter().all(|&byte| is_plain_byte(byte))
 }
 
 /// Of every node of a trie, whether all tokens at it and below it are plain.

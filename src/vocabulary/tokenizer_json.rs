@@ -10,7 +10,8 @@ use std::path::Path;
 
 use super::decoder::Decoder;
 use super::json::{Added, File, Model};
-use super::{TokenId, TokenKind, Vocabulary, cannot_read, in_file};
+use super::refused::{cannot_read, in_file};
+use super::{TokenId, TokenKind, Vocabulary};
 use crate::error::{Error, Result};
 
 /// What a token is, before its bytes are known.

@@ -1,7 +1,6 @@
 //! The text tokens of a vocabulary as a trie, laid out for walks that prune.
 
-use super::skeleton::skeleton;
-use super::{TokenId, Vocabulary};
+use super::TokenId;
 
 /// A byte trie in pre-order: a node comes right before its subtree, children in order of their bytes.
 ///
@@ -54,23 +53,6 @@ pub(crate) fn symbol(byte: u8) -> u32 {
 }
 
 impl Trie {
-    /// The trie of the tokens that are text.
-    pub(super) fn new(vocabulary: &Vocabulary) -> Self {
-        let mut words: Vec<_> = vocabulary.iter().map(|(id, bytes)| (bytes, id)).collect();
-        words.sort_unstable();
-        Self::of(&words)
-    }
-
-    /// The trie of the [`skeleton`]s of the tokens that are text.
-    pub(super) fn of_skeletons(vocabulary: &Vocabulary) -> Self {
-        let tokens = vocabulary.trie().all_tokens().iter();
-        let mut words: Vec<_> =
-            tokens.map(|&id| (skeleton(vocabulary.bytes(id).unwrap_or_default()), id)).collect();
-        // Sorted already for the most part, which this sort makes use of.
-        words.sort();
-        Self::of(&words)
-    }
-
     /// The trie of `words`, which are sorted.
     pub(super) fn of(words: &[(impl AsRef<[u8]>, TokenId)]) -> Self {
         let mut trie = Self {
@@ -172,6 +154,7 @@ impl Trie {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vocabulary::Vocabulary;
 
     /// The strings and tokens met by a walk that skips the subtrees of `dead` strings.
     fn walk(vocabulary: &Vocabulary, dead: &[&str]) -> Vec<(String, Vec<u32>)> {

@@ -9,7 +9,7 @@ use crate::sampling::Noise;
 use crate::table::StateId;
 use crate::table::{Reading, TokenTable};
 use crate::tensor::Located;
-use crate::vocabulary::Members;
+use crate::vocabulary::ClassTokens;
 
 /// A logit as it lies in memory.
 pub(super) trait Logit: Copy {
@@ -101,7 +101,7 @@ impl<F: Logit> Scratch<F> {
     }
 
     /// The legal tokens found by [`look_up`](Self::look_up).
-    fn legal_tokens<'a>(&'a self, members: &'a Members) -> impl Iterator<Item = u32> + 'a {
+    fn legal_tokens<'a>(&'a self, members: &'a ClassTokens) -> impl Iterator<Item = u32> + 'a {
         let classes = self.legal.iter().enumerate().filter(|&(_, &legal)| legal);
         classes.flat_map(|(class, _)| members.of(class)).chain(&self.text).copied()
     }

@@ -1,15 +1,15 @@
-//! Tokens by class.
+//! The tokens of each class.
 
-/// The tokens of every class, in order.
+/// For each class of a partition of the tokens, its tokens in order.
 #[derive(Debug)]
-pub(crate) struct Members {
+pub(crate) struct ClassTokens {
     tokens: Vec<u32>,
     /// `[classes + 1]`
     offsets: Vec<u32>,
 }
 
-impl Members {
-    /// `class` is that of every token, one of `classes`.
+impl ClassTokens {
+    /// `class` holds the class of every token, below `classes`.
     pub(crate) fn by_class(class: &[u32], classes: usize) -> Self {
         let mut offsets = vec![0; classes + 1];
         // Neighbours are often of one class: a run of them is counted and placed without going to memory.

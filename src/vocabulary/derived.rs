@@ -1,0 +1,100 @@
+//! What is found out about a vocabulary when first asked for, once for all clones of it.
+
+use std::sync::{Arc, OnceLock};
+
+#[cfg(feature = "flex")]
+use super::ClassTokens;
+use super::length_class::representative;
+use super::plain::{is_plain, plain_subtrees};
+use super::{Fingerprint, TokenId, TokenKind, Trie, Vocabulary};
+
+/// What was found out so far.
+#[derive(Default)]
+pub(super) struct Derived {
+    trie: OnceLock<Trie>,
+    by_length_class: OnceLock<Trie>,
+    plain_subtrees: OnceLock<Vec<bool>>,
+    plain_tokens: OnceLock<Vec<bool>>,
+    spelled_bytes: OnceLock<[bool; 256]>,
+    #[cfg(feature = "flex")]
+    class_tokens: OnceLock<Arc<ClassTokens>>,
+    text_bytes: OnceLock<(usize, usize)>,
+    pub(super) fingerprint: OnceLock<Fingerprint>,
+}
+
+impl Vocabulary {
+    /// The tokens that are text as a trie. Built once.
+    pub(crate) fn trie(&self) -> &Trie {
+        self.derived.trie.get_or_init(|| {
+            let mut words: Vec<_> = self.iter().map(|(id, bytes)| (bytes, id)).collect();
+            words.sort_unstable();
+            Trie::of(&words)
+        })
+    }
+
+    /// The trie of the same tokens with every character past ASCII replaced by one of its [`LengthClass`]. Built
+    /// once.
+    pub(crate) fn length_class_trie(&self) -> &Trie {
+        self.derived.by_length_class.get_or_init(|| {
+            let tokens = self.trie().all_tokens().iter();
+            let mut words: Vec<_> =
+                tokens.map(|&id| (representative(self.bytes(id).unwrap_or_default()), id)).collect();
+            // Sorted already for the most part, which this sort makes use of.
+            words.sort();
+            Trie::of(&words)
+        })
+    }
+
+    /// Of every node of the [trie](Self::trie), whether all tokens at it and below it are [plain](is_plain). Found once.
+    pub(crate) fn plain_subtrees(&self) -> &[bool] {
+        self.derived.plain_subtrees.get_or_init(|| plain_subtrees(self.trie()))
+    }
+
+    /// Of every token, whether it is [plain](is_plain). Found once.
+    pub(crate) fn plain_tokens(&self) -> &[bool] {
+        self.derived.plain_tokens.get_or_init(|| {
+            let mut plain = vec![false; self.len()];
+            for (id, bytes) in self.iter() {
+                plain[id.index()] = is_plain(bytes);
+            }
+            plain
+        })
+    }
+
+    /// Of every byte, whether it alone is a token. Found once.
+    pub(crate) fn spelled_bytes(&self) -> &[bool; 256] {
+        self.derived.spelled_bytes.get_or_init(|| {
+            let mut spelled = [false; 256];
+            for (_, bytes) in self.iter() {
+                if let [byte] = bytes {
+                    spelled[*byte as usize] = true;
+                }
+            }
+            spelled
+        })
+    }
+
+    /// The tokens of each of the classes that a walk tells apart: 0 unused ids, 1 those that end the sequence, 2 other
+    /// tokens that are not text, 3 text that is not plain, 4 plain text. Found once.
+    #[cfg(feature = "flex")]
+    pub(crate) fn class_tokens(&self) -> &Arc<ClassTokens> {
+        self.derived.class_tokens.get_or_init(|| {
+            let plain = self.plain_tokens();
+            let class = |id: TokenId| match self.kind(id) {
+                _ if plain[id.index()] => 4,
+                _ if self.bytes(id).is_some() => 3,
+                _ if self.eos().contains(&id) => 1,
+                TokenKind::Unused => 0,
+                _ => 2,
+            };
+            let classes: Vec<u32> = (0..self.len() as u32).map(|id| class(TokenId(id))).collect();
+            Arc::new(ClassTokens::by_class(&classes, 5))
+        })
+    }
+
+    /// How many tokens are text, and the bytes of all of them. Counted once.
+    pub(crate) fn text_bytes(&self) -> (usize, usize) {
+        let count = || self.iter().fold((0, 0), |(count, sum), (_, bytes)| (count + 1, sum + bytes.len()));
+        *self.derived.text_bytes.get_or_init(count)
+    }
+}
