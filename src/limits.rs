@@ -12,7 +12,7 @@ use crate::error::{Error, Limit, Result};
 ///
 /// let vocabulary = Vocabulary::from_chars("abc.".chars())?.with_eos([TokenId(3)])?;
 /// let wide = Constraint::regex("[abc]{5000}")?;
-/// let limits = Limits { states: 1000, ..Limits::default() };
+/// let limits = Limits::new().with_states(1000);
 /// assert!(TokenTable::compile(&wide, &vocabulary, &limits).unwrap_err().is_limit());
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```
@@ -22,10 +22,11 @@ pub struct Limits {
     pub states: usize,
     /// Most bytes of any one structure on the way (automaton, table). Default: 512 MiB.
     pub bytes: usize,
-    /// Most bytes of a tabulated form that is chosen by itself; beyond it a table is walked. Default: 64 MiB.
+    /// Most bytes of a table that [`TokenTable::compile`](crate::TokenTable::compile) tabulates; a larger one is
+    /// walked. Default: 64 MiB.
     pub tabulated_bytes: usize,
-    /// Most states of an automaton whose table is tabulated by itself; a larger one is walked, so that its first
-    /// mask does not wait for the table. Default: 1,000.
+    /// Most states of an automaton that [`TokenTable::compile`](crate::TokenTable::compile) tabulates; a larger one
+    /// is walked, so that its first mask does not wait for the table. Default: 1,000.
     pub tabulated_states: usize,
     /// Longest time of one compilation. Default: 30 s.
     pub time: Duration,
@@ -40,6 +41,43 @@ impl Default for Limits {
             tabulated_states: 1_000,
             time: Duration::from_secs(30),
         }
+    }
+}
+
+impl Limits {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the most states of any automaton on the way.
+    #[must_use]
+    pub fn with_states(self, states: usize) -> Self {
+        Self { states, ..self }
+    }
+
+    /// Sets the most bytes of any one structure on the way.
+    #[must_use]
+    pub fn with_bytes(self, bytes: usize) -> Self {
+        Self { bytes, ..self }
+    }
+
+    /// Sets the most bytes of a table that is tabulated without being asked for.
+    #[must_use]
+    pub fn with_tabulated_bytes(self, bytes: usize) -> Self {
+        Self { tabulated_bytes: bytes, ..self }
+    }
+
+    /// Sets the most states of an automaton whose table is tabulated without being asked for.
+    #[must_use]
+    pub fn with_tabulated_states(self, states: usize) -> Self {
+        Self { tabulated_states: states, ..self }
+    }
+
+    /// Sets the longest time of one compilation.
+    #[must_use]
+    pub fn with_time(self, time: Duration) -> Self {
+        Self { time, ..self }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Counting: the members of a language that pass marked states so many times.
+//! Counting: the words of a language that pass marked states so many times.
 
 use super::canonical::{number, spread};
 use super::partition::equivalent;
@@ -10,11 +10,11 @@ use crate::limits::Meter;
 const NONE: u32 = u32::MAX;
 
 impl RawDfa {
-    /// The members whose path enters marked states, the start aside, at least `min` and at most `max` times.
+    /// The words whose path enters marked states, the start aside, at least `min` and at most `max` times.
     ///
-    /// The states must be live, and every cycle must pass a marked one. Levels (as many marks as entered) are
-    /// laid down from the last to the first, equal rows once: what comes of it is minimal as it is, and the
-    /// work is that of the states there are.
+    /// Every state must be able to reach an accepting one, and every cycle must pass a marked state. A *level* is a
+    /// copy of the states for one number of marked states entered so far. Levels are built from the last to the
+    /// first, with equal rows as one state, so that the result is minimal as it is.
     pub(crate) fn counted(
         &self,
         marked: &[bool],
@@ -134,7 +134,7 @@ impl<'a> Units<'a> {
                 break;
             }
             set.sort_unstable();
-            // Every state is live: members that long are as many states, but for the way to the end.
+            // Every state can reach the end, so a word that long has about as many states.
             meter.states(levels.count.saturating_sub(self.rows.state_count()))?;
             if levels.sets.last() == Some(&set) {
                 // It stays so.
@@ -179,7 +179,7 @@ struct Counted<'a> {
 }
 
 impl Counted<'_> {
-    /// Lays down `state` of a level, what it leads to being laid down: unmarked states `here`, marked ones on
+    /// The state that `state` is on a level, where what it leads to is known: unmarked states `here`, marked ones on
     /// the `next` level.
     fn state(&mut self, of: &Rows, state: u32, ends: bool, here: &[u32], next: &[u32]) -> u32 {
         self.runs.clear();
@@ -190,7 +190,7 @@ impl Counted<'_> {
         self.rows.state(ends && of.is_accepting(state), &self.runs)
     }
 
-    /// Lays down, minimal and uncounted, what can be reached from `units`. Returns the number of each state.
+    /// Copies in what can be reached from `entered`, minimal and uncounted. Returns the number of each state.
     fn base(&mut self, of: &Rows, units: &Units, entered: &[u32], meter: &Meter) -> Result<Vec<u32>> {
         let blocks = equivalent(of, meter)?;
         let mut number_of = vec![0; of.state_count()]; // by block

@@ -94,7 +94,7 @@ impl ByteDfa {
         ByteStateId(self.transitions[state.index() * self.class_count + class])
     }
 
-    /// Whether the bytes read so far are a member of the language.
+    /// Whether the bytes read so far are a word of the language.
     ///
     /// # Panics
     /// Where `state` is not a state of this automaton.
@@ -130,12 +130,12 @@ impl ByteDfa {
         intervals
     }
 
-    /// Whether the language has no member.
+    /// Whether the language has no word.
     pub fn is_empty(&self) -> bool {
         self.start == ByteStateId::DEAD
     }
 
-    /// Whether `bytes`, as a whole, are a member of the language.
+    /// Whether `bytes`, as a whole, are a word of the language.
     pub fn matches(&self, bytes: &[u8]) -> bool {
         let end = bytes.iter().fold(self.start, |state, &byte| self.next(state, byte));
         self.is_accepting(end)

@@ -1,18 +1,23 @@
-//! Byte-level automata: languages of byte strings and their algebra.
+//! Automata over bytes: languages of byte strings, and their algebra.
 //!
-//! A constraint over text becomes a [`ByteDfa`]: deterministic, total, trimmed, minimal, and numbered
-//! canonically, so that equal languages are equal values. The way there:
+//! A constraint over text becomes a [`ByteDfa`]: a deterministic automaton that is total, trimmed and minimal, with
+//! its states numbered in one way only, so that equal languages are equal values. The way there:
 //!
 //! ```text
-//! Expr ─┐
-//!       ├─▶ Nfa ──subsets──▶ RawDfa ──trim, minimise, number──▶ ByteDfa
-//! regex ┘                      ▲
-//!               products ──────┘
+//! Expr ──┐
+//!        ├─▶ Nfa ──subsets──▶ RawDfa ──trim, merge equivalent states, number──▶ ByteDfa
+//! regex ─┘                      ▲                                                 ▲
+//!                products ──────┘                                                 │ write the table
+//! JSON schema ──▶ SharedRows ──────────────number──────────────▶ RowDfa ──────────┘
 //! ```
 //!
-//! `Expr` is a tree of literals, character classes, finished automata and the regular operators; `Nfa` adds
-//! look-around; `RawDfa` is any deterministic automaton. Every step takes a meter: states, memory and time
-//! are bounded, and a breach is a typed error.
+//! - `Expr` is a tree of literals, character classes, finished automata and the regular operators;
+//! - `Nfa` is a nondeterministic automaton with look-around;
+//! - `Rows` hold the states of any deterministic automaton: of each state a list of runs, which are ranges of bytes
+//!   with the state that they lead to. `RawDfa` is such rows over classes of bytes; `SharedRows` are rows of which
+//!   equal ones are one state; `RowDfa` is a finished automaton that is too large to write out as a table twice.
+//!
+//! Every step takes a meter: states, memory and time are bounded, and a breach is a typed error.
 //!
 //! ```
 //! use burn_dfa::{Constraint, Limits};

@@ -1,7 +1,7 @@
 //! Which states of a trimmed automaton accept the same language.
 //!
 //! Partition refinement by signatures. The *signature* of a state is its row with every target replaced by
-//! the target's block. A block is split by the signatures of its members until all members of each
+//! the target's block. A block is split by the signatures of its states until all states of each
 //! block agree. When a block is split its largest part keeps the block's number, so that only the
 //! predecessors of the smaller parts have to be looked at again ("dirty"); a state changes its block at most
 //! log₂(states) times. This is Hopcroft's "process the smaller half" with whole rows in place of single
@@ -34,14 +34,14 @@ pub(super) fn equivalent(rows: &Rows, meter: &Meter) -> Result<Vec<u32>> {
         }
         groups.clear();
         if begin + dirty < end {
-            // All clean members have one signature: group 0.
+            // All clean states have one signature: group 0.
             let clean = partition.order[begin + dirty];
             groups.add(rows, clean, &partition.block_of);
             groups.counts[0] = end - begin - dirty;
         }
         for at in begin..begin + dirty {
             let group = groups.add(rows, partition.order[at], &partition.block_of);
-            groups.members.push((group, partition.order[at]));
+            groups.dirty.push((group, partition.order[at]));
         }
         if groups.counts.len() > 1 {
             partition.split(block, dirty, &mut groups, &predecessors);
@@ -50,7 +50,7 @@ pub(super) fn equivalent(rows: &Rows, meter: &Meter) -> Result<Vec<u32>> {
     Ok(partition.block_of)
 }
 
-/// The members `order[begin..end]`, of which the first `dirty` are to be looked at again.
+/// The states `order[begin..end]`, of which the first `dirty` are to be looked at again.
 #[derive(Clone, Copy)]
 struct Block {
     begin: usize,
@@ -65,7 +65,7 @@ struct Partition {
     place: Vec<usize>,
     block_of: Vec<u32>,
     blocks: Vec<Block>,
-    /// The blocks with dirty members.
+    /// The blocks with dirty states.
     worklist: Vec<u32>,
 }
 
@@ -118,17 +118,17 @@ impl Partition {
         Self { order, place, block_of, blocks, worklist }
     }
 
-    /// Splits `block`, whose dirty members are grouped in `groups`; its largest group keeps the number.
+    /// Splits `block`, whose dirty states are grouped in `groups`; its largest group keeps the number.
     fn split(&mut self, block: u32, dirty: usize, groups: &mut Groups, predecessors: &Csr) {
         let Block { begin, end, .. } = self.blocks[block as usize];
-        // Lay the groups out with group 0 last, beside the clean members that belong to it.
+        // Group 0 goes last, beside the clean states that belong to it.
         let last = |group: u32| if group == 0 { u32::MAX } else { group };
-        groups.members.sort_by_key(|&(group, _)| last(group));
-        for (at, &(_, state)) in groups.members.iter().enumerate() {
+        groups.dirty.sort_by_key(|&(group, _)| last(group));
+        for (at, &(_, state)) in groups.dirty.iter().enumerate() {
             self.order[begin + at] = state;
             self.place[state as usize] = begin + at;
         }
-        debug_assert_eq!(groups.members.len(), dirty);
+        debug_assert_eq!(groups.dirty.len(), dirty);
 
         let largest = (0..groups.counts.len()).max_by_key(|&g| groups.counts[g]).unwrap_or(0);
         let mut at = begin;
@@ -158,7 +158,7 @@ impl Partition {
         }
     }
 
-    /// Moves `state` to the dirty members of its block.
+    /// Moves `state` to the dirty states of its block.
     fn mark(&mut self, state: u32) {
         let id = self.block_of[state as usize];
         let block = &mut self.blocks[id as usize];
@@ -182,10 +182,10 @@ fn word((first, last): (u8, u8)) -> u64 {
     u64::from(first) << 8 | u64::from(last)
 }
 
-/// Members of one block, grouped by signature.
+/// The states of one block, grouped by signature.
 struct Groups {
-    /// `(group, state)` of the dirty members.
-    members: Vec<(u32, u32)>,
+    /// `(group, state)` of the dirty states.
+    dirty: Vec<(u32, u32)>,
     /// Number of states of each group.
     counts: Vec<usize>,
     signatures: Interner<u64>,
@@ -194,11 +194,11 @@ struct Groups {
 
 impl Groups {
     fn new() -> Self {
-        Self { members: Vec::new(), counts: Vec::new(), signatures: Interner::new(), signature: Vec::new() }
+        Self { dirty: Vec::new(), counts: Vec::new(), signatures: Interner::new(), signature: Vec::new() }
     }
 
     fn clear(&mut self) {
-        self.members.clear();
+        self.dirty.clear();
         self.counts.clear();
         self.signatures.clear();
     }

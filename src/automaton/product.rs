@@ -6,7 +6,7 @@ use super::{ByteDfa, ByteStateId, FastMap, RawDfa};
 use crate::error::Result;
 use crate::limits::{Limits, Meter};
 
-/// Which members of two languages to keep.
+/// Which words of two languages to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
     /// Those of both.
@@ -37,7 +37,7 @@ impl Op {
 }
 
 impl ByteDfa {
-    /// The automaton of the byte strings that are members of both languages.
+    /// The automaton of the words of both languages.
     ///
     /// ```
     /// use burn_dfa::{Constraint, Limits};
@@ -56,7 +56,7 @@ impl ByteDfa {
         self.product(other, Op::Intersection, &Meter::start(limits))
     }
 
-    /// The automaton of the byte strings that are members of either language.
+    /// The automaton of the words of either language.
     ///
     /// # Errors
     /// Where a limit is breached.
@@ -64,7 +64,7 @@ impl ByteDfa {
         self.product(other, Op::Union, &Meter::start(limits))
     }
 
-    /// The automaton of the members of this language that `other` lacks.
+    /// The automaton of the words of this language that are not words of `other`.
     ///
     /// # Errors
     /// Where a limit is breached.

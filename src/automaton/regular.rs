@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::limits::{Limits, Meter};
 
 impl ByteDfa {
-    /// The automaton of the members of this language, each followed by a member of `other`.
+    /// The automaton of the words of this language, each followed by a word of `other`.
     ///
     /// ```
     /// use burn_dfa::{Constraint, Limits};
@@ -25,7 +25,7 @@ impl ByteDfa {
         Expr::Concat(vec![part(self), part(other)]).determinize(&Meter::start(limits))
     }
 
-    /// The automaton of `min` to `max` members one after the other; without end where `max` is `None`. It is
+    /// The automaton of `min` to `max` words one after the other; without end where `max` is `None`. It is
     /// empty where `max` is below `min`.
     ///
     /// ```
@@ -45,9 +45,9 @@ impl ByteDfa {
         Expr::Repeat { expr, min, max }.determinize(&Meter::start(limits))
     }
 
-    /// The automaton of all byte strings that are no members, whether they are UTF-8 or not.
+    /// The automaton of all byte strings that are not words of this language, whether they are UTF-8 or not.
     ///
-    /// For the strings of some language that are no members of this one see [`difference`](Self::difference).
+    /// For the words of another language that are not words of this one see [`difference`](Self::difference).
     ///
     /// ```
     /// use burn_dfa::{Constraint, Limits};
@@ -168,12 +168,12 @@ mod tests {
                 });
             }
             let shortest = a.iter().min_by_key(|word| (word.len(), (*word).clone()));
-            assert_eq!(automaton.shortest_member().as_ref(), shortest);
+            assert_eq!(automaton.shortest_word().as_ref(), shortest);
             let mut drawn: FastMap<Vec<u8>, usize> = FastMap::default();
             for word in automaton.samples(1, 4).take(2000) {
                 *drawn.entry(word).or_default() += 1;
             }
-            assert_eq!(drawn.into_keys().collect::<Words>(), *a, "each member comes up, and nothing else");
+            assert_eq!(drawn.into_keys().collect::<Words>(), *a, "each word comes up, and nothing else");
         }
     }
 

@@ -1,9 +1,9 @@
-//! How two languages lie to each other.
+//! Whether one language contains another, and whether two have words in common.
 
 use super::{ByteDfa, ByteStateId, FastMap};
 
 impl ByteDfa {
-    /// Whether every member is a member of `other` too.
+    /// Whether every word is a word of `other` too.
     ///
     /// The work is at most that of all pairs of states; it ends with the first difference.
     ///
@@ -16,7 +16,7 @@ impl ByteDfa {
     /// # Ok::<(), burn_dfa::Error>(())
     /// ```
     pub fn is_subset(&self, other: &Self) -> bool {
-        // Every live state has a member ahead, so that a pair with the other one dead is a difference.
+        // Every state but the dead one can reach the end, so a pair in which only `other` is dead is a difference.
         self.all_pairs(
             other,
             |a, _| a == ByteStateId::DEAD,
@@ -29,9 +29,9 @@ impl ByteDfa {
         self == other
     }
 
-    /// Whether no member is a member of `other` too.
+    /// Whether no word is a word of `other` too.
     ///
-    /// The work is at most that of all pairs of states; it ends with the first member of both.
+    /// The work is at most that of all pairs of states; it ends with the first word of both.
     ///
     /// ```
     /// use burn_dfa::{Constraint, Limits};

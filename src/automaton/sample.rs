@@ -1,55 +1,55 @@
-//! Members of a language: the shortest, and some at random.
+//! Words of a language: the shortest, and some at random.
 
 use super::{ByteDfa, ByteStateId, Rows};
 use crate::random::Random;
 
 impl ByteDfa {
-    /// The shortest member, of equally short ones the first in the order of bytes; `None` where the language
+    /// The shortest word, of equally short ones the first in the order of bytes; `None` where the language
     /// is empty.
     ///
     /// ```
     /// use burn_dfa::{Constraint, Limits};
     ///
     /// let dfa = Constraint::regex("x{3}y*|[b-d]{2}")?.to_byte_dfa(&Limits::default())?.unwrap();
-    /// assert_eq!(dfa.shortest_member().as_deref(), Some(&b"bb"[..]));
+    /// assert_eq!(dfa.shortest_word().as_deref(), Some(&b"bb"[..]));
     /// # Ok::<(), burn_dfa::Error>(())
     /// ```
-    pub fn shortest_member(&self) -> Option<Vec<u8>> {
+    pub fn shortest_word(&self) -> Option<Vec<u8>> {
         let distances = Rows::from(self).distances();
         let mut state = self.start();
-        let mut member = Vec::new();
+        let mut word = Vec::new();
         if self.is_empty() {
             return None;
         }
         while distances[state.index()] > 0 {
             let nearer = |&byte: &u8| distances[self.next(state, byte).index()] < distances[state.index()];
             let byte = (0..=u8::MAX).find(nearer)?;
-            member.push(byte);
+            word.push(byte);
             state = self.next(state, byte);
         }
-        Some(member)
+        Some(word)
     }
 
-    /// A member drawn at random, the same for the same seed; `None` where the language is empty. The first of
+    /// A word drawn at random, the same for the same seed; `None` where the language is empty. The first of
     /// [`samples`](Self::samples).
     ///
     /// ```
     /// use burn_dfa::{Constraint, Limits};
     ///
     /// let dfa = Constraint::regex("[a-z]+@[a-z]+\\.org")?.to_byte_dfa(&Limits::default())?.unwrap();
-    /// let member = dfa.sample(7, 20).unwrap();
-    /// assert!(dfa.matches(&member));
-    /// assert_eq!(dfa.sample(7, 20), Some(member));
+    /// let word = dfa.sample(7, 20).unwrap();
+    /// assert!(dfa.matches(&word));
+    /// assert_eq!(dfa.sample(7, 20), Some(word));
     /// # Ok::<(), burn_dfa::Error>(())
     /// ```
     pub fn sample(&self, seed: u64, length: usize) -> Option<Vec<u8>> {
         self.samples(seed, length).next()
     }
 
-    /// Members drawn at random, without end; none where the language is empty. Meant for tests and for examples
+    /// Words drawn at random, without end; none where the language is empty. Meant for tests and for examples
     /// of what a constraint allows.
     ///
-    /// A walk goes any way for up to `length` bytes, and then ways that lead nearer to the end. Any member
+    /// A walk goes any way for up to `length` bytes, and then ways that lead nearer to the end. Any word
     /// of at most `length` bytes may come up; shorter ones and those of rare ways do more often.
     pub fn samples(&self, seed: u64, length: usize) -> impl Iterator<Item = Vec<u8>> {
         let distances = Rows::from(self).distances();
@@ -60,11 +60,11 @@ impl ByteDfa {
         }
         let walk = move || {
             let wander = random.below(length.saturating_add(1));
-            let (mut state, mut member) = (self.start(), Vec::new());
+            let (mut state, mut word) = (self.start(), Vec::new());
             loop {
-                let hurry = member.len() >= wander;
+                let hurry = word.len() >= wander;
                 if self.is_accepting(state) && (hurry || random.below(8) == 0) {
-                    return Some(member);
+                    return Some(word);
                 }
                 let leads = |class: &usize| {
                     let next = self.next_by_class(state, *class);
@@ -73,10 +73,10 @@ impl ByteDfa {
                 };
                 let ways: Vec<usize> = (0..self.class_count()).filter(leads).collect();
                 if ways.is_empty() {
-                    return self.is_accepting(state).then_some(member);
+                    return self.is_accepting(state).then_some(word);
                 }
                 let class = ways[random.below(ways.len())];
-                member.push(bytes[class][random.below(bytes[class].len())]);
+                word.push(bytes[class][random.below(bytes[class].len())]);
                 state = self.next_by_class(state, class);
             }
         };

@@ -6,7 +6,7 @@ use crate::automaton::{ByteDfa, Expr};
 use crate::error::{Error, Result};
 use crate::limits::Meter;
 
-/// Refuses a list without members.
+/// Refuses an empty list.
 pub(super) fn checked(choices: Vec<String>) -> Result<Arc<[String]>> {
     if choices.is_empty() {
         return Err(Error::input("a choice needs at least one string to choose from"));

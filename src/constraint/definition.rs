@@ -116,34 +116,35 @@ impl Constraint {
 
 /// The JSON text of a value, without recursion.
 fn text(value: &Value) -> String {
-    enum Part<'a> {
+    /// What is still to be written.
+    enum Pending<'a> {
         Value(&'a Value),
         Key(&'a str),
-        Mark(char),
+        Punctuation(char),
     }
     let mut text = String::new();
-    let mut rest = vec![Part::Value(value)];
-    while let Some(part) = rest.pop() {
-        match part {
-            Part::Mark(mark) => text.push(mark),
-            Part::Key(key) => text.extend([&json!(key).to_string(), ":"]),
-            Part::Value(Value::Array(items)) => {
+    let mut rest = vec![Pending::Value(value)];
+    while let Some(next) = rest.pop() {
+        match next {
+            Pending::Punctuation(mark) => text.push(mark),
+            Pending::Key(key) => text.extend([&json!(key).to_string(), ":"]),
+            Pending::Value(Value::Array(items)) => {
                 text.push('[');
-                rest.push(Part::Mark(']'));
+                rest.push(Pending::Punctuation(']'));
                 for (at, item) in items.iter().enumerate().rev() {
-                    rest.push(Part::Value(item));
-                    rest.extend((at > 0).then_some(Part::Mark(',')));
+                    rest.push(Pending::Value(item));
+                    rest.extend((at > 0).then_some(Pending::Punctuation(',')));
                 }
             }
-            Part::Value(Value::Object(members)) => {
+            Pending::Value(Value::Object(members)) => {
                 text.push('{');
-                rest.push(Part::Mark('}'));
+                rest.push(Pending::Punctuation('}'));
                 for (at, (key, member)) in members.iter().enumerate().rev() {
-                    rest.extend([Part::Value(member), Part::Key(key)]);
-                    rest.extend((at > 0).then_some(Part::Mark(',')));
+                    rest.extend([Pending::Value(member), Pending::Key(key)]);
+                    rest.extend((at > 0).then_some(Pending::Punctuation(',')));
                 }
             }
-            Part::Value(scalar) => text.push_str(&scalar.to_string()),
+            Pending::Value(scalar) => text.push_str(&scalar.to_string()),
         }
     }
     text

@@ -49,26 +49,27 @@ impl From<TokenId> for Marker {
     }
 }
 
-/// An automaton over bytes, and what tokens do in it that are not read as text.
+/// An automaton over bytes, and the edges of the tokens that are not read as text in it.
 #[derive(Clone, Debug)]
 pub(crate) struct TextAutomaton {
     pub(crate) dfa: Arc<ByteDfa>,
-    /// States 1 to this one are free text: a token without bytes leaves them as they are.
-    pub(crate) free: u32,
-    /// `(state, token, next)`, by token and state. These tokens are read here alone, not as text.
-    pub(crate) marks: Vec<(u32, TokenId, u32)>,
+    /// Number of states of free text: states 1 to this one, which a token without bytes leaves as they are.
+    pub(crate) free_states: u32,
+    /// Special-token edges: `(state, token, next)`, by token and state. Their tokens are read along them alone, never
+    /// as text.
+    pub(crate) special_edges: Vec<(u32, TokenId, u32)>,
     /// How deep a schema was followed.
     pub(crate) unrolled: Option<Unrolled>,
 }
 
 impl From<Arc<ByteDfa>> for TextAutomaton {
     fn from(dfa: Arc<ByteDfa>) -> Self {
-        Self { dfa, free: 0, marks: Vec::new(), unrolled: None }
+        Self { dfa, free_states: 0, special_edges: Vec::new(), unrolled: None }
     }
 }
 
 impl TextAutomaton {
-    /// Rows, spread out.
+    /// The automaton of rows, its table written out.
     pub(crate) fn of_rows(rows: &RowDfa, unrolled: Unrolled, meter: &Meter) -> Result<Self> {
         Ok(Self { unrolled: Some(unrolled), ..Arc::new(rows.spread(meter)?).into() })
     }
@@ -113,29 +114,30 @@ impl TextAutomaton {
         );
         let dfa = ByteDfa::from_parts(classes, samples.len(), next, accepting, ByteStateId::START);
 
-        let inner = self.marks.iter().map(|&(state, token, next)| (state + shift, token, next + shift));
-        let mut marks: Vec<_> = inner.collect();
+        let inner =
+            self.special_edges.iter().map(|&(state, token, next)| (state + shift, token, next + shift));
+        let mut special_edges: Vec<_> = inner.collect();
         if let &Marker::Token(token) = marker {
-            marks.push((1, token, start));
+            special_edges.push((1, token, start));
         }
-        let free = shift + self.free;
-        let mut tokens: Vec<_> = marks.iter().map(|&(_, token, _)| token).collect();
+        let free_states = shift + self.free_states;
+        let mut tokens: Vec<_> = special_edges.iter().map(|&(_, token, _)| token).collect();
         tokens.sort_unstable();
         tokens.dedup();
-        // Elsewhere in free text they are as good as tokens without bytes.
-        let known: BTreeSet<_> = marks.iter().map(|&(state, token, _)| (state, token)).collect();
+        // Elsewhere in free text they change nothing, as tokens without bytes do.
+        let known: BTreeSet<_> = special_edges.iter().map(|&(state, token, _)| (state, token)).collect();
         for token in tokens {
-            let idle = (1..=free).filter(|&state| !known.contains(&(state, token)));
-            marks.extend(idle.map(|state| (state, token, state)));
+            let idle = (1..=free_states).filter(|&state| !known.contains(&(state, token)));
+            special_edges.extend(idle.map(|state| (state, token, state)));
         }
-        marks.sort_unstable_by_key(|&(state, token, _)| (token, state));
-        Ok(Self { dfa: dfa.into(), free, marks, unrolled: self.unrolled })
+        special_edges.sort_unstable_by_key(|&(state, token, _)| (token, state));
+        Ok(Self { dfa: dfa.into(), free_states, special_edges, unrolled: self.unrolled })
     }
 }
 
 impl TokenAutomaton {
-    /// Free text of the tokens of `vocabulary`, `marker`, and then this. The token that completes a marker of bytes
-    /// ends with it, as what follows knows no halves of tokens.
+    /// Free text of the tokens of `vocabulary`, `marker`, and then this. A token that holds the end of a marker of bytes
+    /// must end there, because what follows reads whole tokens only.
     pub(crate) fn behind(self, marker: &Marker, vocabulary: &Vocabulary, meter: &Meter) -> Result<Self> {
         let text = match marker {
             Marker::Text(text) if text.is_empty() => return Ok(self),
@@ -161,7 +163,7 @@ impl TokenAutomaton {
                     Marker::Token(_) => Some(state),
                     Marker::Text(_) => {
                         let bytes = vocabulary.bytes(token).unwrap_or_default();
-                        // Past the whole marker nothing is free.
+                        // Free text ends with the marker.
                         bytes.iter().try_fold(state, |matched, &byte| {
                             (matched < shift).then(|| rows[matched as usize * 256 + byte as usize])
                         })

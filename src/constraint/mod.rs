@@ -26,7 +26,7 @@ pub use json_schema::{
 };
 pub use marker::Marker;
 pub(crate) use marker::TextAutomaton;
-pub use pattern::{CharClass, CharPattern, Piece};
+pub use pattern::{CharClass, CharPattern, PatternItem};
 pub(crate) use regex::Regex;
 pub use request::{NamedSchema, ResponseFormat, StructuredOutputs};
 pub(crate) use tokens::TokenAutomaton;
@@ -73,7 +73,7 @@ enum Kind {
 pub(crate) enum Lowered {
     /// Over the bytes of the output.
     Bytes(TextAutomaton),
-    /// Over the bytes of the output, as it was laid down.
+    /// Over the bytes of the output, as rows of runs: not minimal.
     Rows(Box<RowDfa>, Unrolled),
     /// Over its tokens, behind markers, the last of which comes first.
     Tokens(TokenAutomaton, Vec<Marker>),
@@ -185,11 +185,11 @@ impl Constraint {
         }
     }
 
-    /// The text that a JSON schema gives to `value`, and whether `value` is a member; `None` for other
+    /// The text that a JSON schema gives to `value`, and whether `value` is valid; `None` for other
     /// constraints.
     ///
-    /// The text has the schema's order of properties, white space and spellings. Of a value that is no member it
-    /// goes by the schema as far as that goes.
+    /// The text has the schema's order of properties, white space and spellings. A value that is not valid is
+    /// written by the schema as far as it agrees.
     ///
     /// ```
     /// use burn_dfa::{Constraint, Limits};
@@ -210,7 +210,7 @@ impl Constraint {
         Ok(Some((String::from_utf8_lossy(&text).into_owned(), member)))
     }
 
-    /// The members of an automaton's language, such as an
+    /// The words of an automaton's language, such as an
     /// [`intersection`](ByteDfa::intersection) of other constraints.
     pub fn dfa(dfa: ByteDfa) -> Self {
         Kind::Dfa(Arc::new(dfa)).into()
@@ -247,8 +247,8 @@ impl Constraint {
     pub fn to_byte_dfa(&self, limits: &Limits) -> Result<Option<ByteDfa>> {
         let meter = Meter::start(limits);
         match self.lower(&meter)? {
-            Lowered::Bytes(text) if !text.marks.is_empty() => Ok(None),
-            Lowered::Bytes(text) if text.free > 0 => Expr::Dfa(text.dfa).determinize(&meter).map(Some),
+            Lowered::Bytes(text) if !text.special_edges.is_empty() => Ok(None),
+            Lowered::Bytes(text) if text.free_states > 0 => Expr::Dfa(text.dfa).determinize(&meter).map(Some),
             Lowered::Bytes(text) => Ok(Some(Arc::unwrap_or_clone(text.dfa))),
             Lowered::Rows(rows, _) => Ok(Some(rows.spread(&meter)?)),
             Lowered::Tokens(..) => Ok(None),

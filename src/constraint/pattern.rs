@@ -68,7 +68,7 @@ impl CharClass {
         Self { ranges: Ranges::Owned([self.ranges(), other.ranges()].concat()) }
     }
 
-    /// Whether `character` is a member.
+    /// Whether `character` is one of them.
     pub fn contains(&self, character: char) -> bool {
         self.ranges().iter().any(|&(first, last)| (first..=last).contains(&character))
     }
@@ -83,20 +83,20 @@ impl CharClass {
 
 /// What a [`CharPattern`] repeats: a class or a literal string.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Piece {
+pub enum PatternItem {
     /// Any one character of a class.
     Class(CharClass),
     /// A string as it is.
     Literal(String),
 }
 
-impl From<CharClass> for Piece {
+impl From<CharClass> for PatternItem {
     fn from(class: CharClass) -> Self {
         Self::Class(class)
     }
 }
 
-impl From<&str> for Piece {
+impl From<&str> for PatternItem {
     fn from(literal: &str) -> Self {
         Self::Literal(literal.to_owned())
     }
@@ -130,7 +130,7 @@ enum Quantifier {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CharPattern {
-    elements: Vec<(Piece, Quantifier)>,
+    elements: Vec<(PatternItem, Quantifier)>,
 }
 
 impl CharPattern {
@@ -139,37 +139,37 @@ impl CharPattern {
         Self::default()
     }
 
-    /// Appends a piece that occurs exactly once.
+    /// Appends an item that occurs exactly once.
     #[must_use]
-    pub fn one(self, piece: impl Into<Piece>) -> Self {
-        self.push(piece.into(), Quantifier::One)
+    pub fn one(self, item: impl Into<PatternItem>) -> Self {
+        self.push(item.into(), Quantifier::One)
     }
 
-    /// Appends a piece that occurs once or more.
+    /// Appends an item that occurs once or more.
     #[must_use]
-    pub fn one_or_more(self, piece: impl Into<Piece>) -> Self {
-        self.push(piece.into(), Quantifier::OneOrMore)
+    pub fn one_or_more(self, item: impl Into<PatternItem>) -> Self {
+        self.push(item.into(), Quantifier::OneOrMore)
     }
 
-    /// Appends a piece that occurs any number of times.
+    /// Appends an item that occurs any number of times.
     #[must_use]
-    pub fn zero_or_more(self, piece: impl Into<Piece>) -> Self {
-        self.push(piece.into(), Quantifier::ZeroOrMore)
+    pub fn zero_or_more(self, item: impl Into<PatternItem>) -> Self {
+        self.push(item.into(), Quantifier::ZeroOrMore)
     }
 
-    /// Appends a piece that may be left out.
+    /// Appends an item that may be left out.
     #[must_use]
-    pub fn optional(self, piece: impl Into<Piece>) -> Self {
-        self.push(piece.into(), Quantifier::Optional)
+    pub fn optional(self, item: impl Into<PatternItem>) -> Self {
+        self.push(item.into(), Quantifier::Optional)
     }
 
     /// The pattern as a regex of the same language.
     pub(super) fn to_regex(&self) -> String {
         let mut regex = String::new();
-        for (piece, quantifier) in &self.elements {
-            match piece {
-                Piece::Class(class) if class.ranges().is_empty() => regex.push_str(r"[^\s\S]"),
-                Piece::Class(class) => {
+        for (item, quantifier) in &self.elements {
+            match item {
+                PatternItem::Class(class) if class.ranges().is_empty() => regex.push_str(r"[^\s\S]"),
+                PatternItem::Class(class) => {
                     regex.push('[');
                     for &(first, last) in class.ranges() {
                         let range = format!(r"\x{{{:X}}}-\x{{{:X}}}", u32::from(first), u32::from(last));
@@ -177,7 +177,7 @@ impl CharPattern {
                     }
                     regex.push(']');
                 }
-                Piece::Literal(literal) => {
+                PatternItem::Literal(literal) => {
                     regex.extend(["(?:", &regex_syntax::escape(literal), ")"]);
                 }
             }
@@ -226,7 +226,7 @@ impl CharPattern {
         while let Some(character) = rest.chars().next() {
             let offset = text.len() - rest.len();
             let name = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_uppercase()).len();
-            let (piece, length) = match character {
+            let (item, length) = match character {
                 '+' | '*' | '?' => {
                     return Err(Error::pattern(
                         offset,
@@ -248,10 +248,10 @@ impl CharPattern {
                         't' => '\t',
                         other => other,
                     };
-                    (Piece::Literal(literal.to_string()), 1 + escaped.len_utf8())
+                    (PatternItem::Literal(literal.to_string()), 1 + escaped.len_utf8())
                 }
                 _ if name > 1 => (class(&rest[..name], offset, classes)?.into(), name),
-                other => (Piece::Literal(other.to_string()), other.len_utf8()),
+                other => (PatternItem::Literal(other.to_string()), other.len_utf8()),
             };
             rest = &rest[length..];
             let quantifier = match rest.chars().next() {
@@ -263,27 +263,29 @@ impl CharPattern {
             if quantifier != Quantifier::One {
                 rest = &rest[1..];
             }
-            pattern = pattern.push(piece, quantifier);
+            pattern = pattern.push(item, quantifier);
         }
         Ok(pattern)
     }
 
     /// Appends an element; neighbouring single literals become one.
-    fn push(mut self, piece: Piece, quantifier: Quantifier) -> Self {
-        match (self.elements.last_mut(), piece, quantifier) {
-            (Some((Piece::Literal(before), Quantifier::One)), Piece::Literal(literal), Quantifier::One) => {
-                before.push_str(&literal)
-            }
-            (_, piece, quantifier) => self.elements.push((piece, quantifier)),
+    fn push(mut self, item: PatternItem, quantifier: Quantifier) -> Self {
+        match (self.elements.last_mut(), item, quantifier) {
+            (
+                Some((PatternItem::Literal(before), Quantifier::One)),
+                PatternItem::Literal(literal),
+                Quantifier::One,
+            ) => before.push_str(&literal),
+            (_, item, quantifier) => self.elements.push((item, quantifier)),
         }
         self
     }
 
     pub(super) fn lower(&self, meter: &Meter) -> Result<ByteDfa> {
-        let elements = self.elements.iter().map(|(piece, quantifier)| {
-            let expr = match piece {
-                Piece::Class(class) => Expr::Chars(class.ranges().to_vec()),
-                Piece::Literal(literal) => Expr::Literals(vec![literal.as_bytes().to_vec()]),
+        let elements = self.elements.iter().map(|(item, quantifier)| {
+            let expr = match item {
+                PatternItem::Class(class) => Expr::Chars(class.ranges().to_vec()),
+                PatternItem::Literal(literal) => Expr::Literals(vec![literal.as_bytes().to_vec()]),
             };
             let (min, max) = match quantifier {
                 Quantifier::One => return expr,

@@ -1,4 +1,4 @@
-//! Regular expressions: read by `regex-syntax`, laid out by `regex-automata`, determinised here.
+//! Regular expressions: read by `regex-syntax`, compiled to a nondeterministic automaton by `regex-automata`, determinised here.
 //!
 //! `regex-automata` compiles the pattern to its Thompson automaton, which is copied state by state
 //! and determinised by [`Nfa::determinize`]: the full match is built in (acceptance at the end of the text, all
@@ -89,12 +89,12 @@ impl Regex {
 
 fn determinize(hir: &Hir, meter: &Meter) -> Result<ByteDfa> {
     let mut nfa = Nfa::new(meter);
-    let start = lay(hir, &mut nfa, meter)?;
+    let start = copy(hir, &mut nfa, meter)?;
     nfa.determinize(start)
 }
 
-/// Lays the pattern down in front of [`Nfa::ACCEPT`].
-fn lay(hir: &Hir, nfa: &mut Nfa, meter: &Meter) -> Result<u32> {
+/// Copies the automaton of the pattern in front of [`Nfa::ACCEPT`] and returns where it starts.
+fn copy(hir: &Hir, nfa: &mut Nfa, meter: &Meter) -> Result<u32> {
     let bytes = meter.limits().bytes;
     let config = thompson::Config::new()
         .utf8(false)

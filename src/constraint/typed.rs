@@ -91,24 +91,26 @@ fn schema_of<T: JsonSchema>() -> Value {
     SchemaGenerator::default().into_root_schema_for::<T>().to_value()
 }
 
-/// Whether a schema stands for a value of its own, or adds to what another says of the same value.
+/// How much a schema says of a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Position {
-    Value,
-    Part,
+enum Extent {
+    /// All of it.
+    Whole,
+    /// Another schema says more of the same value.
+    Partial,
 }
 
 /// Closes objects against properties that nothing names, and bounds pointer-sized integers and 32-bit floats.
 fn narrowed(schema: &Value) -> Value {
-    // Definitions that are part of a value somewhere are left open, and closed where they are all of it.
-    let mut parts = BTreeSet::new();
+    // Definitions that are partial somewhere are left open there, and closed where they are the whole.
+    let mut partial = BTreeSet::new();
     loop {
-        let (mut narrow, mut found) = (schema.clone(), parts.clone());
-        close(&mut narrow, Position::Value, &parts, &mut found);
-        if found == parts {
+        let (mut narrow, mut found) = (schema.clone(), partial.clone());
+        close(&mut narrow, Extent::Whole, &partial, &mut found);
+        if found == partial {
             return narrow;
         }
-        parts = found;
+        partial = found;
     }
 }
 
@@ -118,38 +120,39 @@ const NAMING: [&str; 5] = ["$ref", "properties", "allOf", "anyOf", "oneOf"];
 /// Where the definitions are.
 const DEFINITIONS: &str = "#/$defs/";
 
-/// Closes a schema and those in it; definitions in `parts` are known to be parts of values, `found` are those that are.
-fn close(schema: &mut Value, position: Position, parts: &BTreeSet<String>, found: &mut BTreeSet<String>) {
+/// Closes a schema and those in it; definitions in `partial` are known to be partial somewhere, `found`
+/// are those that are.
+fn close(schema: &mut Value, extent: Extent, partial: &BTreeSet<String>, found: &mut BTreeSet<String>) {
     let Value::Object(map) = schema else { return };
     bound(map);
     let alone = NAMING.iter().filter(|key| map.contains_key(**key)).count() == 1;
-    let inner = if alone { position } else { Position::Part };
+    let inner = if alone { extent } else { Extent::Partial };
     for (key, below) in map.iter_mut() {
         match (key.as_str(), below) {
             ("properties" | "patternProperties", Value::Object(all)) => {
-                all.values_mut().for_each(|schema| close(schema, Position::Value, parts, found));
+                all.values_mut().for_each(|schema| close(schema, Extent::Whole, partial, found));
             }
             ("$defs", Value::Object(all)) => {
                 for (name, schema) in all {
-                    let position = if parts.contains(name) { Position::Part } else { Position::Value };
-                    close(schema, position, parts, found);
+                    let extent = if partial.contains(name) { Extent::Partial } else { Extent::Whole };
+                    close(schema, extent, partial, found);
                 }
             }
             ("prefixItems", Value::Array(all)) => {
-                all.iter_mut().for_each(|schema| close(schema, Position::Value, parts, found));
+                all.iter_mut().for_each(|schema| close(schema, Extent::Whole, partial, found));
             }
             ("anyOf" | "oneOf", Value::Array(all)) => {
-                all.iter_mut().for_each(|schema| close(schema, inner, parts, found));
+                all.iter_mut().for_each(|schema| close(schema, inner, partial, found));
             }
             ("allOf", Value::Array(all)) => {
-                all.iter_mut().for_each(|schema| close(schema, Position::Part, parts, found));
+                all.iter_mut().for_each(|schema| close(schema, Extent::Partial, partial, found));
             }
-            ("items" | "additionalProperties", below) => close(below, Position::Value, parts, found),
+            ("items" | "additionalProperties", below) => close(below, Extent::Whole, partial, found),
             _ => {}
         }
     }
     let definition = map.get("$ref").and_then(Value::as_str).and_then(|name| name.strip_prefix(DEFINITIONS));
-    if let Some(name) = definition.filter(|_| inner == Position::Part) {
+    if let Some(name) = definition.filter(|_| inner == Extent::Partial) {
         found.insert(name.to_owned());
     }
     let is_open = !map.contains_key("additionalProperties") && !map.contains_key("unevaluatedProperties");
@@ -159,9 +162,9 @@ fn close(schema: &mut Value, position: Position, parts: &BTreeSet<String>, found
     } else if map.contains_key("properties") {
         Some("additionalProperties")
     } else {
-        definition.filter(|name| parts.contains(*name)).map(|_| "unevaluatedProperties")
+        definition.filter(|name| partial.contains(*name)).map(|_| "unevaluatedProperties")
     };
-    if let Some(key) = closes.filter(|_| position == Position::Value && is_open) {
+    if let Some(key) = closes.filter(|_| extent == Extent::Whole && is_open) {
         map.insert(key.into(), false.into());
     }
 }

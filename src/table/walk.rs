@@ -26,7 +26,7 @@ pub(crate) fn reserved_column(vocabulary: &Vocabulary, token: TokenId) -> u32 {
 }
 
 pub(super) fn from_bytes(text: &TextAutomaton, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
-    spread(&RowDfa::from(&*text.dfa), text.free, &text.marks, vocabulary, meter)
+    spread(&RowDfa::from(&*text.dfa), text.free_states, &text.special_edges, vocabulary, meter)
 }
 
 pub(super) fn from_rows(rows: &RowDfa, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {

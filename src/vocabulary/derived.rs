@@ -11,7 +11,7 @@ use super::{Fingerprint, TokenId, TokenKind, Trie, Vocabulary};
 /// What was found out so far.
 #[derive(Default)]
 pub(super) struct Derived {
-    trie: OnceLock<Trie>,
+    pub(super) trie: OnceLock<Trie>,
     by_length_class: OnceLock<Trie>,
     plain_subtrees: OnceLock<Vec<bool>>,
     plain_tokens: OnceLock<Vec<bool>>,

@@ -39,7 +39,7 @@ pub enum TokenKind {
     Normal,
     /// A piece of text that was added to the tokenizer after its training.
     Added,
-    /// A mark (begin of text, role, padding …), never text.
+    /// A control token (begin of text, role, padding …), never text.
     Special,
     /// No token at all: a hole between ids, or a padded row of the output layer.
     Unused,

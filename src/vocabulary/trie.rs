@@ -1,4 +1,4 @@
-//! The text tokens of a vocabulary as a trie, laid out for walks that prune.
+//! The text tokens of a vocabulary as a trie, in the order of walks that prune.
 
 use super::TokenId;
 
