@@ -175,13 +175,26 @@ impl Constraint {
         Ok(Kind::JsonSchema(Box::new(read), Arc::new(Given::written(schema, options))).into())
     }
 
-    /// Remarks on a JSON schema: what is bounded and what is ignored. All else is honoured to the letter, and so
-    /// is every other constraint.
-    pub fn explain(&self) -> &[Note] {
+    /// Remarks on a JSON schema: what is bounded, and how deep it is followed where it has no end, and what is ignored.
+    /// All else is honoured to the letter, and so is every other constraint.
+    ///
+    /// Depths and counts are found within `limits`, as a compilation finds them. Where it would fail the remarks lack
+    /// them.
+    ///
+    /// ```
+    /// use burn_dfa::{Constraint, Limits};
+    /// use serde_json::json;
+    ///
+    /// let constraint = Constraint::json_schema(json!({"type": "array"}))?;
+    /// let notes = constraint.explain(&Limits::default());
+    /// assert_eq!(notes[0].to_string(), "the root: bounded: any JSON is followed 6 levels deep");
+    /// # Ok::<(), burn_dfa::Error>(())
+    /// ```
+    pub fn explain(&self, limits: &Limits) -> Vec<Note> {
         match &self.kind {
-            Kind::JsonSchema(schema, _) => schema.notes(),
-            Kind::After(_, constraint) => constraint.explain(),
-            _ => &[],
+            Kind::JsonSchema(schema, _) => schema.explain(&Meter::start(limits)),
+            Kind::After(_, constraint) => constraint.explain(limits),
+            _ => Vec::new(),
         }
     }
 

@@ -159,10 +159,10 @@ fn schemas_are_explained() {
     let Some(tool) = tool() else { return };
     let exact = file(
         "exact.json",
-        r#"{"type": "object", "title": "t", "properties": {"a": {"multipleOf": 3}, "b": {"type": "null"}}}"#,
+        r#"{"type": "object", "title": "t", "properties": {"a": {"type": "integer", "multipleOf": 3}}, "additionalProperties": false}"#,
     );
     let exact = succeeds(&mut tool(&["explain", "--schema", exact.to_str().unwrap()]));
-    assert_eq!(exact, "exact, all of it: type (2), properties, multipleOf\n");
+    assert_eq!(exact, "exact, all of it: type (2), properties, additionalProperties, multipleOf\n");
     let noted =
         file("noted.json", r##"{"properties": {"a": {"format": "colour", "items": {"$ref": "#"}}}}"##);
     let noted = succeeds(&mut tool(&["explain", "--json", "--schema", noted.to_str().unwrap()]));

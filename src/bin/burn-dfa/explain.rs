@@ -33,7 +33,7 @@ impl Explain {
             Ok(constraint) => constraint,
             Err(error) => return refused(out, &error),
         };
-        let notes = constraint.explain();
+        let notes = constraint.explain(&Limits::default());
         // Some conflicts show only where parts meet.
         let conflict = constraint.to_byte_dfa(&Limits::default()).err();
         let pointers = notes.iter().map(|note| &*note.pointer);
@@ -53,7 +53,7 @@ impl Explain {
             let exact = exact.map_or_else(String::new, |exact| format!(": {}", names(exact)));
             writeln!(out.to, "{good}exact{good:#}{all}{exact}")?;
         }
-        for note in notes {
+        for note in &notes {
             let (treatment, reason) = match &note.treatment {
                 Treatment::Bounded(reason) => ("bounded", reason),
                 Treatment::Ignored(reason) => ("ignored", reason),

@@ -2,22 +2,20 @@
 
 use super::Schema;
 use super::formula::{Formula, Leaf};
-use super::plan::Planner;
+use super::plan::{Planner, uncounted};
 use crate::error::{Error, Result};
 
 impl Schema {
     /// The error of a schema that nothing satisfies, as `planner` found.
     pub(super) fn unsatisfiable(&self, planner: &mut Planner) -> Error {
-        if planner.counted {
-            return Error::schema(
-                self.count_of_names().unwrap_or_default(),
-                "the count depends on names outside `properties` being distinct, which no finite automaton remembers; list the names under `properties`",
-            );
+        if let Some(pointer) = planner.lost.first() {
+            return uncounted(pointer.clone());
         }
         let cut = if planner.cut { ", within the depth that the options set" } else { "" };
         // Whoever looks for the reason may meet a limit; the verdict stands without it.
         let places = self.conflict(planner).unwrap_or_default();
         let reason = match &places[..] {
+            [] if self.root == Formula::FALSE => "no JSON value satisfies the schema `false`".to_owned(),
             [] => format!("no JSON value satisfies the schema{cut}"),
             [only] => format!("no JSON value satisfies the schema{cut}: none satisfies {only}"),
             [first @ .., last] => format!(
@@ -26,15 +24,6 @@ impl Schema {
             ),
         };
         Error::unsatisfiable(reason)
-    }
-
-    /// Where properties are counted.
-    fn count_of_names(&self) -> Option<String> {
-        let counts = self.origins.iter().filter(|(claim, _)| {
-            let leaf = self.formulas.as_leaf(**claim);
-            matches!(leaf, Some(Leaf::Properties { .. }))
-        });
-        counts.map(|(_, pointer)| pointer).min().cloned()
     }
 
     /// The pointers of claims that nothing satisfies together, none of which could be left out. Where a part of a

@@ -97,9 +97,10 @@ pub(super) enum Leaf {
     Others(Arc<Except>, Formula),
     /// All names satisfy the formula.
     Names(Formula),
-    /// The object has at least `certain` more properties, if those whose names may have been met before count
-    /// for nothing; `possible` if they count as others.
+    /// The object has at least `count` properties: `certain` more than were met, if those whose names may have been met
+    /// before count for nothing; `possible` more if they count as others.
     Properties {
+        count: u64,
         certain: u64,
         possible: u64,
     },
@@ -169,6 +170,11 @@ impl Formulas {
         self.terms.push(term.clone());
         self.known.insert(term, formula);
         formula
+    }
+
+    /// The leaf of an object with at least `count` properties.
+    pub(super) fn properties(&mut self, count: u64) -> Formula {
+        self.leaf(Leaf::Properties { count, certain: count, possible: count })
     }
 
     /// The formula that is `leaf`; those that say nothing are true.

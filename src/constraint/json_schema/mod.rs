@@ -68,6 +68,8 @@ pub(crate) struct Schema {
     /// Where claims were met first.
     origins: FastMap<Formula, String>,
     notes: Vec<Note>,
+    /// Pointers of the schemas that lead back to themselves.
+    recursive: Vec<String>,
     options: JsonOptions,
 }
 
@@ -116,8 +118,39 @@ impl Schema {
         Ok(arrange::arrange(&planner, root, value))
     }
 
-    /// Remarks on keywords that are not honoured to the letter.
-    pub(crate) fn notes(&self) -> &[Note] {
-        &self.notes
+    /// Remarks on what is not honoured to the letter. Where the schema cannot be planned, which its compilation reports,
+    /// these are the remarks of the reader alone.
+    pub(crate) fn explain(&self, meter: &Meter) -> Vec<Note> {
+        let mut planner = Planner::new(self, meter);
+        let unrolled = self.plan(&mut planner).ok().map(|(_, unrolled)| unrolled);
+        let mut notes = self.notes.clone();
+        let mut bounded = |pointer: &str, reason: String| {
+            notes.push(Note { pointer: pointer.to_owned(), treatment: Treatment::Bounded(reason) });
+        };
+        for pointer in &self.recursive {
+            bounded(pointer, match unrolled.and_then(|unrolled| unrolled.recursion) {
+                Some(times) => format!("recursion is followed {}", counted(times, "time")),
+                None => "recursion is followed to a depth".to_owned(),
+            });
+        }
+        for pointer in &planner.lost {
+            bounded(
+                pointer,
+                "of the names outside `properties` only one is counted, since no finite automaton remembers whether they are distinct".into(),
+            );
+        }
+        let Unrolled { any, unnamed, .. } = unrolled.unwrap_or_default();
+        if let Some(levels) = any {
+            bounded("", format!("any JSON is followed {} deep", counted(levels, "level")));
+        }
+        if let Some(levels) = unnamed {
+            let levels = counted(levels, "level");
+            bounded("", format!("any JSON in properties that the schema does not name is followed {levels} deep"));
+        }
+        notes
     }
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

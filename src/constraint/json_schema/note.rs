@@ -5,12 +5,12 @@ use std::fmt;
 /// A remark on a place of a schema; see [`Constraint::explain`](crate::Constraint::explain).
 ///
 /// ```
-/// use burn_dfa::Constraint;
+/// use burn_dfa::{Constraint, Limits};
 /// use burn_dfa::constraint::Treatment;
 /// use serde_json::json;
 ///
 /// let constraint = Constraint::json_schema(json!({"type": "string", "format": "colour"}))?;
-/// let notes = constraint.explain();
+/// let notes = constraint.explain(&Limits::default());
 /// assert_eq!(notes[0].pointer, "/format");
 /// assert!(matches!(notes[0].treatment, Treatment::Ignored(_)));
 /// # Ok::<(), burn_dfa::Error>(())

@@ -1,6 +1,7 @@
 //! JSON schemas: which texts they accept, what is refused and where, and how they do on real ones.
 
 mod corpus;
+mod formats;
 mod hostile;
 mod options;
 mod oracle;

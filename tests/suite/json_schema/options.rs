@@ -100,7 +100,9 @@ fn depths() {
     case(&json!({}), &of(None, Some(0)), &["1", "[]", "{}"], &["[1]"]);
     case(&json!({}), &of(None, Some(2)), &["1", "[1]", "[{\"a\":1}]"], &["[[[1]]]"]);
     let constraint = Constraint::json_schema_with(tree, &of(Some(1), None)).unwrap();
-    assert!(matches!(constraint.explain()[0].treatment, Treatment::Bounded(_)));
+    let notes = constraint.explain(&Limits::default());
+    assert_eq!(notes[0].to_string(), "the root: bounded: recursion is followed 1 time");
+    assert!(matches!(notes[0].treatment, Treatment::Bounded(_)));
     let text = |value: Value| constraint.json_text(&value, &Limits::default()).unwrap().unwrap();
     assert_eq!(text(json!([[]])), ("[[]]".into(), true));
     assert_eq!(text(json!([[[[]]]])), ("[[[[]]]]".into(), false));
@@ -143,6 +145,14 @@ fn depths_are_reported() {
     let open = json!({"type": "object", "properties": {"a": {"type": "null"}}});
     assert_eq!(unrolled(open.clone(), &asked), [None, None, Some(1)]);
     let [_, _, unnamed] = unrolled(open.clone(), &default);
+    // It is explained as well.
+    let notes = |schema: Value| Constraint::json_schema(schema).unwrap().explain(&Limits::default());
+    let said = format!("any JSON in properties that the schema does not name is followed {} levels deep", unnamed.unwrap());
+    assert_eq!(notes(open.clone())[0].treatment, Treatment::Bounded(said));
+    let [_, any, _] = unrolled(json!({"type": "array"}), &default);
+    let said = format!("any JSON is followed {} levels deep", any.unwrap());
+    assert_eq!(notes(json!({"type": "array"}))[0].treatment, Treatment::Bounded(said));
+    assert_eq!(notes(json!({"type": "array", "items": {"type": "null"}})), []);
     // As deep as is said, and no deeper.
     let dfa = super::compile(&open);
     let nested = |depth: usize| format!("{{\"b\":{}1{}}}", "{\"c\":".repeat(depth), "}".repeat(depth));

@@ -1,6 +1,6 @@
 //! Schemas that are refused, and the JSON pointer of the reason.
 
-use burn_dfa::constraint::{JsonOptions, Unknown};
+use burn_dfa::constraint::{JsonOptions, Treatment, Unknown};
 use burn_dfa::{Constraint, Error, Limits};
 use serde_json::{Value, json};
 
@@ -46,7 +46,7 @@ fn typos_are_named() {
     assert_eq!(refusal(json!({"type": "string", "format": "colour"})).pointer(), Some("/format"));
     // By default they are annotations, and noted.
     let constraint = Constraint::json_schema(json!({"type": "string", "requird": 1})).unwrap();
-    assert_eq!(constraint.explain()[0].pointer, "/requird");
+    assert_eq!(constraint.explain(&Limits::default())[0].pointer, "/requird");
 }
 
 #[test]
@@ -59,6 +59,55 @@ fn what_no_finite_automaton_remembers() {
     let counted = json!({"type": "object", "minProperties": 2});
     assert_eq!(late_pointer(&counted), "/minProperties");
     assert_eq!(late_pointer(&of(counted)), "/properties/a~1b/minProperties");
+}
+
+/// A type is not left out in silence where the names of its objects cannot be counted.
+#[test]
+fn counts_that_leave_no_object() {
+    for (schema, at) in [
+        (json!({"type": ["object", "null"], "minProperties": 2}), "/minProperties"),
+        (json!({"minProperties": 3, "maxProperties": 5}), "/minProperties"),
+        (json!({"type": ["object", "null"], "not": {"maxProperties": 1}}), "/not/maxProperties"),
+        (
+            json!({"anyOf": [{"type": "null"}, {"type": "object", "minProperties": 2}]}),
+            "/anyOf/1/minProperties",
+        ),
+        (
+            json!({"type": "object", "properties": {"a": {"type": "object", "minProperties": 2}}}),
+            "/properties/a/minProperties",
+        ),
+        (json!({"type": "array", "items": {"minProperties": 2}}), "/items/minProperties"),
+        (
+            json!({"type": ["object", "null"], "minProperties": 3, "properties": {"a": {}}, "maxProperties": 9}),
+            "/minProperties",
+        ),
+    ] {
+        assert_eq!(late_pointer(&schema), at, "{schema}");
+    }
+}
+
+/// Where only some objects are left out, that is noted.
+#[test]
+fn counts_that_leave_some_objects() {
+    let notes = |schema: Value| {
+        super::compile(&schema);
+        let notes = Constraint::json_schema(schema).unwrap().explain(&Limits::default());
+        let counts = notes.into_iter().filter(|note| note.pointer.ends_with("Properties"));
+        counts.map(|note| (note.pointer, matches!(note.treatment, Treatment::Bounded(_)))).collect::<Vec<_>>()
+    };
+    let noted = |pointer: &str| vec![(pointer.to_owned(), true)];
+    let one = json!({"type": "object", "properties": {"c": true}, "minProperties": 2});
+    assert_eq!(notes(one), noted("/minProperties"));
+    let deep = json!({"items": {"properties": {"a": {}, "b": {}}, "minProperties": 2, "maxProperties": 4}});
+    assert_eq!(notes(deep), noted("/items/minProperties"));
+    // All objects are written.
+    for exact in [
+        json!({"type": "object", "minProperties": 1, "maxProperties": 3}),
+        json!({"type": "object", "properties": {"a": {}}, "required": ["a"], "minProperties": 2}),
+        json!({"type": "object", "properties": {"a": {}, "b": {}}, "minProperties": 2, "additionalProperties": false}),
+    ] {
+        assert_eq!(notes(exact), vec![]);
+    }
 }
 
 #[test]

@@ -170,7 +170,7 @@ fn run(draft: &Draft, corpus: &Corpus, formats: bool, counts: &mut Counts) {
             }
         };
         // What becomes of the schema's own format.
-        let notes = judge.constraint.explain();
+        let notes = judge.constraint.explain(&Limits::default());
         let format = notes.iter().find(|note| note.pointer == "/format").map(|note| &note.treatment);
         for test in tests {
             let (instance, description) = (&test["data"], test["description"].as_str().unwrap());

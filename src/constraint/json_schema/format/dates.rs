@@ -9,20 +9,57 @@ pub(super) fn date() -> String {
     format!("(?:[0-9]{{4}}-(?:{day})|{leap_year}-02-29)")
 }
 
-/// `full-time`. Bounded: a leap second has an offset of whole or half hours, and is the last one of a day in UTC.
+const HOUR: &str = "(?:[01][0-9]|2[0-3])";
+const MINUTE: &str = "[0-5][0-9]";
+
+/// `full-time`. A leap second is surely valid with an offset of whole or half hours and as the last second of a day in
+/// UTC.
 pub(super) fn time() -> String {
-    let hour = "(?:[01][0-9]|2[0-3])";
-    let minute = "[0-5][0-9]";
-    let plain = format!(r"{hour}:{minute}:[0-5][0-9](?:\.[0-9]+)?(?:[Zz]|[+-]{hour}:{minute})");
-    // In UTC it is 23:59:60; ahead of it by as much as the clock is past midnight, behind it by the rest of the day.
-    let mut leaps = vec![r"23:59:60(?:\.[0-9]+)?[Zz]".to_owned()];
-    for half in 0..48 {
-        let time = |minutes: u32| format!("{:02}:{:02}", minutes / 60 % 24, minutes % 60);
-        let local = time(half * 30 + 24 * 60 - 1);
-        let (ahead, behind) = (time(half * 30), time((48 - half) * 30));
-        leaps.push(format!(r"{local}:60(?:\.[0-9]+)?(?:\+{ahead}|-{behind})"));
+    let Leaps { same_day, next_day } = leaps();
+    format!("(?:{}|{same_day}|{next_day})", with_second(MINUTE))
+}
+
+/// A `full-time` with any leap second.
+pub(super) fn possible_time() -> String {
+    with_second("(?:[0-5][0-9]|60)")
+}
+
+/// `date-time`. A leap second is surely valid as in [`time`], and where June or December ends in UTC.
+pub(super) fn date_time() -> String {
+    let Leaps { same_day, next_day } = leaps();
+    let last = format!("[0-9]{{4}}-(?:06-30|12-31)[Tt]{same_day}");
+    let first = format!("[0-9]{{4}}-(?:07|01)-01[Tt]{next_day}");
+    format!("(?:{}[Tt]{}|{last}|{first})", date(), with_second(MINUTE))
+}
+
+/// A `date-time` with any leap second, or with the space that section 5.6 lets applications write for the `T`.
+pub(super) fn possible_date_time() -> String {
+    format!("{}[Tt ]{}", date(), possible_time())
+}
+
+/// A `full-time` whose seconds are like `second`.
+fn with_second(second: &str) -> String {
+    format!(r"{HOUR}:{MINUTE}:{second}(?:\.[0-9]+)?(?:[Zz]|[+-]{HOUR}:{MINUTE})")
+}
+
+/// Leap seconds at the end of a day in UTC, by the day that it is where the clock is.
+struct Leaps {
+    same_day: String,
+    next_day: String,
+}
+
+fn leaps() -> Leaps {
+    let time = |minutes: u32| format!("{:02}:{:02}", minutes / 60, minutes % 60);
+    let leap = |local: u32, offset: &str| format!(r"{}:60(?:\.[0-9]+)?{offset}", time(local));
+    let last = 24 * 60 - 1;
+    let mut same_day = vec![leap(last, "(?:[Zz]|[+-]00:00)")];
+    let mut next_day = Vec::new();
+    for minutes in (30..24 * 60).step_by(30) {
+        same_day.push(leap(last - minutes, &format!("-{}", time(minutes))));
+        next_day.push(leap(minutes - 1, &format!(r"\+{}", time(minutes))));
     }
-    format!("(?:{plain}|{})", leaps.join("|"))
+    let either = |of: Vec<String>| format!("(?:{})", of.join("|"));
+    Leaps { same_day: either(same_day), next_day: either(next_day) }
 }
 
 /// `duration`, of appendix A.

@@ -1,8 +1,11 @@
 //! `format`: what the strings of a named format are.
 //!
-//! The formats of JSON Schema, drafts 7 and 2020-12, and of OpenAPI, over the content of the string. Where the
-//! standard behind a format describes no regular language, or one with a great automaton, a part of it is taken whose
-//! members surely are valid: nothing is ever widened.
+//! The formats of JSON Schema, drafts 7 and 2020-12, and of OpenAPI, over the content of the string.
+//!
+//! Some standards describe no regular language, or one with a large automaton, or readers of them differ. Such a format
+//! is two automata: that of strings that are [`Surely`](Certainty::Surely) valid, and that of strings that are
+//! [`Possibly`](Certainty::Possibly) valid. Strings that are only in the second are undecided: they are written neither
+//! where the format is asked for nor where it is negated.
 
 mod dates;
 mod names;
@@ -51,15 +54,25 @@ pub(crate) enum Format {
     Double,
 }
 
-/// How the members compare to what the standard behind a format says.
+/// How the automata of a format compare to the standard behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exactness {
-    /// They are the same.
+    /// One automaton accepts the strings that are valid.
     Exact,
-    /// All of them are valid, and some that are valid are left out; the documentation of the grammar says which.
+    /// Some strings are undecided; the documentation of the grammar says which.
     Bounded,
     /// Nothing is asked of strings.
     Annotation,
+}
+
+/// Which strings the automaton of a format accepts. The strings that surely are valid are among those that possibly
+/// are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Certainty {
+    /// Those that are valid whoever judges.
+    Surely,
+    /// All but those that are invalid whoever judges.
+    Possibly,
 }
 
 /// Every format by its name.
@@ -105,7 +118,7 @@ impl Format {
         NAMES.iter().find(|(known, _)| *known == name).map(|&(_, format)| format)
     }
 
-    /// How the members of [`lower`](Self::lower) compare to the standard.
+    /// How the automata of [`lower`](Self::lower) compare to the standard.
     pub(crate) fn is_exact(self) -> Exactness {
         match self {
             Self::DateTime
@@ -114,7 +127,8 @@ impl Format {
             | Self::IdnEmail
             | Self::Hostname
             | Self::IdnHostname
-            | Self::RelativeJsonPointer => Exactness::Bounded,
+            | Self::RelativeJsonPointer
+            | Self::Base64 => Exactness::Bounded,
             Self::Regex | Self::Float | Self::Double => Exactness::Annotation,
             _ if self.range().is_some() => Exactness::Annotation,
             _ => Exactness::Exact,
@@ -140,13 +154,18 @@ impl Format {
     ///
     /// # Errors
     /// Where a limit is breached.
-    pub(crate) fn lower(self, meter: &Meter) -> Result<ByteDfa> {
-        static KNOWN: [OnceLock<ByteDfa>; NAMES.len()] = [const { OnceLock::new() }; NAMES.len()];
-        let known = &KNOWN[self as usize];
+    pub(crate) fn lower(self, certainty: Certainty, meter: &Meter) -> Result<ByteDfa> {
+        static KNOWN: [[OnceLock<ByteDfa>; 2]; NAMES.len()] =
+            [const { [const { OnceLock::new() }; 2] }; NAMES.len()];
+        let certainty = if self.is_exact() == Exactness::Bounded { certainty } else { Certainty::Surely };
+        let known = &KNOWN[self as usize][certainty as usize];
         let dfa = match known.get() {
             Some(dfa) => dfa.clone(),
             None => {
-                let dfa = self.build(meter)?;
+                let dfa = match certainty {
+                    Certainty::Surely => self.surely(meter)?,
+                    Certainty::Possibly => self.possibly(meter)?,
+                };
                 known.get_or_init(|| dfa).clone()
             }
         };
@@ -154,9 +173,9 @@ impl Format {
         Ok(dfa)
     }
 
-    fn build(self, meter: &Meter) -> Result<ByteDfa> {
+    fn surely(self, meter: &Meter) -> Result<ByteDfa> {
         match self {
-            Self::DateTime => regex(&format!("{}[Tt]{}", dates::date(), dates::time()), meter),
+            Self::DateTime => regex(&dates::date_time(), meter),
             Self::Date => regex(&dates::date(), meter),
             Self::Time => regex(&dates::time(), meter),
             Self::Duration => regex(&dates::duration(), meter),
@@ -179,6 +198,22 @@ impl Format {
                 Expr::Repeat { expr: any.into(), min: 0, max: None }.determinize(meter)
             }
         }
+    }
+
+    /// Of a format that is not exact.
+    fn possibly(self, meter: &Meter) -> Result<ByteDfa> {
+        let grammar = match self {
+            Self::DateTime => dates::possible_date_time(),
+            Self::Time => dates::possible_time(),
+            Self::Email => names::possible_email(""),
+            Self::IdnEmail => names::possible_email(names::BEYOND_ASCII),
+            Self::Hostname => names::POSSIBLE_HOSTNAME.to_owned(),
+            Self::IdnHostname => names::possible_idn_hostname(),
+            Self::RelativeJsonPointer => texts::possible_relative_json_pointer(),
+            Self::Base64 => texts::POSSIBLE_BASE64.to_owned(),
+            _ => return self.surely(meter),
+        };
+        regex(&grammar, meter)
     }
 }
 

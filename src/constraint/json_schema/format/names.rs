@@ -29,9 +29,9 @@ pub(super) fn ipv6() -> String {
 
 /// Names of RFC 1123, section 2.1: labels of letters, digits and inner hyphens.
 ///
-/// Bounded: at most 63 characters, so that no label is too long either (RFC 1034 allows labels of 63 and names of 253,
-/// for which an automaton needs tens of thousands of states); and no label has hyphens at its third and fourth
-/// place, as the encoded ones of RFC 5891 have (`xn--…`): whether those are valid is not regular.
+/// Surely valid are names of at most 63 characters, so that no label is too long either (RFC 1034 allows labels of 63
+/// and names of 253, for which an automaton needs tens of thousands of states), where no label has hyphens at its third
+/// and fourth place, as the encoded ones of RFC 5891 have (`xn--…`): whether those are valid is not regular.
 pub(super) fn hostname(meter: &Meter) -> Result<ByteDfa> {
     let label = "[0-9A-Za-z](?:[0-9A-Za-z-]*[0-9A-Za-z])?";
     let names = regex(&format!(r"{label}(?:\.{label})*"), meter)?;
@@ -40,14 +40,27 @@ pub(super) fn hostname(meter: &Meter) -> Result<ByteDfa> {
     names.product(&encoded, Op::Difference, meter)?.product(&short, Op::Intersection, meter)
 }
 
+/// Names of labels of any length, with or without the dot of the root at the end.
+pub(super) const POSSIBLE_HOSTNAME: &str =
+    r"[0-9A-Za-z](?:[0-9A-Za-z-]*[0-9A-Za-z])?(?:\.[0-9A-Za-z](?:[0-9A-Za-z-]*[0-9A-Za-z])?)*\.?";
+
+/// Every character that takes more than one byte, between brackets.
+pub(super) const BEYOND_ASCII: &str = r"\x{80}-\x{10ffff}";
+
+/// Names that RFC 5890 may allow in Unicode: a character beyond ASCII may be mapped to any other, or to none.
+pub(super) fn possible_idn_hostname() -> String {
+    format!(r"[0-9A-Za-z.\-{BEYOND_ASCII}]+")
+}
+
 /// `Mailbox` of RFC 5321, section 4.1.2: a local part of at most 64 bytes, dotted or quoted, and a host.
 ///
-/// Bounded as [`hostname`] is; and of the addresses in brackets those of IPv4 and IPv6 only.
+/// Surely valid are those with a host that surely is valid or an address of IPv4 or IPv6 in brackets, and without
+/// quoted spaces and `<`, by which some readers take a name before an address in angle brackets.
 pub(super) fn email(meter: &Meter) -> Result<ByteDfa> {
     let atom = "[0-9A-Za-z!#$%&'*+/=?^_`{|}~-]+";
     let dotted = regex(&format!(r"{atom}(?:\.{atom})*"), meter)?;
     let dotted = dotted.product(&regex(".{1,64}", meter)?, Op::Intersection, meter)?;
-    let quoted = regex(r#""(?:[ !#-\[\]-~]|\\[ -~])*""#, meter)?;
+    let quoted = regex(r#""(?:[ !#-;=-\[\]-~]|\\[!-;=-~])*""#, meter)?;
     let quoted = quoted.product(&regex(".{2,64}", meter)?, Op::Intersection, meter)?;
     let local = dotted.product(&quoted, Op::Union, meter)?;
     at(local, domain(meter)?, meter)
@@ -55,15 +68,24 @@ pub(super) fn email(meter: &Meter) -> Result<ByteDfa> {
 
 /// `Mailbox` as RFC 6531, section 3.3 extends it: characters beyond ASCII in the local part.
 ///
-/// Bounded as [`email`] is, with a host in ASCII; and a local part that is not in ASCII has at most 16 characters, which
-/// take at most 64 bytes.
+/// Surely valid as in [`email`], with a host in ASCII; and a local part that is not in ASCII has at most 16 characters,
+/// which take at most 64 bytes.
 pub(super) fn idn_email(meter: &Meter) -> Result<ByteDfa> {
     let atom = r"[0-9A-Za-z!#$%&'*+/=?^_`{|}~\x{80}-\x{10ffff}-]+";
     let dotted = regex(&format!(r"{atom}(?:\.{atom})*"), meter)?;
-    let quoted = regex(r#""(?:[ !#-\[\]-~\x{80}-\x{10ffff}]|\\[ -~])*""#, meter)?;
+    let quoted = regex(r#""(?:[ !#-;=-\[\]-~\x{80}-\x{10ffff}]|\\[!-;=-~])*""#, meter)?;
     let short = regex("(?s:.{1,16})", meter)?;
     let local = dotted.product(&quoted, Op::Union, meter)?.product(&short, Op::Intersection, meter)?;
     at(local, domain(meter)?, meter)?.product(&email(meter)?, Op::Union, meter)
+}
+
+/// An address with any local part and any host, in the characters of ASCII and `more`; or, with white space, quotes,
+/// comments or angle brackets, any text around an `@`, as RFC 5322, section 3.4 has them.
+pub(super) fn possible_email(more: &str) -> String {
+    let local = format!(r#"[!-~{more}--\x22(),:;<>@\[\\\]]+"#);
+    let host = format!(r"(?:[0-9A-Za-z.\-{more}]+|\[(?s:.)*\])");
+    let free = r#"(?s:.+[\t-\r \x22(<].*@.+|.+@.*[\t-\r \x22(<].*)"#;
+    format!(r#"(?:{local}@{host}|[\t-\r \x22(<](?s:.*@.+)|{free})"#)
 }
 
 /// What may stand after the `@`.

@@ -238,7 +238,7 @@ impl Planner<'_> {
                 return Err(self.refused_unique(leaf));
             };
             for value in values {
-                if self.holds(demand, value.value())? && !domain.contains(&value) {
+                if self.holds(demand, value.value())? == Some(true) && !domain.contains(&value) {
                     domain.push(value);
                 }
             }

@@ -17,15 +17,17 @@ mod scalar;
 mod size;
 mod truth;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 pub(super) use self::array::Array;
 use self::list::List;
-pub(super) use self::object::{Object, ObjectState};
+pub(super) use self::object::{Object, ObjectState, uncounted};
 pub(super) use self::scalar::Labelled;
 pub(super) use self::size::Size;
+use self::truth::Verdict;
 use super::Schema;
+use super::format::Certainty;
 use super::formula::{Formula, Formulas, Leaf, Term};
 use super::options::{Escapes, JsonOptions, Numbers, Whitespace};
 use super::types::Types;
@@ -148,15 +150,15 @@ pub(super) struct Planner<'a> {
     narrowed: FastMap<(Formula, u8), Formula>,
     recursive: FastMap<Formula, bool>,
     /// Automata of strings without quotes, by leaf.
-    contents: FastMap<Formula, Arc<ByteDfa>>,
+    contents: FastMap<(Formula, Certainty), Arc<ByteDfa>>,
     /// Automata of texts, by formula.
-    texts: FastMap<Formula, Arc<ByteDfa>>,
+    texts: FastMap<(Formula, Certainty), Arc<ByteDfa>>,
     /// The values of leaves that list them.
     lists: FastMap<Formula, Arc<List>>,
     /// Whether a pattern matches a name, by leaf and name.
     names: HashMap<(Formula, Arc<str>), bool>,
-    /// Whether the language is smaller because equal names cannot be told.
-    pub(super) counted: bool,
+    /// Pointers of the counts of properties by which objects were left out, because their names may be equal.
+    pub(super) lost: BTreeSet<String>,
     /// Whether the depth of recursion or of any JSON cut something off.
     pub(super) cut: bool,
     nesting: Nesting,
@@ -181,7 +183,7 @@ impl<'a> Planner<'a> {
             texts: FastMap::default(),
             lists: FastMap::default(),
             names: HashMap::new(),
-            counted: false,
+            lost: BTreeSet::new(),
             cut: false,
             nesting: Nesting::of(&schema.options),
             places: [None; 2],
@@ -336,7 +338,7 @@ impl<'a> Planner<'a> {
             return Ok(());
         }
         for value in [serde_json::Value::Null, false.into(), true.into()] {
-            if self.holds(*must, &value)? {
+            if self.holds(*must, &value)? == Some(true) {
                 self.value(Json::scalar(value), asks, plan)?;
             }
         }
@@ -356,11 +358,15 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// Adds a single value, whose answers are known at once.
+    /// Adds a single value, whose answers are known at once; one with an answer that is undecided is left out.
     fn value(&mut self, value: Json, asks: &[Formula], plan: &mut Plan) -> Result<()> {
-        let answers: Result<Vec<bool>> = asks.iter().map(|&ask| self.holds(ask, value.value())).collect();
-        let outcome = plan.outcome(&answers?);
-        plan.values.push((value, outcome));
+        let verdicts: Result<Vec<Verdict>> =
+            asks.iter().map(|&ask| self.holds(ask, value.value())).collect();
+        let answers: Option<Vec<bool>> = verdicts?.into_iter().collect();
+        if let Some(answers) = answers {
+            let outcome = plan.outcome(&answers);
+            plan.values.push((value, outcome));
+        }
         Ok(())
     }
 
@@ -376,7 +382,7 @@ impl<'a> Planner<'a> {
             if at % 256 == 0 {
                 self.meter.time()?;
             }
-            if self.holds(must, value.value())? {
+            if self.holds(must, value.value())? == Some(true) {
                 values.push(value);
             }
         }

@@ -13,7 +13,7 @@ use crate::automaton::FastMap;
 use crate::constraint::json_schema::formula::{Except, Formula, Leaf};
 use crate::constraint::json_schema::options::{Additional, Order};
 use crate::constraint::json_schema::types::Types;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// The ways through an object, from state 0 on.
 #[derive(Debug)]
@@ -58,6 +58,15 @@ struct Key {
     more: bool,
 }
 
+/// How an object may end.
+enum End {
+    None,
+    /// The residues are decided.
+    Residues(Vec<Formula>),
+    /// It is valid if its names are distinct, which is not known: a count of properties depends on that.
+    Lost(u64),
+}
+
 /// States under construction.
 struct Building {
     names: Vec<Arc<str>>,
@@ -96,6 +105,7 @@ impl Planner<'_> {
         building.number(Key { at: 0, residues, violated: Vec::new(), more: false });
         let mut states: Vec<ObjectState> = Vec::new();
         let mut ends: Vec<Option<Vec<Formula>>> = Vec::new();
+        let mut lost = None;
         while let Some(key) = building.queue.get(states.len()).cloned() {
             self.count()?;
             let mut state = ObjectState { at: key.at, take: None, skip: None, others: None, end: None };
@@ -104,13 +114,20 @@ impl Planner<'_> {
                 state.take = self.take(&key, &mut building)?;
                 state.skip = self.skip(&key, &mut building);
             } else {
-                end = self.ended_object(&key);
+                match self.ended_object(&key) {
+                    End::Residues(residues) => end = Some(residues),
+                    End::Lost(count) => lost = Some(count),
+                    End::None => {}
+                }
                 state.others = self.others(&key, &mut building)?;
             }
             states.push(state);
             ends.push(end);
         }
         let live = live(ends.iter().map(Option::is_some), states.iter().map(ObjectState::nexts));
+        if let Some(count) = lost {
+            self.lost(count, !live[0])?;
+        }
         if !live[0] {
             return Ok(None);
         }
@@ -184,15 +201,19 @@ impl Planner<'_> {
                     values.insert(leaf, Formula::TRUE);
                     continue;
                 }
-                Leaf::Properties { certain, possible } => {
-                    let fewer =
-                        Leaf::Properties { certain: certain - 1, possible: possible.saturating_sub(1) };
+                Leaf::Properties { count, certain, possible } => {
+                    let possible = possible.saturating_sub(1);
+                    let fewer = Leaf::Properties { count, certain: certain - 1, possible };
                     values.insert(leaf, self.formulas.leaf(fewer));
                     continue;
                 }
                 Leaf::Names(below) => {
-                    if !self.holds(below, &serde_json::Value::String(name.to_string()))? {
-                        values.insert(leaf, Formula::FALSE);
+                    match self.holds(below, &serde_json::Value::String(name.to_string()))? {
+                        Some(true) => {}
+                        Some(false) => {
+                            values.insert(leaf, Formula::FALSE);
+                        }
+                        None => return Ok(None),
                     }
                     continue;
                 }
@@ -277,15 +298,15 @@ impl Planner<'_> {
     }
 
     /// The residues of an object that ends.
-    fn ended_object(&mut self, key: &Key) -> Option<Vec<Formula>> {
+    fn ended_object(&mut self, key: &Key) -> End {
         let mut values: FastMap<Formula, Formula> = FastMap::default();
         let mut uncertain = Vec::new();
         for leaf in self.leaves_of(&key.residues) {
             let truth = match self.formulas.as_leaf(leaf) {
                 Some(Leaf::Present(_)) => false,
-                Some(Leaf::Properties { possible, .. }) => {
-                    if *possible == 0 {
-                        uncertain.push(leaf);
+                Some(&Leaf::Properties { count, possible, .. }) => {
+                    if possible == 0 {
+                        uncertain.push((leaf, count));
                     }
                     false
                 }
@@ -294,14 +315,29 @@ impl Planner<'_> {
             values.insert(leaf, Formula::constant(truth));
         }
         let ended = self.assign(&key.residues, &values);
-        for leaf in uncertain {
+        for &(leaf, count) in &uncertain {
             values.insert(leaf, Formula::TRUE);
-            if self.assign(&key.residues, &values) != ended {
-                self.counted = true;
-                return None;
+            let of_distinct = self.assign(&key.residues, &values);
+            if of_distinct != ended {
+                // Where the names are distinct, all counts are reached.
+                values.extend(uncertain.iter().map(|&(leaf, _)| (leaf, Formula::TRUE)));
+                let is_lost = self.assign(&key.residues, &values)[0] == Formula::TRUE;
+                return if is_lost { End::Lost(count) } else { End::None };
             }
         }
-        (ended[0] == Formula::TRUE).then_some(ended)
+        if ended[0] == Formula::TRUE { End::Residues(ended) } else { End::None }
+    }
+
+    /// What becomes of an object some ends of which are lost: it is refused where no other is left, and noted elsewhere.
+    fn lost(&mut self, count: u64, is_empty: bool) -> Result<()> {
+        let leaf = self.formulas.properties(count);
+        let pointer = self.schema.origins.get(&leaf).cloned().unwrap_or_default();
+        // Where recursion is cut off an object may be empty for that alone.
+        if is_empty && !self.cut {
+            return Err(uncounted(pointer));
+        }
+        self.lost.insert(pointer);
+        Ok(())
     }
 
     /// The steps over a property that is not declared.
@@ -399,8 +435,9 @@ impl Planner<'_> {
     ) -> Result<Option<Step>> {
         let mut counts: FastMap<Formula, Formula> = FastMap::default();
         for leaf in self.leaves_of(&key.residues) {
-            if let Some(&Leaf::Properties { certain, possible }) = self.formulas.as_leaf(leaf) {
+            if let Some(&Leaf::Properties { count, certain, possible }) = self.formulas.as_leaf(leaf) {
                 let fewer = Leaf::Properties {
+                    count,
                     certain: if key.more { certain } else { certain - 1 },
                     possible: possible.saturating_sub(1),
                 };
@@ -489,6 +526,14 @@ impl ObjectState {
             }
         }
     }
+}
+
+/// The error of a count that depends on the names of undeclared properties.
+pub(in super::super) fn uncounted(pointer: String) -> Error {
+    Error::schema(
+        pointer,
+        "the count depends on names outside `properties` being distinct, which no finite automaton remembers; list the names under `properties`",
+    )
 }
 
 fn answer(asks: &[Formula], answers: &[bool], ask: Formula) -> bool {

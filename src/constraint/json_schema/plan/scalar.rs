@@ -2,14 +2,14 @@
 //!
 //! A conjunction becomes one automaton. Any other formula, and any question, is answered by running the automata
 //! of its leaves side by side; one that is dead has decided its leaf, and one on which nothing depends
-//! any more is dropped.
+//! any more is dropped. A string that is undecided under a `format` is written only where nothing depends on that.
 
 use std::sync::{Arc, OnceLock};
 
 use super::live::live;
 use super::{Plan, Planner};
 use crate::automaton::{ByteDfa, ByteStateId, Expr, FastMap, Interner, Op};
-use crate::constraint::json_schema::format::Format;
+use crate::constraint::json_schema::format::{Certainty, Exactness, Format};
 use crate::constraint::json_schema::formula::{Formula, Leaf, Term};
 use crate::constraint::json_schema::number::{self, Form};
 use crate::constraint::json_schema::options::{Escapes, Numbers};
@@ -70,11 +70,12 @@ impl Planner<'_> {
 
     /// The strings of a conjunction of leaves; `None` where it is no such thing.
     fn conjunction(&mut self, must: Formula) -> Result<Option<Arc<ByteDfa>>> {
-        if let Some(known) = self.texts.get(&must) {
+        let key = (must, Certainty::Surely);
+        if let Some(known) = self.texts.get(&key) {
             return Ok(Some(Arc::clone(known)));
         }
         if let Some(text) = self.common_text(must)? {
-            self.texts.insert(must, Arc::clone(&text));
+            self.texts.insert(key, Arc::clone(&text));
             return Ok(Some(text));
         }
         let parts = match must {
@@ -95,7 +96,7 @@ impl Planner<'_> {
         }
         let mut content: Option<Arc<ByteDfa>> = None;
         for leaf in contents {
-            let next = self.content(leaf)?;
+            let next = self.content(leaf, Certainty::Surely)?;
             content = Some(match content {
                 None => next,
                 Some(content) => content.product(&next, Op::Intersection, self.meter)?.into(),
@@ -111,7 +112,7 @@ impl Planner<'_> {
         } else {
             self.quoted(&content, least, most)?.into()
         };
-        self.texts.insert(must, Arc::clone(&text));
+        self.texts.insert(key, Arc::clone(&text));
         Ok(Some(text))
     }
 
@@ -133,7 +134,7 @@ impl Planner<'_> {
             Some(text) => text,
             None => {
                 let content = match format {
-                    Some(format) => format.lower(self.meter)?.into(),
+                    Some(format) => format.lower(Certainty::Surely, self.meter)?.into(),
                     None => any_string(self.meter)?,
                 };
                 let text = self.quoted(&content, 0, None)?;
@@ -144,14 +145,15 @@ impl Planner<'_> {
         Ok(Some(Arc::clone(text)))
     }
 
-    /// The strings, without quotes, of which a leaf holds.
-    pub(super) fn content(&mut self, leaf: Formula) -> Result<Arc<ByteDfa>> {
-        if let Some(known) = self.contents.get(&leaf) {
+    /// The strings, without quotes, of which a leaf surely, or possibly, holds.
+    pub(super) fn content(&mut self, leaf: Formula, certainty: Certainty) -> Result<Arc<ByteDfa>> {
+        let key = (leaf, certainty);
+        if let Some(known) = self.contents.get(&key) {
             return Ok(Arc::clone(known));
         }
         let dfa: Arc<ByteDfa> = match self.formulas.as_leaf(leaf) {
             Some(Leaf::Pattern(pattern)) => pattern.lower(self.meter)?.into(),
-            Some(Leaf::Format(format)) => format.lower(self.meter)?.into(),
+            Some(Leaf::Format(format)) => format.lower(certainty, self.meter)?.into(),
             Some(Leaf::Values(values)) => {
                 let words = values.iter().filter_map(|value| value.value().as_str());
                 Expr::Literals(words.map(|word| word.as_bytes().to_vec()).collect())
@@ -160,13 +162,14 @@ impl Planner<'_> {
             }
             _ => any_string(self.meter)?,
         };
-        self.contents.insert(leaf, Arc::clone(&dfa));
+        self.contents.insert(key, Arc::clone(&dfa));
         Ok(dfa)
     }
 
-    /// The texts of which a leaf holds.
-    fn text(&mut self, leaf: Formula) -> Result<Arc<ByteDfa>> {
-        if let Some(known) = self.texts.get(&leaf) {
+    /// The texts of which a leaf surely, or possibly, holds.
+    fn text(&mut self, leaf: Formula, certainty: Certainty) -> Result<Arc<ByteDfa>> {
+        let key = (leaf, certainty);
+        if let Some(known) = self.texts.get(&key) {
             return Ok(Arc::clone(known));
         }
         let meter = self.meter;
@@ -187,12 +190,12 @@ impl Planner<'_> {
             }
             Some(Leaf::Length { min, max }) => self.quoted(&any_string(meter)?, min, max)?,
             _ => {
-                let content = self.content(leaf)?;
+                let content = self.content(leaf, certainty)?;
                 self.quoted(&content, 0, None)?
             }
         };
         let dfa = Arc::new(dfa);
-        self.texts.insert(leaf, Arc::clone(&dfa));
+        self.texts.insert(key, Arc::clone(&dfa));
         Ok(dfa)
     }
 
@@ -217,10 +220,18 @@ impl Planner<'_> {
             });
         }
         let mut automata = vec![universe];
-        for &leaf in &leaves {
-            automata.push(self.text(leaf)?);
+        let mut judged = Vec::with_capacity(leaves.len());
+        for leaf in leaves {
+            let surely = automata.len();
+            automata.push(self.text(leaf, Certainty::Surely)?);
+            if let Some(Leaf::Format(format)) = self.formulas.as_leaf(leaf)
+                && format.is_exact() == Exactness::Bounded
+            {
+                automata.push(self.text(leaf, Certainty::Possibly)?);
+            }
+            judged.push(Judged { leaf, surely, possibly: automata.len() - 1 });
         }
-        Product { planner: self, automata: &automata, leaves: &leaves, residues, live: FastMap::default() }
+        Product { planner: self, automata: &automata, leaves: &judged, residues, live: FastMap::default() }
             .run(plan)
     }
 }
@@ -236,12 +247,19 @@ fn any_string(meter: &crate::limits::Meter) -> Result<Arc<ByteDfa>> {
     Ok(Arc::clone(ANY.get_or_init(|| dfa.into())))
 }
 
+/// A leaf with the numbers of the automata of the texts of which it surely and possibly holds; mostly they are one.
+struct Judged {
+    leaf: Formula,
+    surely: usize,
+    possibly: usize,
+}
+
 /// Automata running side by side.
 struct Product<'p, 'a, 'b> {
     planner: &'p mut Planner<'a>,
-    /// That of all texts, and that of each leaf.
+    /// That of all texts, and those of the leaves.
     automata: &'b [Arc<ByteDfa>],
-    leaves: &'b [Formula],
+    leaves: &'b [Judged],
     residues: Vec<Formula>,
     /// By which automata are dead: what of the others counts, or `None` where nothing can be accepted.
     live: FastMap<Vec<bool>, Option<Vec<bool>>>,
@@ -332,14 +350,18 @@ impl Product<'_, '_, '_> {
         if dead[0] {
             return None;
         }
-        let decided = self.leaves.iter().zip(&dead[1..]).filter(|(_, dead)| **dead);
-        let values = decided.map(|(&leaf, _)| (leaf, Formula::FALSE)).collect();
+        let decided = self.leaves.iter().filter(|judged| dead[judged.possibly]);
+        let values = decided.map(|judged| (judged.leaf, Formula::FALSE)).collect();
         let residues = self.planner.assign(&self.residues, &values);
         if residues[0] == Formula::FALSE {
             return None;
         }
         let left = self.planner.leaves_of(&residues);
-        Some(std::iter::once(true).chain(self.leaves.iter().map(|leaf| left.contains(leaf))).collect())
+        let mut live = vec![true; dead.len()];
+        for judged in self.leaves {
+            live[judged.surely..=judged.possibly].fill(left.contains(&judged.leaf));
+        }
+        Some(live)
     }
 
     /// The answers of a text that ends here.
@@ -348,17 +370,18 @@ impl Product<'_, '_, '_> {
         if !accepts(0) {
             return Ok(None);
         }
-        let values = self
-            .leaves
-            .iter()
-            .enumerate()
-            .map(|(at, &leaf)| (leaf, Formula::constant(accepts(at + 1))))
-            .collect();
+        // Leaves that are undecided stay as they are: nothing may depend on them.
+        let truth = |judged: &Judged| match (accepts(judged.surely), accepts(judged.possibly)) {
+            (true, _) => Some((judged.leaf, Formula::TRUE)),
+            (_, false) => Some((judged.leaf, Formula::FALSE)),
+            _ => None,
+        };
+        let values = self.leaves.iter().filter_map(truth).collect();
         let residues = self.planner.assign(&self.residues, &values);
         if residues[0] != Formula::TRUE {
             return Ok(None);
         }
-        Ok(Some(residues[1..].iter().map(|&residue| residue == Formula::TRUE).collect()))
+        Ok(residues[1..].iter().map(|residue| residue.decided()).collect())
     }
 }
 

@@ -1,4 +1,7 @@
 //! Whether a value satisfies a formula.
+//!
+//! A [`Verdict`] has three values, since a string may be undecided under a `format`; what depends on no such string is
+//! decided all the same, by Kleene's logic.
 
 use std::sync::Arc;
 
@@ -6,47 +9,80 @@ use serde_json::Value;
 
 use super::{List, Planner};
 use crate::automaton::ByteDfa;
+use crate::constraint::json_schema::format::Certainty;
 use crate::constraint::json_schema::formula::{Except, Formula, Leaf, Term};
 use crate::constraint::json_schema::number::{self, Decimal};
 use crate::constraint::json_schema::types::Types;
 use crate::constraint::json_schema::value::same;
 use crate::error::Result;
 
+/// Whether something holds; `None` where that is undecided.
+pub(in super::super) type Verdict = Option<bool>;
+
+/// Of how many it holds surely, and of how many possibly.
+#[derive(Default)]
+struct Tally {
+    surely: u64,
+    possibly: u64,
+}
+
+impl Tally {
+    fn add(&mut self, verdict: Verdict) {
+        self.surely += u64::from(verdict == Some(true));
+        self.possibly += u64::from(verdict != Some(false));
+    }
+
+    fn at_least(&self, count: u64) -> Verdict {
+        match (self.surely >= count, self.possibly >= count) {
+            (true, _) => Some(true),
+            (_, false) => Some(false),
+            _ => None,
+        }
+    }
+}
+
+/// Whether all hold, the rest being left alone once one does not.
+fn all(verdicts: impl Iterator<Item = Result<Verdict>>) -> Result<Verdict> {
+    let mut all = Some(true);
+    for verdict in verdicts {
+        match verdict? {
+            Some(true) => {}
+            Some(false) => return Ok(Some(false)),
+            None => all = None,
+        }
+    }
+    Ok(all)
+}
+
+fn not(verdict: Verdict) -> Verdict {
+    verdict.map(|holds| !holds)
+}
+
 impl Planner<'_> {
     /// Whether `value` satisfies `formula`, as the standard has it: the options play no part.
-    pub(in super::super) fn holds(&mut self, formula: Formula, value: &Value) -> Result<bool> {
+    pub(in super::super) fn holds(&mut self, formula: Formula, value: &Value) -> Result<Verdict> {
         Ok(match self.formulas.term(formula).clone() {
-            Term::Constant(truth) => truth,
-            Term::Not(inner) => !self.holds(inner, value)?,
-            Term::And(parts) => {
-                for &part in parts.iter() {
-                    if !self.holds(part, value)? {
-                        return Ok(false);
-                    }
-                }
-                true
-            }
-            Term::Or(parts) => {
-                for &part in parts.iter() {
-                    if self.holds(part, value)? {
-                        return Ok(true);
-                    }
-                }
-                false
-            }
+            Term::Constant(truth) => Some(truth),
+            Term::Not(inner) => not(self.holds(inner, value)?),
+            Term::And(parts) => all(parts.iter().map(|&part| self.holds(part, value)))?,
+            Term::Or(parts) => not(all(parts.iter().map(|&part| Ok(not(self.holds(part, value)?))))?),
             Term::One(parts) => {
-                let mut found = 0;
+                let mut tally = Tally::default();
                 for &part in parts.iter() {
-                    found += usize::from(self.holds(part, value)?);
+                    tally.add(self.holds(part, value)?);
                 }
-                found == 1
+                match (tally.at_least(1), tally.at_least(2)) {
+                    (Some(false), _) | (_, Some(true)) => Some(false),
+                    (Some(true), Some(false)) => Some(true),
+                    _ => None,
+                }
             }
             Term::Leaf(leaf) => self.leaf_holds(formula, &leaf, value)?,
         })
     }
 
-    fn leaf_holds(&mut self, formula: Formula, leaf: &Leaf, value: &Value) -> Result<bool> {
-        Ok(match (leaf, value) {
+    fn leaf_holds(&mut self, formula: Formula, leaf: &Leaf, value: &Value) -> Result<Verdict> {
+        let holds = match (leaf, value) {
             (Leaf::Types(types), _) => types.meets(Types::of(value)),
             (Leaf::Values(values), _) => {
                 let list = self.lists.entry(formula).or_insert_with(|| List::new(values).into());
@@ -54,15 +90,20 @@ impl Planner<'_> {
             }
             (Leaf::Later(_), _) => {
                 let formula = self.looked_up(formula)?;
-                self.holds(formula, value)?
+                return self.holds(formula, value);
             }
 
             (Leaf::Length { min, max }, Value::String(text)) => {
                 let length = text.chars().count() as u64;
                 *min <= length && max.is_none_or(|max| length <= max)
             }
-            (Leaf::Pattern(_) | Leaf::Format(_), Value::String(text)) => {
-                self.content(formula)?.matches(text.as_bytes())
+            (Leaf::Pattern(_), Value::String(text)) => {
+                self.content(formula, Certainty::Surely)?.matches(text.as_bytes())
+            }
+            (Leaf::Format(_), Value::String(text)) => {
+                let surely = self.content(formula, Certainty::Surely)?.matches(text.as_bytes());
+                let possibly = self.content(formula, Certainty::Possibly)?.matches(text.as_bytes());
+                return Ok((surely == possibly).then_some(surely));
             }
 
             (Leaf::Integer, Value::Number(_)) => Types::of(value) == Types::INTEGER,
@@ -81,60 +122,51 @@ impl Planner<'_> {
 
             (Leaf::Present(name), Value::Object(members)) => members.contains_key(&**name),
             (Leaf::Property(name, below), Value::Object(members)) => match members.get(&**name) {
-                Some(member) => self.holds(*below, member)?,
+                Some(member) => return self.holds(*below, member),
                 None => true,
             },
             (Leaf::Matching(pattern, below), Value::Object(members)) => {
-                for (name, member) in members {
-                    if self.matches(pattern, &name.as_str().into())? && !self.holds(*below, member)? {
-                        return Ok(false);
+                return all(members.iter().map(|(name, member)| {
+                    match self.matches(pattern, &name.as_str().into())? {
+                        true => self.holds(*below, member),
+                        false => Ok(Some(true)),
                     }
-                }
-                true
+                }));
             }
             (Leaf::Others(except, below), Value::Object(members)) => {
-                for (name, member) in members {
-                    if self.is_other(except, &name.as_str().into())? && !self.holds(*below, member)? {
-                        return Ok(false);
+                return all(members.iter().map(|(name, member)| {
+                    match self.is_other(except, &name.as_str().into())? {
+                        true => self.holds(*below, member),
+                        false => Ok(Some(true)),
                     }
-                }
-                true
+                }));
             }
             (Leaf::Names(below), Value::Object(members)) => {
-                for name in members.keys() {
-                    if !self.holds(*below, &Value::String(name.clone()))? {
-                        return Ok(false);
-                    }
-                }
-                true
+                return all(members.keys().map(|name| self.holds(*below, &Value::String(name.clone()))));
             }
             (Leaf::Properties { certain, .. }, Value::Object(members)) => members.len() as u64 >= *certain,
 
             (Leaf::Item(at, below), Value::Array(items)) => match items.get(*at as usize) {
-                Some(item) => self.holds(*below, item)?,
+                Some(item) => return self.holds(*below, item),
                 None => true,
             },
             (Leaf::Rest(from, below), Value::Array(items)) => {
-                for item in items.iter().skip(*from as usize) {
-                    if !self.holds(*below, item)? {
-                        return Ok(false);
-                    }
-                }
-                true
+                return all(items.iter().skip(*from as usize).map(|item| self.holds(*below, item)));
             }
             (Leaf::Contains(below, count), Value::Array(items)) => {
-                let mut found = 0;
+                let mut tally = Tally::default();
                 for item in items {
-                    found += u64::from(self.holds(*below, item)?);
+                    tally.add(self.holds(*below, item)?);
                 }
-                found >= *count
+                return Ok(tally.at_least(*count));
             }
             (Leaf::Items(count), Value::Array(items)) => items.len() as u64 >= *count,
             (Leaf::Unique { .. }, Value::Array(items)) => {
                 !items.iter().enumerate().any(|(at, item)| items[..at].iter().any(|other| same(other, item)))
             }
             _ => true,
-        })
+        };
+        Ok(Some(holds))
     }
 
     /// Whether `name` is none of the names that `additionalProperties` leaves out.
@@ -160,17 +192,18 @@ impl Planner<'_> {
         if let Some(&known) = self.names.get(&(leaf, Arc::clone(name))) {
             return Ok(known);
         }
-        let matches = self.content(leaf)?.matches(name.as_bytes());
+        let matches = self.content(leaf, Certainty::Surely)?.matches(name.as_bytes());
         self.names.insert((leaf, Arc::clone(name)), matches);
         Ok(matches)
     }
 
     fn multiples(&mut self, formula: Formula, step: &Decimal) -> Result<Arc<ByteDfa>> {
-        if let Some(known) = self.texts.get(&formula) {
+        let key = (formula, Certainty::Surely);
+        if let Some(known) = self.texts.get(&key) {
             return Ok(Arc::clone(known));
         }
         let dfa = Arc::new(number::multiple_of(step, self.meter)?);
-        self.texts.insert(formula, Arc::clone(&dfa));
+        self.texts.insert(key, Arc::clone(&dfa));
         Ok(dfa)
     }
 }

@@ -54,14 +54,17 @@ pub(super) fn read(root: &Value, options: &JsonOptions) -> Result<Schema> {
         in_place: Vec::new(),
         done: HashMap::new(),
         later: Vec::new(),
+        recursive: Vec::new(),
         depth: 0,
         held: 0,
         meter: Meter::start(&limits),
     };
     let root = reader.schema(root)?.formula;
-    let Reader { formulas, origins, notes, later, done, .. } = reader;
+    let Reader { formulas, origins, notes, later, done, mut recursive, .. } = reader;
+    recursive.sort_unstable();
+    recursive.dedup();
     let later = later.into_iter().map(|pointer| done.get(&pointer).map_or(Formula::FALSE, |r| r.formula));
-    Ok(Schema { later: later.collect(), formulas, root, origins, notes, options: options.clone() })
+    Ok(Schema { later: later.collect(), formulas, root, origins, notes, recursive, options: options.clone() })
 }
 
 /// What a place in a schema became.
@@ -91,6 +94,8 @@ struct Reader<'a> {
     done: HashMap<String, Read>,
     /// Pointers of the schemas that [`Leaf::Later`] stands for.
     later: Vec<String>,
+    /// Pointers of the schemas that were met within themselves.
+    recursive: Vec<String>,
     depth: usize,
     /// Bytes so far, of which [`MAX_HELD`] are allowed.
     held: usize,
@@ -123,10 +128,7 @@ impl<'a> Reader<'a> {
                 self.later.push(self.at.clone());
                 self.later.len() - 1
             });
-            self.note(
-                "",
-                Treatment::Bounded("recursion is followed to the depth that the options set".into()),
-            );
+            self.recursive.push(self.at.clone());
             let formula = self.formulas.leaf(Leaf::Later(number as u32));
             return Ok(Read { formula, evaluated: Evaluated::unknown() });
         }

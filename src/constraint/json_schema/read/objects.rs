@@ -52,7 +52,7 @@ impl<'a> Reader<'a> {
         for (name, more) in [("minProperties", 0), ("maxProperties", 1)] {
             let Some(count) = self.count(map, name)? else { continue };
             let count = count.saturating_add(more);
-            let mut claim = self.formulas.leaf(Leaf::Properties { certain: count, possible: count });
+            let mut claim = self.formulas.properties(count);
             self.origin(claim, &[name]);
             if more == 1 {
                 // The claim is of objects alone, and so is its negation.

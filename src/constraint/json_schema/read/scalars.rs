@@ -118,7 +118,9 @@ impl<'a> Reader<'a> {
                 return Ok(());
             }
             Exactness::Bounded => {
-                let reason = format!("of {name:?} only what is surely valid is written");
+                let reason = format!(
+                    "strings are written that surely are valid as {name:?}, or surely are not where it is negated"
+                );
                 self.note("format", Treatment::Bounded(reason));
             }
             Exactness::Exact => {}

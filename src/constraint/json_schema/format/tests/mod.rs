@@ -3,11 +3,12 @@
 mod judge;
 
 use super::*;
+use crate::automaton::Op;
 use crate::limits::Limits;
 
 fn members(format: Format, candidates: &[&'static str]) -> Vec<&'static str> {
     let limits = Limits::default();
-    let dfa = format.lower(&Meter::start(&limits)).unwrap();
+    let dfa = format.lower(Certainty::Surely, &Meter::start(&limits)).unwrap();
     candidates.iter().copied().filter(|text| dfa.matches(text.as_bytes())).collect()
 }
 
@@ -16,7 +17,7 @@ fn every_grammar_is_read_and_small() {
     let limits = Limits::default();
     for (name, format) in NAMES {
         let start = std::time::Instant::now();
-        let dfa = format.lower(&Meter::start(&limits)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let dfa = format.lower(Certainty::Surely, &Meter::start(&limits)).unwrap_or_else(|error| panic!("{name}: {error}"));
         println!(
             "{name}: {} states, {} classes, {:?}",
             dfa.state_count(),
@@ -32,7 +33,7 @@ fn every_grammar_is_read_and_small() {
 #[test]
 fn every_day_of_the_calendar() {
     let limits = Limits::default();
-    let dfa = Format::Date.lower(&Meter::start(&limits)).unwrap();
+    let dfa = Format::Date.lower(Certainty::Surely, &Meter::start(&limits)).unwrap();
     for year in 0..10_000 {
         let is_leap = year % 4 == 0 && year % 100 != 0 || year % 400 == 0;
         let february = if is_leap { 29 } else { 28 };
@@ -63,17 +64,43 @@ fn leap_seconds_end_a_day_in_utc() {
 }
 
 #[test]
+fn leap_seconds_of_dates_end_june_or_december() {
+    let good = ["1998-12-31T23:59:60Z", "1990-12-31T15:59:60-08:00", "2016-07-01t05:29:60.5+05:30"];
+    let undecided = ["1998-12-30T23:59:60Z", "1998-12-31T05:29:60+05:30", "2016-06-30 23:59:59Z"];
+    let bad = ["1998-12-31T23:59:61Z", "1998-02-30T23:59:59Z", "1998-12-31T24:00:00Z"];
+    assert_eq!(members(Format::DateTime, &[&good[..], &undecided, &bad].concat()), good);
+    let limits = Limits::default();
+    let possible = Format::DateTime.lower(Certainty::Possibly, &Meter::start(&limits)).unwrap();
+    assert!(good.iter().chain(&undecided).all(|text| possible.matches(text.as_bytes())));
+    assert!(!bad.iter().any(|text| possible.matches(text.as_bytes())));
+}
+
+#[test]
+fn what_is_surely_valid_is_possibly_valid() {
+    let limits = Limits::default();
+    let meter = Meter::start(&limits);
+    for (name, format) in NAMES {
+        let [surely, possibly] =
+            [Certainty::Surely, Certainty::Possibly].map(|certainty| format.lower(certainty, &meter).unwrap());
+        let only = surely.product(&possibly, Op::Difference, &meter).unwrap();
+        assert!(only.is_empty(), "{name}");
+        let is_exact = surely == possibly;
+        assert_eq!(is_exact, format.is_exact() != Exactness::Bounded, "{name}");
+    }
+}
+
+#[test]
 fn bounds_are_kept() {
     let limits = Limits::default();
     let meter = Meter::start(&limits);
-    let hostname = Format::Hostname.lower(&meter).unwrap();
+    let hostname = Format::Hostname.lower(Certainty::Surely, &meter).unwrap();
     assert!(hostname.matches("a".repeat(63).as_bytes()));
     assert!(!hostname.matches("a".repeat(64).as_bytes()));
-    let email = Format::Email.lower(&meter).unwrap();
+    let email = Format::Email.lower(Certainty::Surely, &meter).unwrap();
     assert!(email.matches(format!("{}@a.b", "x".repeat(64)).as_bytes()));
     assert!(!email.matches(format!("{}@a.b", "x".repeat(65)).as_bytes()));
     let few = Limits { states: 10, ..Limits::default() };
-    assert!(Format::Uri.lower(&Meter::start(&few)).unwrap_err().is_limit());
+    assert!(Format::Uri.lower(Certainty::Surely, &Meter::start(&few)).unwrap_err().is_limit());
 }
 
 #[test]
