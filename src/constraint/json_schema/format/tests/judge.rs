@@ -151,7 +151,9 @@ fn the_judge_lies_between_surely_and_possibly() {
         let automata = [Certainty::Surely, Certainty::Possibly]
             .map(|certainty| format.lower(certainty, &Meter::start(&limits)).unwrap());
         let distances = [distances(&automata[0]), distances(&automata[1])];
-        let validator = validator(name);
+        // Nor formats beyond ASCII; of a string in ASCII they say the same.
+        let beyond = name.strip_prefix("idn-");
+        let validator = validator(beyond.unwrap_or(name));
         let (mut valid, mut undecided) = (0, 0);
         for turn in 0..6_000 {
             let of = turn % 2;
@@ -160,6 +162,9 @@ fn the_judge_lies_between_surely_and_possibly() {
                 text = changed(&text, &mut random);
             }
             let [surely, possibly] = [0, 1].map(|of: usize| automata[of].matches(text.as_bytes()));
+            if beyond.is_some() && (!text.is_ascii() || text.contains("xn--")) {
+                continue;
+            }
             let verdict = validator.is_valid(&Value::from(text.as_str()));
             valid += usize::from(verdict);
             undecided += usize::from(possibly && !surely);
