@@ -54,13 +54,13 @@ pub(super) fn possible_idn_hostname() -> String {
 
 /// `Mailbox` of RFC 5321, section 4.1.2: a local part of at most 64 bytes, dotted or quoted, and a host.
 ///
-/// Surely valid are those with a host that surely is valid or an address of IPv4 or IPv6 in brackets, and without
-/// quoted spaces and `<`, by which some readers take a name before an address in angle brackets.
+/// Surely valid are those with a host that surely is valid or an address of IPv4 or IPv6 in brackets, and without a
+/// space that is escaped, or one before a `<`: some readers find a name before an address in angle brackets there.
 pub(super) fn email(meter: &Meter) -> Result<ByteDfa> {
     let atom = "[0-9A-Za-z!#$%&'*+/=?^_`{|}~-]+";
     let dotted = regex(&format!(r"{atom}(?:\.{atom})*"), meter)?;
     let dotted = dotted.product(&regex(".{1,64}", meter)?, Op::Intersection, meter)?;
-    let quoted = regex(r#""(?:[ !#-;=-\[\]-~]|\\[!-;=-~])*""#, meter)?;
+    let quoted = unlike_a_name(regex(r#""(?:[ !#-\[\]-~]|\\[!-~])*""#, meter)?, meter)?;
     let quoted = quoted.product(&regex(".{2,64}", meter)?, Op::Intersection, meter)?;
     let local = dotted.product(&quoted, Op::Union, meter)?;
     at(local, domain(meter)?, meter)
@@ -73,10 +73,16 @@ pub(super) fn email(meter: &Meter) -> Result<ByteDfa> {
 pub(super) fn idn_email(meter: &Meter) -> Result<ByteDfa> {
     let atom = r"[0-9A-Za-z!#$%&'*+/=?^_`{|}~\x{80}-\x{10ffff}-]+";
     let dotted = regex(&format!(r"{atom}(?:\.{atom})*"), meter)?;
-    let quoted = regex(r#""(?:[ !#-;=-\[\]-~\x{80}-\x{10ffff}]|\\[!-;=-~])*""#, meter)?;
+    let quoted = regex(r#""(?:[ !#-\[\]-~\x{80}-\x{10ffff}]|\\[!-~])*""#, meter)?;
+    let quoted = unlike_a_name(quoted, meter)?;
     let short = regex("(?s:.{1,16})", meter)?;
     let local = dotted.product(&quoted, Op::Union, meter)?.product(&short, Op::Intersection, meter)?;
     at(local, domain(meter)?, meter)?.product(&email(meter)?, Op::Union, meter)
+}
+
+/// Without a space before a `<`.
+fn unlike_a_name(local: ByteDfa, meter: &Meter) -> Result<ByteDfa> {
+    local.product(&regex("(?s:.* <.*)", meter)?, Op::Difference, meter)
 }
 
 /// An address with any local part and any host, in the characters of ASCII and `more`; or, with white space, quotes,
