@@ -128,10 +128,13 @@ impl Schema {
             notes.push(Note { pointer: pointer.to_owned(), treatment: Treatment::Bounded(reason) });
         };
         for pointer in &self.recursive {
-            bounded(pointer, match unrolled.and_then(|unrolled| unrolled.recursion) {
-                Some(times) => format!("recursion is followed {}", counted(times, "time")),
-                None => "recursion is followed to a depth".to_owned(),
-            });
+            bounded(
+                pointer,
+                match unrolled.and_then(|unrolled| unrolled.recursion) {
+                    Some(times) => format!("recursion is followed {}", counted(times, "time")),
+                    None => "recursion is followed to a depth".to_owned(),
+                },
+            );
         }
         for pointer in &planner.lost {
             bounded(
@@ -145,7 +148,10 @@ impl Schema {
         }
         if let Some(levels) = unnamed {
             let levels = counted(levels, "level");
-            bounded("", format!("any JSON in properties that the schema does not name is followed {levels} deep"));
+            bounded(
+                "",
+                format!("any JSON in properties that the schema does not name is followed {levels} deep"),
+            );
         }
         notes
     }

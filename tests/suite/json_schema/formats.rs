@@ -134,8 +134,20 @@ fn doubtful_strings_are_on_the_safe_side() {
 fn drawn_texts_are_valid_in_both_polarities() {
     let mut wrong = Vec::new();
     for format in [
-        "date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uri",
-        "uri-reference", "iri", "uuid", "json-pointer", "relative-json-pointer",
+        "date-time",
+        "time",
+        "date",
+        "duration",
+        "email",
+        "hostname",
+        "ipv4",
+        "ipv6",
+        "uri",
+        "uri-reference",
+        "iri",
+        "uuid",
+        "json-pointer",
+        "relative-json-pointer",
     ] {
         for (schema, _) in schemas(format) {
             let judge = Judge::new(&schema, &JsonOptions::default(), &Limits::default()).unwrap();
@@ -156,7 +168,9 @@ fn what_is_decided_is_written() {
     for (text, written) in [("a b", true), ("a_b", true), ("-", true), ("", true), ("a.b", false)] {
         assert_eq!(hostname.matches(json!(text).to_string().as_bytes()), written, "{text}");
     }
-    let either = compile(&json!({"oneOf": [{"type": "string", "format": "email"}, {"type": "string", "format": "uri"}]}));
+    let either = compile(
+        &json!({"oneOf": [{"type": "string", "format": "email"}, {"type": "string", "format": "uri"}]}),
+    );
     for text in ["joe@example.com", "https://example.com/a?b=c#d", "https://joe@example.com:80/"] {
         assert!(either.matches(json!(text).to_string().as_bytes()), "{text}");
     }

@@ -147,7 +147,10 @@ fn depths_are_reported() {
     let [_, _, unnamed] = unrolled(open.clone(), &default);
     // It is explained as well.
     let notes = |schema: Value| Constraint::json_schema(schema).unwrap().explain(&Limits::default());
-    let said = format!("any JSON in properties that the schema does not name is followed {} levels deep", unnamed.unwrap());
+    let said = format!(
+        "any JSON in properties that the schema does not name is followed {} levels deep",
+        unnamed.unwrap()
+    );
     assert_eq!(notes(open.clone())[0].treatment, Treatment::Bounded(said));
     let [_, any, _] = unrolled(json!({"type": "array"}), &default);
     let said = format!("any JSON is followed {} levels deep", any.unwrap());

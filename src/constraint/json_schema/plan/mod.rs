@@ -360,8 +360,7 @@ impl<'a> Planner<'a> {
 
     /// Adds a single value, whose answers are known at once; one with an answer that is undecided is left out.
     fn value(&mut self, value: Json, asks: &[Formula], plan: &mut Plan) -> Result<()> {
-        let verdicts: Result<Vec<Verdict>> =
-            asks.iter().map(|&ask| self.holds(ask, value.value())).collect();
+        let verdicts: Result<Vec<Verdict>> = asks.iter().map(|&ask| self.holds(ask, value.value())).collect();
         let answers: Option<Vec<bool>> = verdicts?.into_iter().collect();
         if let Some(answers) = answers {
             let outcome = plan.outcome(&answers);

@@ -110,8 +110,8 @@ fn members_are_valid() {
 /// A string that is close to `text`.
 fn changed(text: &str, random: &mut StdRng) -> String {
     const PARTS: [&str; 24] = [
-        "-", "--", ".", "..", "@", "\"", "<", " ", "(", "/", "~", "+", "#", ":", "%", "[", "]", "60", "xn--", "0", "a", "Z",
-        "\u{e9}", "\u{3002}",
+        "-", "--", ".", "..", "@", "\"", "<", " ", "(", "/", "~", "+", "#", ":", "%", "[", "]", "60", "xn--",
+        "0", "a", "Z", "\u{e9}", "\u{3002}",
     ];
     let mut characters: Vec<char> = text.chars().collect();
     for _ in 0..random.random_range(1..4) {

@@ -17,7 +17,9 @@ fn every_grammar_is_read_and_small() {
     let limits = Limits::default();
     for (name, format) in NAMES {
         let start = std::time::Instant::now();
-        let dfa = format.lower(Certainty::Surely, &Meter::start(&limits)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let dfa = format
+            .lower(Certainty::Surely, &Meter::start(&limits))
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
         println!(
             "{name}: {} states, {} classes, {:?}",
             dfa.state_count(),
@@ -80,8 +82,8 @@ fn what_is_surely_valid_is_possibly_valid() {
     let limits = Limits::default();
     let meter = Meter::start(&limits);
     for (name, format) in NAMES {
-        let [surely, possibly] =
-            [Certainty::Surely, Certainty::Possibly].map(|certainty| format.lower(certainty, &meter).unwrap());
+        let [surely, possibly] = [Certainty::Surely, Certainty::Possibly]
+            .map(|certainty| format.lower(certainty, &meter).unwrap());
         let only = surely.product(&possibly, Op::Difference, &meter).unwrap();
         assert!(only.is_empty(), "{name}");
         let is_exact = surely == possibly;
