@@ -3,7 +3,7 @@
 //! The device is the one that `BURN_DEVICE` names, else Flex, which records nothing: there a replay is the
 //! step.
 
-#[path = "../tests/graph/embedded.rs"]
+#[path = "../tests/common/embedded.rs"]
 #[allow(dead_code, reason = "shared with the tests")]
 mod embedded;
 
