@@ -10,8 +10,8 @@ mod demo;
 
 use std::process::ExitCode;
 
-use burn_dfa::cli::Failure;
-use burn_dfa_llama::cli::{GenerateArgs, exit};
+use burn_dfa::cli::{Failure, parse, report};
+use burn_dfa_llama::cli::GenerateArgs;
 use clap::Parser;
 
 /// Text from a Llama-family model that matches a constraint. Without `--model`, the embedded one; without anything to
@@ -24,7 +24,8 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    exit(run(&Cli::parse().generate))
+    let Cli { generate } = parse();
+    run(&generate).unwrap_or_else(|error| report(&error, generate.json))
 }
 
 fn run(args: &GenerateArgs) -> Result<ExitCode, Failure> {

@@ -3,6 +3,7 @@
 #[path = "../common/data.rs"]
 mod data;
 mod examples;
+mod options;
 mod ratchet;
 #[path = "../common/skip.rs"]
 mod skip;
@@ -129,7 +130,7 @@ fn mistakes_are_named() {
     fails(&mut smollm2(&["--prompt", "x", "--regex", "a(b"]), &["at byte 1"]);
     fails(
         &mut smollm2(&["--prompt", "x", "--regex", "a{40}", "--max-tokens", "3"]),
-        &["max_new_tokens is 3", "raise it"],
+        &["41 tokens", "raise --max-tokens to 41"],
     );
     fails(&mut smollm2(&["--prompt", "x", "--max-tokens", "0"]), &["max_new_tokens of 0"]);
     fails(&mut smollm2(&["--prompt", "x", "--batch", "0"]), &["at least one request"]);

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use anstream::{eprintln, print, println};
 use anstyle::{AnsiColor, Style};
 use burn::tensor::FloatDType;
-use burn_dfa::cli::{Backend, ConstraintArgs, Failure, SamplingArgs};
+use burn_dfa::TokenId;
+use burn_dfa::cli::{Backend, CompileArgs, ConstraintArgs, DeviceArgs, Failure, SamplingArgs};
 use burn_dfa::generation::{CausalLm, DecodeGraph, Finish, Output, Pieces, Request, stream};
-use burn_dfa::{Limits, TokenId, TokenTable};
 use clap::Args;
 use indicatif::ProgressBar;
 use serde_json::json;
@@ -43,6 +43,12 @@ pub struct GenerateArgs {
     /// Leave the constraint out.
     #[arg(long)]
     pub unconstrained: bool,
+    /// How the constraint is compiled.
+    #[command(flatten)]
+    compile: CompileArgs,
+    /// What its table may take on the device.
+    #[command(flatten)]
+    device: DeviceArgs,
     /// How tokens are chosen.
     #[command(flatten)]
     pub sampling: SamplingArgs,
@@ -85,7 +91,7 @@ impl GenerateArgs {
         let vocabulary = pretrained.vocabulary();
         let constraint = if self.unconstrained { None } else { self.constraint.read()? };
         let compiling = Instant::now();
-        let compile = |constraint| TokenTable::compile(&constraint, vocabulary, &Limits::default());
+        let compile = |constraint| self.compile.table(&constraint, vocabulary);
         let table = constraint.map(compile).transpose()?;
         if let Some(table) = table.as_ref().filter(|_| !self.json) {
             eprintln!(
@@ -102,10 +108,11 @@ impl GenerateArgs {
         };
         let requests: Vec<_> = (0..self.batch).map(request).collect();
 
-        let (model, config) = (pretrained.model(), self.sampling.config());
+        let model = pretrained.model();
+        let config = self.sampling.config().with_tensors(self.device.options());
         let started = Instant::now();
         let outputs = if self.graph {
-            let slots = tokens.len() + self.sampling.max_tokens;
+            let slots = tokens.len().saturating_add(self.sampling.max_tokens);
             let mut graph = DecodeGraph::record(model, vocabulary, &requests, &config, slots)?;
             self.show(graph.stream(&requests)?)?
         } else {
@@ -179,13 +186,4 @@ impl GenerateArgs {
             eprintln!("{DIM}{generated} tokens in {seconds:.2} s, {rate:.0} tokens/s{DIM:#}");
         }
     }
-}
-
-/// The exit code of a result; an error is printed.
-pub fn exit(result: Result<ExitCode, Failure>) -> ExitCode {
-    result.unwrap_or_else(|error| {
-        let red = AnsiColor::Red.on_default().bold();
-        eprintln!("{red}error:{red:#} {error}");
-        ExitCode::from(2)
-    })
 }

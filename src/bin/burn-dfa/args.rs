@@ -6,7 +6,7 @@ use burn_dfa::{Constraint, TokenId, Vocabulary, cli};
 use clap::Args;
 use serde_json::Value;
 
-use crate::Result;
+use crate::output::Result;
 
 /// The constraint: one of these.
 #[derive(Args)]

@@ -1,16 +1,17 @@
-//! `burn-dfa compile`: a constraint and a tokenizer to a table, as a file.
+//! `burn-dfa compile`: the table of a constraint over the tokens of a tokenizer, as a file.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use burn_dfa::cli::CompileArgs;
 use burn_dfa::table::Origin;
-use burn_dfa::{Layout, Limits, TensorOptions, TensorTable, TokenTable};
-use clap::{Args, ValueEnum};
+use burn_dfa::{Layout, TensorOptions, TensorTable};
+use clap::Args;
 use serde_json::{Map, Value, json};
 
 use crate::args::{ConstraintArgs, TokenizerArgs};
-use crate::{Output, Result};
+use crate::output::{Output, Result};
 
 /// Compile a constraint for a tokenizer: print the size of its table, and write it to a file.
 ///
@@ -29,32 +30,15 @@ pub struct Compile {
     /// Write the table here, as a safetensors file.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// How the table is held.
-    #[arg(long, value_enum, default_value_t = Form::Auto)]
-    form: Form,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Form {
-    /// Tabulated where that is small, walked otherwise.
-    Auto,
-    /// A row of token classes for each state.
-    Tabulated,
-    /// The automaton over bytes, which every token walks.
-    Walked,
+    #[command(flatten)]
+    compile: CompileArgs,
 }
 
 impl Compile {
     pub fn run(&self, out: &mut Output) -> Result<ExitCode> {
         let (constraint, vocabulary) = (self.constraint.read()?, self.tokenizer.read()?);
-        let limits = Limits::default();
-        let compile = match self.form {
-            Form::Auto => TokenTable::compile,
-            Form::Tabulated => TokenTable::tabulate,
-            Form::Walked => TokenTable::walk,
-        };
         let started = Instant::now();
-        let table = compile(&constraint, &vocabulary, &limits)?;
+        let table = self.compile.table(&constraint, &vocabulary)?;
         let milliseconds = started.elapsed().as_secs_f64() * 1e3;
         let (width, fingerprint) = (vocabulary.len(), vocabulary.fingerprint());
         let (form, columns) =
@@ -62,7 +46,7 @@ impl Compile {
         let (states, classes, least) =
             (table.state_count(), table.class_count(), table.tokens_to_end(table.start()));
         let any = TensorOptions { max_bytes: usize::MAX, ..TensorOptions::default() };
-        // A table too large for the device is one to know the size of.
+        // The sizes are told of tables too that are too large for a device.
         let default = TensorTable::plan(&[&table], width, &any).map(|(layout, _)| layout)?;
         let unrolled = table.unrolled().unwrap_or_default();
         let bytes = [Layout::Dense, Layout::Classes, Layout::Walk].map(|layout| {
@@ -72,7 +56,7 @@ impl Compile {
         let name = |layout: Layout| format!("{layout:?}").to_lowercase();
         let mut artefact = None;
         if let Some(path) = &self.output {
-            table.save(path, &Origin::new(&constraint, &limits))?;
+            table.save(path, &Origin::new(&constraint, &self.compile.limits()))?;
             artefact = Some((path, std::fs::metadata(path)?.len()));
         }
         if out.json {

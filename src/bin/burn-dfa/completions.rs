@@ -1,13 +1,13 @@
-//! `burn-dfa completions`: what a shell needs to complete the command line.
+//! `burn-dfa completions`: scripts with which shells complete the command line.
 
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory};
+use clap::Args;
 use clap_complete::Shell;
 
-use crate::{Cli, Output, Result};
+use crate::output::{Output, Result};
 
-/// Print the completions for a shell.
+/// Print the script with which a shell completes the command line.
 #[derive(Args)]
 #[command(after_help = "Example:
   burn-dfa completions bash > ~/.local/share/bash-completion/completions/burn-dfa")]
@@ -17,9 +17,9 @@ pub struct Completions {
 }
 
 impl Completions {
-    pub fn run(&self, out: &mut Output) -> Result<ExitCode> {
+    pub fn run(&self, mut command: clap::Command, out: &mut Output) -> Result<ExitCode> {
         let mut text = Vec::new();
-        clap_complete::generate(self.shell, &mut Cli::command(), "burn-dfa", &mut text);
+        clap_complete::generate(self.shell, &mut command, "burn-dfa", &mut text);
         out.to.write_all(&text)?;
         Ok(ExitCode::SUCCESS)
     }

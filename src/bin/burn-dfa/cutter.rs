@@ -1,4 +1,4 @@
-//! Texts as tokens, without a tokenizer: the longest token at each place, and byte by byte.
+//! Texts cut into tokens by the vocabulary alone, without the tokenizer's own rules.
 
 use std::collections::HashMap;
 
@@ -17,9 +17,36 @@ impl Cutter {
         Self { by_bytes, longest }
     }
 
-    /// `text` by the longest tokens and by single bytes, where the vocabulary has them.
+    /// `text` as tokens in two ways: by the longest token at each place, or in any way where that leads nowhere, and
+    /// by single bytes. Both are `None` only where no tokens spell it.
     pub fn cuts(&self, text: &str) -> [Option<Vec<TokenId>>; 2] {
-        [self.cut(text, self.longest), self.cut(text, 1)]
+        [self.cut(text, self.longest).or_else(|| self.any(text)), self.cut(text, 1)]
+    }
+
+    /// The tokens of some spelling of `text`; `None` where there is none.
+    fn any(&self, text: &str) -> Option<Vec<TokenId>> {
+        let text = text.as_bytes();
+        // The last token of a spelling of the text up to each byte.
+        let mut last: Vec<Option<(usize, TokenId)>> = vec![None; text.len() + 1];
+        for start in 0..text.len() {
+            if start > 0 && last[start].is_none() {
+                continue;
+            }
+            for end in start + 1..=text.len().min(start + self.longest) {
+                if let (None, Some(&token)) = (last[end], self.by_bytes.get(&text[start..end])) {
+                    last[end] = Some((start, token));
+                }
+            }
+        }
+        let mut tokens = Vec::new();
+        let mut end = text.len();
+        while end > 0 {
+            let (start, token) = last[end]?;
+            tokens.push(token);
+            end = start;
+        }
+        tokens.reverse();
+        Some(tokens)
     }
 
     /// By the longest token of at most `longest` bytes at each place, where there is one.

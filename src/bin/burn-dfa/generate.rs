@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode};
 
 use clap::Args;
 
-use crate::{Output, Result};
+use crate::output::{Output, Result};
 
 const PROGRAM: &str = "burn-dfa-generate";
 

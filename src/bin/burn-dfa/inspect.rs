@@ -1,21 +1,23 @@
-//! `burn-dfa inspect`: what a file of `compile` holds, and whether it is sound.
+//! `burn-dfa inspect`: what an artefact, a file that `compile` wrote, holds, and whether it is sound.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use burn_dfa::cli::{LimitArgs, message};
 use burn_dfa::table::Artifact;
 use burn_dfa::{Limits, TokenTable};
 use clap::Args;
 use serde_json::{Value, json};
 
 use crate::args::TokenizerArgs;
-use crate::{NO_MATCH, Output, Result};
+use crate::output::{FOUND, Output, Result};
 
-/// Show an artefact: where it comes from, its tensors, and whether it is sound.
+/// Show an artefact, a file that `burn-dfa compile` wrote: its origin, its tensors, and whether it is sound.
 ///
-/// Without a tokenizer all is checked but what takes the vocabulary: its fingerprint, and how tokens are read. Exit
-/// codes: 0, sound; 1, not sound; 2, an error, such as a file that is no safetensors file.
+/// Sound means that a model can be constrained with it without risk: every index is in bounds, every state can be
+/// completed. Whether it fits a tokenizer is checked where one is named. Exit codes: 0, sound; 1, not sound; 2, an
+/// error, such as a file that is no safetensors file.
 #[derive(Args)]
 #[command(after_help = "Examples:
   burn-dfa inspect person.safetensors
@@ -25,6 +27,8 @@ pub struct Inspect {
     file: PathBuf,
     #[command(flatten)]
     tokenizer: TokenizerArgs,
+    #[command(flatten)]
+    limits: LimitArgs,
 }
 
 impl Inspect {
@@ -32,7 +36,9 @@ impl Inspect {
         let bytes =
             std::fs::read(&self.file).map_err(|e| format!("cannot read {}: {e}", self.file.display()))?;
         let artifact = Artifact::from_bytes(&bytes).map_err(|e| format!("{}: {e}", self.file.display()))?;
-        let limits = Limits { bytes: bytes.len().max(Limits::default().bytes), ..Limits::default() };
+        let limits = self.limits.limits();
+        // The file has been read already.
+        let limits = Limits { bytes: limits.bytes.max(bytes.len()), ..limits };
         let vocabulary = if self.tokenizer.is_some() { Some(self.tokenizer.read()?) } else { None };
         if let Some(vocabulary) = &vocabulary {
             // Computed once, and not a part of reading a file.
@@ -44,7 +50,7 @@ impl Inspect {
             None => artifact.validate(&limits).map(|()| None),
         };
         let milliseconds = started.elapsed().as_secs_f64() * 1e3;
-        let code = if sound.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(NO_MATCH) };
+        let code = if sound.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(FOUND) };
         let checked = if vocabulary.is_some() { "with its vocabulary" } else { "without its vocabulary" };
         if out.json {
             let tensors = artifact.tensors().map(|(name, dtype, shape, bytes)| {
@@ -63,7 +69,7 @@ impl Inspect {
                 .collect();
             let line = json!({
                 "file": self.file, "bytes": bytes.len(), "sound": sound.is_ok(), "checked": checked,
-                "error": sound.as_ref().err().map(ToString::to_string),
+                "error": sound.as_ref().err().map(message),
                 "metadata": metadata, "tensors": tensors.collect::<serde_json::Map<_, _>>(),
                 "least_tokens": sound.ok().flatten().as_ref().map(least), "milliseconds": milliseconds,
             });
@@ -89,7 +95,7 @@ impl Inspect {
             }
             Err(error) => {
                 let bad = styles.bad;
-                writeln!(out.to, "{bad}{:<16}{bad:#} checked {checked}: {error}", "not sound")?;
+                writeln!(out.to, "{bad}{:<16}{bad:#} checked {checked}: {}", "not sound", message(&error))?;
             }
         }
         Ok(code)

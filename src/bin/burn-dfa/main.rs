@@ -1,5 +1,5 @@
-//! The command line over the library: compile, check, explain, draw and sample constraints, inspect artefacts, write
-//! vocabularies down, measure a corpus.
+//! The command line over the library: compile, check, explain, draw and sample constraints, inspect compiled tables,
+//! print vocabularies, measure corpora.
 
 mod args;
 mod check;
@@ -12,22 +12,22 @@ mod draw;
 mod explain;
 mod generate;
 mod inspect;
+mod output;
 mod sample;
-mod style;
 mod vocab;
 
-use std::error::Error;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use burn_dfa::cli::{parse, report};
+use clap::{CommandFactory, Parser, Subcommand};
 
-use style::Styles;
+use output::{Output, Result, Styles};
 
 /// Compile, check, explain, draw and sample constraints for constrained decoding.
 ///
-/// Exit codes: 0, done, or the text matches; 1, a text does not match, a schema is refused, an artefact is not sound,
-/// or a figure got worse; 2, an error.
+/// Exit codes: 0, done, and whatever was checked holds; 1, a text does not match, a schema is refused, an artefact is
+/// not sound, or a count of a corpus got worse; 2, an error, such as a file that cannot be read or an unknown option.
 #[derive(Parser)]
 #[command(name = "burn-dfa", version)]
 #[command(after_help = "Examples:
@@ -38,7 +38,7 @@ use style::Styles;
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Print JSON: an object, or one per line; an error is one as well.
+    /// Print JSON: one object, or one a line. Errors are printed to standard error as {"error": "…"}.
     #[arg(long, global = true)]
     json: bool,
 }
@@ -57,37 +57,18 @@ enum Command {
     Completions(completions::Completions),
 }
 
-/// What a subcommand returns: an error is printed, and the exit code 2.
-type Result<T> = std::result::Result<T, Box<dyn Error>>;
-
-/// Where a subcommand prints.
-struct Output<'a> {
-    to: &'a mut dyn Write,
-    json: bool,
-    styles: Styles,
-}
-
-/// The exit code of a text that does not match.
-const NO_MATCH: u8 = 1;
-
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli: Cli = parse();
     let styles = Styles::of(&io::stdout());
     let mut stdout = BufWriter::new(io::stdout().lock());
     let result = run(&cli.command, &mut Output { to: &mut stdout, json: cli.json, styles });
     let result = result.and_then(|code| Ok(stdout.flush().map(|()| code)?));
     result.unwrap_or_else(|error| {
-        // A reader that has read enough, such as `head`.
+        // The reader of the output, such as `head`, has closed it.
         if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
             return ExitCode::SUCCESS;
         }
-        if cli.json {
-            eprintln!("{}", serde_json::json!({"error": error.to_string()}));
-        } else {
-            let bad = Styles::of(&io::stderr()).bad;
-            eprintln!("{bad}error:{bad:#} {error}");
-        }
-        ExitCode::from(2)
+        report(&error, cli.json)
     })
 }
 
@@ -102,6 +83,6 @@ fn run(command: &Command, out: &mut Output) -> Result<ExitCode> {
         Command::Vocab(command) => command.run(out),
         Command::Corpus(command) => command.run(out),
         Command::Generate(command) => command.run(out),
-        Command::Completions(command) => command.run(out),
+        Command::Completions(command) => command.run(Cli::command(), out),
     }
 }

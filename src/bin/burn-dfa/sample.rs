@@ -2,14 +2,15 @@
 
 use std::process::ExitCode;
 
-use burn_dfa::{Limits, TokenId, TokenTable, Vocabulary};
+use burn_dfa::cli::CompileArgs;
+use burn_dfa::{TokenId, Vocabulary};
 use clap::Args;
 use serde_json::json;
 
 use crate::args::{ConstraintArgs, TokenizerArgs};
-use crate::{Output, Result};
+use crate::output::{Output, Result};
 
-/// Write random texts that match a constraint: along legal tokens, or bytes where no tokenizer is named.
+/// Print random texts that match a constraint, drawn token by token, or byte by byte where no tokenizer is named.
 #[derive(Args)]
 #[command(after_help = "Examples:
   burn-dfa sample --regex '[a-z]{3}-[0-9]{2}' --count 5
@@ -19,13 +20,15 @@ pub struct Sample {
     constraint: ConstraintArgs,
     #[command(flatten)]
     tokenizer: TokenizerArgs,
-    /// How many.
+    #[command(flatten)]
+    compile: CompileArgs,
+    /// How many texts.
     #[arg(long, value_name = "N", default_value_t = 1)]
     count: usize,
     /// The same seed writes the same texts.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Most tokens of a text, the end included; bytes where no tokenizer is named.
+    /// Most tokens of a text, end of sequence included; without a tokenizer, most bytes and the end.
     #[arg(long, value_name = "N", default_value_t = 128)]
     max_tokens: u32,
 }
@@ -33,7 +36,7 @@ pub struct Sample {
 impl Sample {
     pub fn run(&self, out: &mut Output) -> Result<ExitCode> {
         let vocabulary = if self.tokenizer.is_some() { self.tokenizer.read()? } else { bytes()? };
-        let table = TokenTable::compile(&self.constraint.read()?, &vocabulary, &Limits::default())?;
+        let table = self.compile.table(&self.constraint.read()?, &vocabulary)?;
         let least = table.tokens_to_end(table.start());
         if least > self.max_tokens {
             let most = self.max_tokens;
@@ -56,7 +59,7 @@ impl Sample {
     }
 }
 
-/// The vocabulary of single bytes, and an end.
+/// A token for each byte, and an end of sequence.
 fn bytes() -> Result<Vocabulary> {
     let tokens = (0..=u8::MAX).map(|byte| Some([byte])).chain([None]);
     Ok(Vocabulary::from_bytes(tokens)?.with_eos([TokenId(256)])?)

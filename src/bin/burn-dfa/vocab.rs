@@ -9,7 +9,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::args::TokenizerArgs;
-use crate::{Output, Result};
+use crate::output::{Output, Result};
 
 /// Print every token of a tokenizer: id, kind and bytes in hexadecimal, between tabs.
 ///

@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use burn_dfa_llama::cli::{GenerateArgs, exit};
+use burn_dfa::cli::{parse, report};
+use burn_dfa_llama::cli::GenerateArgs;
 use clap::Parser;
 
 /// Generate text with a Llama-family model, under a constraint.
@@ -21,6 +22,7 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    let Cli { generate } = Cli::parse();
-    exit(generate.load().and_then(|model| generate.run(&model.ok_or("name a model with --model")?)))
+    let Cli { generate } = parse();
+    let result = generate.load().and_then(|model| generate.run(&model.ok_or("name a model with --model")?));
+    result.unwrap_or_else(|error| report(&error, generate.json))
 }

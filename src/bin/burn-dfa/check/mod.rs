@@ -1,19 +1,19 @@
 //! `burn-dfa check`: whether texts match a constraint; if not, where they stop doing so, and what could come there.
 
-mod place;
+mod mismatch;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use burn_dfa::cli::{LimitArgs, text};
 use burn_dfa::{Constraint, Limits, TokenTable, Vocabulary};
 use clap::Args;
 use serde_json::json;
 
 use crate::args::{ConstraintArgs, TokenizerArgs};
 use crate::cutter::Cutter;
-use crate::style::Styles;
-use crate::{NO_MATCH, Output, Result};
-use place::{Place, mismatch};
+use crate::output::{FOUND, Output, Result, Styles};
+use mismatch::{Mismatch, mismatch};
 
 /// Check whether texts match a constraint, and where one does not, show what could come there: as characters, as bytes
 /// and, where a tokenizer is named, as tokens.
@@ -29,15 +29,19 @@ pub struct Check {
     constraint: ConstraintArgs,
     #[command(flatten)]
     tokenizer: TokenizerArgs,
-    /// The texts.
+    /// The texts to check.
     #[arg(required_unless_present = "file")]
     texts: Vec<String>,
-    /// A file that holds a text, `-` for the standard input; a line feed at its end is left out.
+    /// A file that holds one more text, `-` for the standard input. A byte order mark at its beginning and a line feed
+    /// at its end are left out.
     #[arg(long, value_name = "FILE")]
     file: Vec<PathBuf>,
-    /// Take texts as JSON values, however they are laid out: each is first written as the schema has it.
+    /// The texts are JSON values, with white space and properties in any order: each is written as the schema orders
+    /// it before it is checked.
     #[arg(long)]
     value: bool,
+    #[command(flatten)]
+    limits: LimitArgs,
 }
 
 /// The constraint over tokens.
@@ -50,15 +54,16 @@ struct Tokens {
 impl Check {
     pub fn run(&self, out: &mut Output) -> Result<ExitCode> {
         let constraint = self.constraint.read()?;
-        let dfa = constraint.to_byte_dfa(&Limits::default())?;
+        let limits = self.limits.limits();
+        let dfa = constraint.to_byte_dfa(&limits)?;
         let dfa = dfa.ok_or("the constraint is on tokens, not on text")?;
         let tokens = match self.tokenizer.is_some() {
-            true => Some(Tokens::new(&constraint, self.tokenizer.read()?)?),
+            true => Some(Tokens::new(&constraint, self.tokenizer.read()?, &limits)?),
             false => None,
         };
         let mut all = true;
         for text in self.texts.iter().cloned().map(Ok).chain(self.file.iter().map(|path| read(path))) {
-            let text = &if self.value { arranged(&constraint, &text?)? } else { text? };
+            let text = &if self.value { written(&constraint, &text?, &limits)? } else { text? };
             let place = mismatch(&dfa, text);
             all &= place.is_none();
             let next = match (&place, &tokens) {
@@ -71,37 +76,32 @@ impl Check {
                 print(out, text, place.as_ref(), next.as_deref())?;
             }
         }
-        Ok(if all { ExitCode::SUCCESS } else { ExitCode::from(NO_MATCH) })
+        Ok(if all { ExitCode::SUCCESS } else { ExitCode::from(FOUND) })
     }
 }
 
 /// The text of a file.
 fn read(path: &Path) -> Result<String> {
-    let text = if path == Path::new("-") {
-        std::io::read_to_string(std::io::stdin())
-    } else {
-        std::fs::read_to_string(path)
-    };
-    let mut text = text.map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+    let mut text = text(path)?;
     if text.ends_with('\n') {
         text.pop();
     }
     Ok(text)
 }
 
-/// A JSON value as the schema writes it.
-fn arranged(constraint: &Constraint, text: &str) -> Result<String> {
+/// The text that the schema gives to the value of `text`.
+fn written(constraint: &Constraint, text: &str, limits: &Limits) -> Result<String> {
     let value = serde_json::from_str(text).map_err(|e| format!("{text:?} is not JSON: {e}"))?;
-    let arranged = constraint.json_text(&value, &Limits::default())?;
-    Ok(arranged.map(|(text, _)| text).ok_or("--value is for JSON schemas")?)
+    let written = constraint.json_text(&value, limits)?;
+    Ok(written.map(|(text, _)| text).ok_or("--value is for JSON schemas")?)
 }
 
 /// A token that could come: its id and its text, `None` for an end of sequence.
 type Next = (u32, Option<String>);
 
 impl Tokens {
-    fn new(constraint: &Constraint, vocabulary: Vocabulary) -> Result<Self> {
-        let table = TokenTable::compile(constraint, &vocabulary, &Limits::default())?;
+    fn new(constraint: &Constraint, vocabulary: Vocabulary, limits: &Limits) -> Result<Self> {
+        let table = TokenTable::compile(constraint, &vocabulary, limits)?;
         Ok(Self { cutter: Cutter::new(&vocabulary), vocabulary, table })
     }
 
@@ -120,7 +120,7 @@ impl Tokens {
 /// Most tokens that are shown.
 const SHOWN: usize = 8;
 
-fn print(out: &mut Output, text: &str, place: Option<&Place>, next: Option<&[Next]>) -> Result<()> {
+fn print(out: &mut Output, text: &str, place: Option<&Mismatch>, next: Option<&[Next]>) -> Result<()> {
     let Styles { good, bad, strong, faint } = out.styles;
     let Some(place) = place else { return Ok(writeln!(out.to, "{good}match{good:#}    {text}")?) };
     let (right, rest) = text.split_at(place.byte);
@@ -153,7 +153,7 @@ fn print(out: &mut Output, text: &str, place: Option<&Place>, next: Option<&[Nex
     Ok(())
 }
 
-fn line(text: &str, place: Option<&Place>, next: Option<&[Next]>) -> serde_json::Value {
+fn line(text: &str, place: Option<&Mismatch>, next: Option<&[Next]>) -> serde_json::Value {
     let Some(place) = place else { return json!({"text": text, "matches": true}) };
     let tokens = next.map(|next| {
         let tokens = next.iter().take(SHOWN).map(|(id, text)| json!({"id": id, "text": text}));

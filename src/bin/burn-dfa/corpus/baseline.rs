@@ -7,7 +7,7 @@ use burn_dfa::Vocabulary;
 use serde::{Deserialize, Serialize};
 
 use super::summary::Summary;
-use crate::Result;
+use crate::output::Result;
 
 /// The counts of several files for one vocabulary.
 #[derive(Serialize, Deserialize)]
@@ -18,6 +18,7 @@ pub struct Baseline {
 
 /// The counts of a file.
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Counts {
     rows: usize,
     passing: usize,
@@ -28,6 +29,9 @@ struct Counts {
     not_json: usize,
     refused: usize,
     over_limit: usize,
+    /// `None` in a file from before these were counted apart.
+    #[serde(default)]
+    unspelled: Option<usize>,
 }
 
 impl From<&Summary> for Counts {
@@ -42,6 +46,7 @@ impl From<&Summary> for Counts {
             not_json: summary.not_json,
             refused: summary.refused,
             over_limit: summary.over_limit,
+            unspelled: Some(summary.unspelled),
         }
     }
 }
@@ -90,6 +95,7 @@ impl Baseline {
                 ("valid_rejected", then.valid_rejected, now.valid_rejected),
                 ("refused", then.refused, now.refused),
                 ("over_limit", then.over_limit, now.over_limit),
+                ("unspelled", then.unspelled.unwrap_or(usize::MAX), summary.unspelled),
             ];
             let risen = counts.iter().enumerate().filter(|(_, (_, then, now))| now > then);
             worse.extend(

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use burn::tensor::Device;
+use burn_dfa::cli::message;
 use burn_dfa::constraint::JsonOptions;
 use burn_dfa::{
     Constraint, Error, Limits, StateId, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary,
@@ -13,10 +14,9 @@ use burn_dfa::{
 use serde_json::{Value, json};
 
 use super::rows::{Instance, Row, Source};
-use crate::Result;
 use crate::cutter::Cutter;
 
-/// The most tokens of a random member beyond the least.
+/// The most tokens of a random text beyond those of the shortest.
 const SLACK: u32 = 64;
 
 /// What is the same for all rows.
@@ -26,6 +26,7 @@ pub struct Bench<'a> {
     samples: usize,
     options: JsonOptions,
     limits: Limits,
+    tensors: TensorOptions,
 }
 
 /// What became of a row.
@@ -39,14 +40,36 @@ pub struct Outcome {
     pub invalid_accepted: usize,
     /// Accepted, and invalid only where `format` is asserted.
     pub format_only: usize,
+    /// Instances that the tokenizer cannot spell: neither accepted nor rejected.
+    pub unspelled: usize,
     /// Texts on which two ways to cut them into tokens disagree.
     pub split: usize,
     pub samples: usize,
-    /// Random members that are not JSON.
+    /// Random texts that are not JSON.
     pub not_json: usize,
-    /// Found to have no member.
+    /// Nothing satisfies the schema, as was found when it was compiled.
     pub unsatisfiable: bool,
     pub compiled: Option<Compiled>,
+    /// Of each instance, in their order; none where the row was not compiled.
+    pub verdicts: Vec<Verdict>,
+}
+
+/// What the table says of an instance.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    Accepted,
+    Rejected,
+    Unspelled,
+}
+
+impl Verdict {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::Rejected => "rejected",
+            Self::Unspelled => "unspelled",
+        }
+    }
 }
 
 /// The size of a compiled row, and the time that it took.
@@ -90,14 +113,17 @@ impl<'a> Bench<'a> {
         samples: usize,
         options: JsonOptions,
         limits: Limits,
-    ) -> Result<Self> {
-        let bench = Self { vocabulary, cutter: Cutter::new(vocabulary), samples, options, limits };
-        // What is derived of a vocabulary once is derived here, for tables of both forms.
+        tensors: TensorOptions,
+    ) -> Self {
+        let bench = Self { vocabulary, cutter: Cutter::new(vocabulary), samples, options, limits, tensors };
+        // What is derived of a vocabulary once is derived here, for tables of both forms. Whether these compile, within
+        // the limits and with the tokens that there are, does not matter.
         vocabulary.fingerprint();
-        bench.first_mask(|| Constraint::regex("a"))?;
         let many = bench.limits.tabulated_states;
-        bench.first_mask(|| Constraint::regex(&format!("\"[ -~]{{{many}}}")))?;
-        Ok(bench)
+        for regex in ["a", &format!("\"[ -~]{{{many}}}")] {
+            let _no_matter = bench.first_mask(|| Constraint::regex(regex));
+        }
+        bench
     }
 
     /// The whole way to the first mask: constraint, automaton, table, one row.
@@ -108,7 +134,7 @@ impl<'a> Bench<'a> {
         let device = Device::flex();
         let clock = Instant::now();
         let table = TokenTable::compile(&read()?, self.vocabulary, &self.limits)?;
-        let tensors = TensorTable::new(&[&table], self.vocabulary.len(), &TensorOptions::default(), &device)?;
+        let tensors = TensorTable::new(&[&table], self.vocabulary.len(), &self.tensors, &device)?;
         let states = tensors.states(&[tensors.start(0)])?;
         black_box(tensors.illegal(states, None).into_data());
         let ttfm_us = clock.elapsed().as_secs_f64() * 1e6;
@@ -143,10 +169,11 @@ impl<'a> Bench<'a> {
             }
             Err(error) => {
                 outcome.class = Class::of(&error);
-                outcome.reason = Some(error.to_string());
+                outcome.reason = Some(message(&error));
                 if error.is_unsatisfiable() {
                     outcome.unsatisfiable = true;
                     outcome.valid_rejected = outcome.valid;
+                    outcome.verdicts = vec![Verdict::Rejected; row.tests.len()];
                 }
             }
         }
@@ -163,7 +190,7 @@ impl<'a> Bench<'a> {
             Source::Schema(schema) => Constraint::json_schema_with(schema.clone(), &self.options).ok(),
             Source::Regex(_) => None,
         };
-        let arranged = |value: &Value| -> Option<String> {
+        let written = |value: &Value| -> Option<String> {
             let text = constraint.as_ref()?.json_text(value, &self.limits).ok()??;
             Some(text.0)
         };
@@ -174,15 +201,15 @@ impl<'a> Bench<'a> {
         for test in &row.tests {
             let texts: Vec<String> = match &test.instance {
                 Instance::Value(value) => {
-                    let text = arranged(value).filter(|text| test.valid || !by_spelling(text, value));
+                    let text = written(value).filter(|text| test.valid || !by_spelling(text, value));
                     text.into_iter().collect()
                 }
                 Instance::Text(text) => vec![text.clone()],
                 Instance::TextOfValue(text, value) => {
-                    [text.clone()].into_iter().chain(arranged(value)).collect()
+                    [text.clone()].into_iter().chain(written(value)).collect()
                 }
             };
-            let mut accepted = false;
+            let mut verdict = if texts.is_empty() { Verdict::Rejected } else { Verdict::Unspelled };
             for text in texts {
                 let verdicts: Vec<bool> = self
                     .cutter
@@ -191,13 +218,19 @@ impl<'a> Bench<'a> {
                     .flatten()
                     .map(|tokens| accepts(table, &tokens, self.vocabulary))
                     .collect();
-                accepted |= verdicts.contains(&true);
+                if verdicts.contains(&true) {
+                    verdict = Verdict::Accepted;
+                } else if !verdicts.is_empty() && verdict == Verdict::Unspelled {
+                    verdict = Verdict::Rejected;
+                }
                 outcome.split += usize::from(verdicts.windows(2).any(|pair| pair[0] != pair[1]));
             }
-            match (test.valid, accepted) {
-                (true, false) => outcome.valid_rejected += 1,
-                (false, true) if test.needs_format => outcome.format_only += 1,
-                (false, true) => outcome.invalid_accepted += 1,
+            outcome.verdicts.push(verdict);
+            match (test.valid, verdict) {
+                (_, Verdict::Unspelled) => outcome.unspelled += 1,
+                (true, Verdict::Rejected) => outcome.valid_rejected += 1,
+                (false, Verdict::Accepted) if test.needs_format => outcome.format_only += 1,
+                (false, Verdict::Accepted) => outcome.invalid_accepted += 1,
                 _ => {}
             }
         }
@@ -256,12 +289,14 @@ impl Outcome {
             "invalid": self.invalid,
             "invalid_accepted": self.invalid_accepted,
             "format_only": self.format_only,
+            "unspelled": self.unspelled,
             "split": self.split,
             "samples": self.samples,
             "not_json": self.not_json,
             "ttfm_us": compiled(|c| json!((c.ttfm_us * 10.0).round() / 10.0)),
             "states": compiled(|c| json!(c.states)),
             "bytes": compiled(|c| json!(c.bytes)),
+            "verdicts": self.verdicts.iter().map(|verdict| verdict.name()).collect::<Vec<_>>(),
             "reason": self.reason,
         })
     }

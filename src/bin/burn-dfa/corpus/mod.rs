@@ -1,4 +1,4 @@
-//! `burn-dfa corpus`: schemas and regexes with verdicts, compiled, timed and walked token by token.
+//! `burn-dfa corpus`: schemas and regexes with known verdicts, compiled, timed and walked token by token.
 
 mod baseline;
 mod measure;
@@ -10,16 +10,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
-use burn_dfa::Limits;
+use burn_dfa::cli::{DeviceArgs, LimitArgs};
 use burn_dfa::constraint::{Formats, JsonOptions, Whitespace};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
 use crate::args::TokenizerArgs;
-use crate::{NO_MATCH, Output, Result};
+use crate::output::{FOUND, Output, Result};
 use baseline::Baseline;
 use measure::{Bench, Outcome};
 use rows::{Row, read};
@@ -28,10 +27,12 @@ use summary::Summary;
 /// Compile every schema of some files, and walk its instances token by token.
 ///
 /// A file holds JSON lines `{id, schema, tests: [{valid, data, needs_format?}]}` or `{regex, accepts, rejects}`,
-/// a JSON array of such objects, or of groups of the official test suite of JSON Schema. The last line printed
-/// sums up all files.
+/// a JSON array of such objects, or of groups of the official test suite of JSON Schema. An instance that the
+/// tokenizer has no tokens for is counted as not spelled, neither accepted nor rejected. The last line printed sums up
+/// all files.
 #[derive(Args)]
 #[command(mut_arg("tokenizer", |arg| arg.required(true)))]
+#[command(mut_arg("max_seconds", |arg| arg.default_value("2").visible_alias("seconds")))]
 #[command(after_help = "Examples:
   burn-dfa corpus --tokenizer tokenizer.json --out rows.jsonl maskbench/*.jsonl
   burn-dfa corpus --tokenizer tokenizer.json --baseline benches/results/corpus.json maskbench/*.jsonl")]
@@ -44,34 +45,35 @@ pub struct Corpus {
     /// Write a JSON line for each row here.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Threads; times are those of a machine without other work with one thread only.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    jobs: usize,
-    /// Random members to write from each compiled schema; each has to be JSON.
+    /// Threads that compile and walk; compare times of one thread alone.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: u16,
+    /// Random texts to draw from each compiled schema; each has to be JSON.
     #[arg(long, value_name = "N", default_value_t = 0)]
     samples: usize,
-    /// White space of the texts of schemas.
+    /// White space in the JSON that schemas are compiled to.
     #[arg(long, value_enum, default_value_t = Spaces::Spaced)]
     whitespace: Spaces,
-    /// Take `format` for an annotation, as the official test suite has it, instead of holding values to it.
+    /// Take `format` for an annotation, as the official test suite does, instead of asserting it.
     #[arg(long)]
     annotate_formats: bool,
-    /// How often recursion is followed, instead of as often as is cheap.
+    /// How often a recursive reference is followed, instead of as often as is cheap.
     #[arg(long, value_name = "N")]
     recursion: Option<usize>,
-    /// Levels of any JSON, instead of as many as are cheap.
+    /// Levels of nesting where a schema allows any JSON, instead of as many as are cheap.
     #[arg(long, value_name = "N")]
     any_depth: Option<usize>,
-    /// Most seconds of a compilation.
-    #[arg(long, value_name = "N", default_value_t = 2.0)]
-    seconds: f64,
-    /// Counts to hold against: exit code 1 where one got worse.
+    #[command(flatten)]
+    limits: LimitArgs,
+    #[command(flatten)]
+    device: DeviceArgs,
+    /// A file of counts to compare with: exit code 1 where one got worse.
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
     /// Write the counts to the file of `--baseline` instead.
     #[arg(long, requires = "baseline")]
     update: bool,
-    /// The files.
+    /// Files of schemas and regexes.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 }
@@ -117,8 +119,8 @@ impl Corpus {
             any_depth: self.any_depth,
             ..JsonOptions::default()
         };
-        let limits = Limits { time: Duration::from_secs_f64(self.seconds), ..Limits::default() };
-        let bench = Bench::new(&vocabulary, self.samples, options, limits)?;
+        let (limits, tensors) = (self.limits.limits(), self.device.options());
+        let bench = Bench::new(&vocabulary, self.samples, options, limits, tensors);
         let mut summaries: Vec<(String, Summary)> = Vec::new();
         for path in &self.files {
             let corpus = read(path)?;
@@ -157,7 +159,7 @@ impl Corpus {
             }
             writeln!(out.to, "{}", total.line())?;
         }
-        Ok(ExitCode::from(if worse.is_empty() { 0 } else { NO_MATCH }))
+        Ok(ExitCode::from(if worse.is_empty() { 0 } else { FOUND }))
     }
 
     /// The outcomes of `rows`, in their order.
@@ -177,7 +179,7 @@ impl Corpus {
             }
         };
         std::thread::scope(|scope| {
-            for _ in 0..self.jobs.max(1) {
+            for _ in 0..self.jobs {
                 scope.spawn(work);
             }
         });

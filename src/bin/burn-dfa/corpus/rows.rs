@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::Result;
+use crate::output::Result;
 
 /// A constraint with instances.
 pub struct Row {
@@ -54,7 +54,7 @@ pub struct Rows {
 
 /// Reads a file: a JSON array, an object with `cases`, or JSON lines.
 pub fn read(path: &Path) -> Result<Rows> {
-    let text = std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+    let text = burn_dfa::cli::text(path)?;
     let values = match serde_json::from_str(&text) {
         Ok(Value::Array(values)) => values,
         Ok(Value::Object(mut file)) if file.contains_key("cases") => match file["cases"].take() {

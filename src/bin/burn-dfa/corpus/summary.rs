@@ -25,6 +25,7 @@ pub struct Summary {
     pub invalid: usize,
     pub invalid_accepted: usize,
     pub format_only: usize,
+    pub unspelled: usize,
     pub split: usize,
     pub samples: usize,
     pub not_json: usize,
@@ -56,6 +57,7 @@ impl Summary {
         self.valid_rejected += outcome.valid_rejected;
         self.invalid_accepted += outcome.invalid_accepted;
         self.format_only += outcome.format_only;
+        self.unspelled += outcome.unspelled;
         self.split += outcome.split;
         self.samples += outcome.samples;
         self.not_json += outcome.not_json;
@@ -81,6 +83,7 @@ impl Summary {
         self.invalid += other.invalid;
         self.invalid_accepted += other.invalid_accepted;
         self.format_only += other.format_only;
+        self.unspelled += other.unspelled;
         self.split += other.split;
         self.samples += other.samples;
         self.not_json += other.not_json;
@@ -95,14 +98,15 @@ impl Summary {
     pub fn line(&self) -> String {
         let [p50, p90, p99, max] = self.quantiles(|compiled| compiled.ttfm_us);
         format!(
-            "passing={}/{} refused={} valid_rejected={}/{} invalid_accepted={}/{} ttfm_us_p50={p50:.1} ttfm_us_p90={p90:.1} ttfm_us_p99={p99:.1} ttfm_us_max={max:.1}",
+            "passing={}/{} refused={} valid_rejected={}/{} invalid_accepted={}/{} ttfm_us_p50={p50:.1} ttfm_us_p90={p90:.1} ttfm_us_p99={p99:.1} ttfm_us_max={max:.1} unspelled={}",
             self.passing,
             self.rows,
             self.refused,
             self.valid_rejected,
             self.valid,
             self.invalid_accepted,
-            self.invalid
+            self.invalid,
+            self.unspelled
         )
     }
 
@@ -124,6 +128,7 @@ impl Summary {
             "invalid": self.invalid,
             "invalid_accepted": self.invalid_accepted,
             "format_only": self.format_only,
+            "unspelled": self.unspelled,
             "split": self.split,
             "samples": self.samples,
             "not_json": self.not_json,
@@ -166,11 +171,18 @@ impl fmt::Display for Summary {
             "  invalid accepted  {} of {} (and {} by format alone)",
             self.invalid_accepted, self.invalid, self.format_only
         )?;
+        if self.unspelled > 0 {
+            writeln!(
+                f,
+                "  not spelled       {} instances, which the tokenizer has no tokens for",
+                self.unspelled
+            )?;
+        }
         if self.split > 0 {
-            writeln!(f, "  ways disagree     {} texts", self.split)?;
+            writeln!(f, "  cuts disagree     {} texts, by how they are cut into tokens", self.split)?;
         }
         if self.samples > 0 {
-            writeln!(f, "  random members    {}, not JSON {}", self.samples, self.not_json)?;
+            writeln!(f, "  random texts      {}, not JSON {}", self.samples, self.not_json)?;
         }
         let [p50, p90, p99, max] = self.quantiles(|compiled| compiled.ttfm_us);
         writeln!(f, "  first mask, µs    p50 {p50:.0}, p90 {p90:.0}, p99 {p99:.0}, max {max:.0}")?;

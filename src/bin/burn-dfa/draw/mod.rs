@@ -9,17 +9,18 @@ mod table;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use burn_dfa::{Limits, StateId, TokenTable};
+use burn_dfa::cli::LimitArgs;
+use burn_dfa::{StateId, TokenTable};
 use clap::Args;
 use serde_json::json;
 
 use crate::args::{ConstraintArgs, TokenizerArgs};
-use crate::{Output, Result};
+use crate::output::{Output, Result};
 use graph::Graph;
 
 /// Draw the automaton of a constraint over bytes, or its table over the tokens of a tokenizer.
 ///
-/// The dead state is left out. Accepting states are drawn twice round.
+/// The dead state is left out. Accepting states are drawn with a double circle.
 #[derive(Args)]
 #[command(after_help = "Examples:
   burn-dfa draw --regex '(cat|dog)s?' -o automaton.svg
@@ -39,6 +40,8 @@ pub struct Draw {
     /// Most states to draw.
     #[arg(long, value_name = "N", default_value_t = 200)]
     most: usize,
+    #[command(flatten)]
+    limits: LimitArgs,
 }
 
 impl Draw {
@@ -46,14 +49,14 @@ impl Draw {
         let constraint = self.constraint.read()?;
         let extension =
             self.output.as_ref().map(|path| path.extension().unwrap_or_default().to_string_lossy());
-        // For a program, and for a person.
+        // The sizes as JSON and as text.
         let said;
         let text = if self.table {
             if extension.as_deref() != Some("svg") {
                 return Err("a table is drawn as SVG: name a file that ends in .svg with -o".into());
             }
             let vocabulary = self.tokenizer.read()?;
-            let table = TokenTable::tabulate(&constraint, &vocabulary, &Limits::default())?;
+            let table = TokenTable::tabulate(&constraint, &vocabulary, &self.limits.limits())?;
             let states = table.state_count() - StateId::RESERVED as usize;
             self.check(states)?;
             let classes = table.class_count();
@@ -63,7 +66,7 @@ impl Draw {
             );
             table::svg(&table, &vocabulary)
         } else {
-            let dfa = constraint.to_byte_dfa(&Limits::default())?;
+            let dfa = constraint.to_byte_dfa(&self.limits.limits())?;
             let dfa = dfa.ok_or("the constraint is on tokens, not on text")?;
             self.check(dfa.state_count() - 1)?;
             let graph = Graph::new(&dfa);
@@ -95,7 +98,7 @@ impl Draw {
     fn check(&self, states: usize) -> Result<()> {
         if states > self.most {
             let most = self.most;
-            return Err(format!("{states} states are more than one sees: --most is {most}, raise it").into());
+            return Err(format!("{states} states are too many to draw: --most is {most}, raise it").into());
         }
         Ok(())
     }

@@ -52,9 +52,9 @@ pub fn count(schema: &Value, noted: &[&str]) -> Vec<(String, usize)> {
     let mut counts: Vec<(String, usize)> = Vec::new();
     let mut rest = vec![(String::new(), schema)];
     while let Some((pointer, schema)) = rest.pop() {
-        let Value::Object(members) = schema else { continue };
+        let Value::Object(keywords) = schema else { continue };
         let mut below = Vec::new();
-        for (name, value) in members {
+        for (name, value) in keywords {
             let place = join(&pointer, name);
             if !ANNOTATIONS.contains(&&**name) && !noted.contains(&&*place) {
                 match counts.iter_mut().find(|(known, _)| known == name) {

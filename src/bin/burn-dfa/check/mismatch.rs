@@ -1,11 +1,11 @@
-//! Where a text leaves a language, and what could come there.
+//! Where a text leaves a language, and what could follow there.
 
 use burn_dfa::automaton::{ByteDfa, ByteStateId};
 
 use crate::classes::{of_bytes, of_chars};
 
 /// The first character that does not fit.
-pub struct Place {
+pub struct Mismatch {
     /// Where it begins, in bytes and in characters.
     pub byte: usize,
     pub character: usize,
@@ -19,8 +19,8 @@ pub struct Place {
     pub may_end: bool,
 }
 
-/// Where `text` stops being the beginning of a member; `None` where it is a member.
-pub fn mismatch(dfa: &ByteDfa, text: &str) -> Option<Place> {
+/// Where `text` stops being the beginning of a text of the language; `None` where it is one.
+pub fn mismatch(dfa: &ByteDfa, text: &str) -> Option<Mismatch> {
     let after = |state: ByteStateId, char: char| {
         let mut buffer = [0; 4];
         char.encode_utf8(&mut buffer).bytes().fold(state, |state, byte| dfa.next(state, byte))
@@ -43,5 +43,5 @@ pub fn mismatch(dfa: &ByteDfa, text: &str) -> Option<Place> {
     let expected = of_chars(|char| after(state, char) != ByteStateId::DEAD);
     let bytes = of_bytes(|byte| dfa.next(state, byte) != ByteStateId::DEAD);
     let may_end = dfa.is_accepting(state);
-    Some(Place { byte, character, found: found.map(|(_, _, char)| char), expected, bytes, may_end })
+    Some(Mismatch { byte, character, found: found.map(|(_, _, char)| char), expected, bytes, may_end })
 }

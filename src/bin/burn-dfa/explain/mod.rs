@@ -4,13 +4,14 @@ mod keywords;
 
 use std::process::ExitCode;
 
+use burn_dfa::Error;
+use burn_dfa::cli::{LimitArgs, message};
 use burn_dfa::constraint::Treatment;
-use burn_dfa::{Error, Limits};
 use clap::Args;
 use serde_json::{Value, json};
 
 use crate::args::ConstraintArgs;
-use crate::{NO_MATCH, Output, Result};
+use crate::output::{FOUND, Output, Result};
 
 /// Say which keywords of a JSON schema are exact, which are bounded or ignored, and which is refused.
 ///
@@ -24,6 +25,8 @@ use crate::{NO_MATCH, Output, Result};
 pub struct Explain {
     #[command(flatten)]
     constraint: ConstraintArgs,
+    #[command(flatten)]
+    limits: LimitArgs,
 }
 
 impl Explain {
@@ -33,24 +36,22 @@ impl Explain {
             Ok(constraint) => constraint,
             Err(error) => return refused(out, &error),
         };
-        let notes = constraint.explain(&Limits::default());
-        // Some conflicts show only where parts meet.
-        let conflict = constraint.to_byte_dfa(&Limits::default()).err();
+        let limits = self.limits.limits();
+        let notes = constraint.explain(&limits);
+        // Some contradictions show only where parts of the schema meet.
+        let conflict = constraint.to_byte_dfa(&limits).err();
         let pointers = notes.iter().map(|note| &*note.pointer);
         let pointers: Vec<&str> = pointers.chain(conflict.as_ref().and_then(Error::pointer)).collect();
-        let exact = schema.map(|schema| keywords::count(&schema, &pointers));
+        let exact = schema.as_ref().map(|schema| keywords::count(schema, &pointers));
         if out.json {
             let exact: Option<serde_json::Map<String, Value>> =
                 exact.map(|exact| exact.into_iter().map(|(name, count)| (name, count.into())).collect());
             writeln!(out.to, "{}", json!({"pointer": null, "treatment": "exact", "keywords": exact}))?;
         } else {
             let good = out.styles.good;
-            let names = |exact: Vec<(String, usize)>| {
-                let name = |(name, count)| if count == 1 { name } else { format!("{name} ({count})") };
-                exact.into_iter().map(name).collect::<Vec<_>>().join(", ")
-            };
             let all = if notes.is_empty() && conflict.is_none() { ", all of it" } else { "" };
-            let exact = exact.map_or_else(String::new, |exact| format!(": {}", names(exact)));
+            let exact = schema.zip(exact).map(|(schema, exact)| format!(": {}", listed(&schema, exact)));
+            let exact = exact.unwrap_or_default();
             writeln!(out.to, "{good}exact{good:#}{all}{exact}")?;
         }
         for note in &notes {
@@ -71,15 +72,30 @@ impl Explain {
     }
 }
 
+/// What is exact of a schema, in words.
+fn listed(schema: &Value, exact: Vec<(String, usize)>) -> String {
+    let name = |(name, count)| if count == 1 { name } else { format!("{name} ({count})") };
+    match schema {
+        Value::Bool(false) => "`false`, which no value fits".to_owned(),
+        Value::Bool(true) => "`true`, which every value fits".to_owned(),
+        _ if exact.is_empty() => "no keyword".to_owned(),
+        _ => exact.into_iter().map(name).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// Prints why a schema is refused; one that contradicts itself is refused too, as nothing could be generated.
 fn refused(out: &mut Output, error: &Error) -> Result<ExitCode> {
     if out.json {
-        let line = json!({"pointer": error.pointer(), "treatment": "refused", "reason": error.to_string()});
+        let line = json!({
+            "pointer": error.pointer(), "treatment": "refused", "reason": message(error),
+            "unsatisfiable": error.is_unsatisfiable(),
+        });
         writeln!(out.to, "{line}")?;
     } else {
         let bad = out.styles.bad;
-        writeln!(out.to, "{bad}refused{bad:#} {error}")?;
+        writeln!(out.to, "{bad}refused{bad:#} {}", message(error))?;
     }
-    Ok(ExitCode::from(NO_MATCH))
+    Ok(ExitCode::from(FOUND))
 }
 
 fn place(pointer: &str) -> &str {

@@ -1,0 +1,102 @@
+//! How errors are told to whoever typed the command: the option that helps by its name, and as JSON on request.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use anstream::eprintln;
+use anstyle::{AnsiColor, Style};
+use clap::Parser;
+use clap::error::ErrorKind;
+use serde_json::json;
+
+use crate::error::{Error, Limit};
+
+/// An error to be shown to whoever typed the command.
+pub type Failure = Box<dyn std::error::Error>;
+
+/// The exit code of an error.
+const FAILED: u8 = 2;
+
+/// What the error says, with the option of the command line that helps in place of the library's setting: those of
+/// [`LimitArgs`](super::LimitArgs), [`CompileArgs`](super::CompileArgs), [`DeviceArgs`](super::DeviceArgs) and
+/// [`SamplingArgs`](super::SamplingArgs).
+///
+/// ```
+/// use burn_dfa::{Constraint, Limits, cli};
+///
+/// let limits = Limits { states: 100, ..Limits::default() };
+/// let error = Constraint::regex("a{200}")?.to_byte_dfa(&limits).unwrap_err();
+/// assert!(cli::message(&error).ends_with("simplify it, or raise --max-states"));
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
+pub fn message(error: &Error) -> String {
+    if let Some(limit) = error.breached() {
+        let place = match error.pointer() {
+            Some("") => ", most of it at the root of the schema".to_owned(),
+            Some(pointer) => format!(", most of it at {pointer}"),
+            None => String::new(),
+        };
+        return format!("the constraint needs more than {limit}{place}: simplify it{}", advice(limit));
+    }
+    match error.tokens_needed() {
+        Some(needed) => format!(
+            "the shortest output of the constraint takes {needed} tokens (end of sequence included): raise \
+             --max-tokens to {needed} at least"
+        ),
+        None => error.to_string(),
+    }
+}
+
+/// The way out other than a simpler constraint.
+fn advice(limit: Limit) -> &'static str {
+    // No tensor of a table is larger, whatever the option says.
+    const MOST_ON_DEVICE: usize = i32::MAX as usize;
+    match limit {
+        Limit::States(_) => ", or raise --max-states",
+        Limit::Bytes(_) => ", or raise --max-bytes",
+        Limit::Time(_) => ", or raise --max-seconds",
+        Limit::DeviceBytes(most) if most >= MOST_ON_DEVICE => "",
+        Limit::DeviceBytes(_) => ", or raise --max-device-bytes",
+        Limit::Binding(_) => ", or give --form walked",
+    }
+}
+
+/// The arguments of the process. On a usage error the process ends with code 2; the error is printed as a JSON object
+/// where `--json` is among the arguments.
+pub fn parse<T: Parser>() -> T {
+    T::try_parse().unwrap_or_else(|error| {
+        if !error.use_stderr() || !is_json(std::env::args_os()) {
+            error.exit();
+        }
+        let said = match error.kind() {
+            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => "a subcommand is missing".to_owned(),
+            _ => usage_error(&error.render().to_string()),
+        };
+        eprintln!("{}", json!({"error": said}));
+        std::process::exit(error.exit_code())
+    })
+}
+
+/// Whether `--json` is among the options.
+fn is_json(mut args: impl Iterator<Item = OsString>) -> bool {
+    args.by_ref().take_while(|arg| arg != "--").any(|arg| arg == "--json")
+}
+
+/// What clap says of an error, without the heading and the usage below it.
+fn usage_error(rendered: &str) -> String {
+    let said = rendered.strip_prefix("error: ").unwrap_or(rendered);
+    let end = ["\n\nUsage: ", "\n\nFor more information"].iter().filter_map(|end| said.find(end)).min();
+    said[..end.unwrap_or(said.len())].trim_end().to_owned()
+}
+
+/// Prints an error, as a JSON object on request. The exit code that it returns is 2.
+pub fn report(error: &Failure, json: bool) -> ExitCode {
+    let said = error.downcast_ref::<Error>().map_or_else(|| error.to_string(), message);
+    if json {
+        eprintln!("{}", json!({"error": said}));
+    } else {
+        let red: Style = AnsiColor::Red.on_default().bold();
+        eprintln!("{red}error:{red:#} {said}");
+    }
+    ExitCode::from(FAILED)
+}
