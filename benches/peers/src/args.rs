@@ -59,8 +59,8 @@ impl Args {
         Effort {
             runs: effort.runs.min(3),
             first_runs: 1,
-            schemas: effort.schemas.min(60),
-            step_schemas: effort.step_schemas.min(50),
+            schemas: effort.schemas.min(40),
+            step_schemas: effort.step_schemas.min(25),
             batch_schemas: effort.batch_schemas.min(12),
             ..effort
         }

@@ -33,7 +33,7 @@ pub struct FirstMask {
 /// How a refusal begins that is one by time.
 pub const TOO_LONG: &str = "no mask within";
 
-/// The first mask of a case, each run in a process of its own; one that takes longer than a second is not repeated.
+/// The first mask of a case, each run in a process of its own; one that takes longer than 0.2 s is not repeated.
 pub fn measure(folder: &Folder, engine: usize, case: usize, runs: usize, patience: f64) -> FirstMask {
     let mut result = FirstMask::default();
     let mut times: Vec<f64> = Vec::new();
@@ -46,7 +46,7 @@ pub fn measure(folder: &Folder, engine: usize, case: usize, runs: usize, patienc
         let number = |name: &str| report[name].as_u64().map(|number| number as usize);
         (result.bytes, result.states) = (number("bytes"), number("states"));
         times.extend(report["time"].as_f64());
-        if times.last().is_none_or(|&time| time > 1e6) {
+        if times.last().is_none_or(|&time| time > 2e5) {
             break;
         }
     }

@@ -38,12 +38,12 @@ impl Default for Effort {
     fn default() -> Self {
         Self {
             runs: 5,
-            first_runs: 3,
+            first_runs: 2,
             schemas: 200,
             step_schemas: 50,
             batch_schemas: 20,
             window: 16,
-            patience: 10.0,
+            patience: 3.0,
         }
     }
 }
