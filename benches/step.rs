@@ -8,7 +8,7 @@ mod data;
 use std::sync::LazyLock;
 
 use burn::tensor::{DType, Device, Distribution, Int, Tensor, TensorData};
-use burn_dfa::processor::{DfaProcessor, DfaState, DraftTree, LogitsProcessor, StepContext};
+use burn_dfa::processor::{DfaProcessor, Position, DraftTree, LogitsProcessor, StepContext};
 use burn_dfa::sampling::{Greedy, GumbelMax, Sampler};
 use burn_dfa::{
     Constraint, Kernels, Layout, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary,
@@ -58,7 +58,7 @@ const CASES: [Case; 8] = [
 ];
 
 /// The processor of `batch` rows, and the state of each after the beginning of an object.
-fn at(case: Case, batch: usize, device: &Device) -> (DfaProcessor, DfaState) {
+fn at(case: Case, batch: usize, device: &Device) -> (DfaProcessor, Position) {
     let Case(kernels, layout, place) = case;
     let constraint = Constraint::json_schema(SCHEMA.parse().unwrap()).unwrap();
     let compile = if layout == Layout::Walk { TokenTable::walk } else { TokenTable::tabulate };

@@ -72,6 +72,7 @@ pub mod generation;
 pub mod glossary {}
 mod kernel;
 mod limits;
+mod persistent;
 pub mod prelude;
 pub mod processor;
 mod random;
@@ -85,7 +86,7 @@ pub use constraint::Constraint;
 pub use error::{Error, Limit, Result, Room};
 pub use limits::Limits;
 pub use table::{StateId, TableCache, TokenTable};
-pub use tensor::{Arena, Capacity, Kernels, Layout, TensorOptions, TensorTable};
+pub use tensor::{Arena, Capacity, Kernels, Layout, Position, TensorOptions, TensorTable};
 pub use vocabulary::{TokenId, Vocabulary};
 
 /// The examples of the README and of the guide compile and run.

@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock};
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 
 use crate::error::{Error, Result};
-use crate::processor::{Persistent, RowState};
+use crate::persistent::{Persistent, RowState};
 use crate::tensor::ints;
 
 /// Chooses the next token of every row.
@@ -88,8 +88,8 @@ impl Sampler for Greedy {
 /// ```
 #[derive(Clone, Debug)]
 pub struct GumbelMax {
-    /// `[batch, 1]` each: the two halves of the seed, mixed.
-    keys: [Tensor<2, Int>; 2],
+    /// `[batch, 2]`: the two halves of the seed, mixed.
+    keys: Tensor<2, Int>,
     /// `[1, width]`: a hash of every token id.
     tokens: Tensor<2, Int>,
     /// `[3 · LEVEL]`: quantiles of the Gumbel distribution, see [`QUANTILES`].
@@ -177,10 +177,10 @@ impl GumbelMax {
         Ok(self)
     }
 
-    /// The two halves of the keys, `[batch]` each.
+    /// The keys of the rows, `[batch, 2]`.
     #[cfg(feature = "cube")]
-    pub(crate) fn halves(&self) -> [Tensor<1, Int>; 2] {
-        self.keys.clone().map(|half| half.reshape([-1]))
+    pub(crate) fn keys(&self) -> Tensor<2, Int> {
+        self.keys.clone()
     }
 
     /// The quantiles of the noise, `[3 · LEVEL]`.
@@ -192,16 +192,14 @@ impl GumbelMax {
     /// Other seeds, one per row, in the buffers that hold the old ones.
     pub(crate) fn reseed(&mut self, seeds: &[u64]) {
         let halves = halves(seeds);
-        let new = keys(&halves, &self.tokens.device());
-        self.keys.iter_mut().zip(new).for_each(|(half, new)| half.assign(new));
+        self.keys.assign(keys(&halves, &self.tokens.device()));
         Arc::make_mut(&mut self.host).halves = halves;
     }
 
     /// Another seed for one row, in the buffers that hold the old ones.
     pub(crate) fn reseed_row(&mut self, row: usize, seed: u64) {
         let new = halves(&[seed]);
-        let keys = keys(&new, &self.tokens.device());
-        self.keys.iter_mut().zip(keys).for_each(|(half, new)| half.assign_row(row, new));
+        self.keys.assign_row(row, keys(&new, &self.tokens.device()));
         Arc::make_mut(&mut self.host).halves[row] = new[0];
     }
 
@@ -213,17 +211,18 @@ impl GumbelMax {
     }
 
     /// The keys on the host.
-    pub(crate) fn keys(&self) -> &Arc<Keys> {
+    pub(crate) fn host_keys(&self) -> &Arc<Keys> {
         &self.host
     }
 
     /// The noise of every token, `[batch, width]`.
     fn noise(&self, step: &Tensor<1, Int>) -> Tensor<2> {
-        let [batch, _] = self.keys[0].dims();
+        let [batch, _] = self.keys.dims();
         let [_, width] = self.tokens.dims();
         let step = (step.clone().cast(DType::I32) + 1) * GOLDEN;
         let step = step.reshape([-1, 1]).expand([batch, 1]);
-        let key = mix_on_device(step.bitwise_xor(self.keys[0].clone())).bitwise_xor(self.keys[1].clone());
+        let half = |half: usize| self.keys.clone().slice([0..batch, half..half + 1]);
+        let key = mix_on_device(step.bitwise_xor(half(0))).bitwise_xor(half(1));
         let hash = self.tokens.clone().expand([batch, width]).bitwise_xor(key.expand([batch, width]));
         let hash = mix_on_device(hash);
         let high = shift_right(hash.clone(), 16);
@@ -253,9 +252,9 @@ fn halves(seeds: &[u64]) -> Vec<[u32; 2]> {
     mixed.map(|seed| [seed as u32, (seed >> 32) as u32]).collect()
 }
 
-/// The halves as tensors, `[batch, 1]`.
-fn keys(halves: &[[u32; 2]], device: &Device) -> [Tensor<2, Int>; 2] {
-    [0, 1].map(|at| bits(halves.iter().map(|halves| halves[at]).collect(), device).reshape([-1, 1]))
+/// The halves as a tensor, `[batch, 2]`.
+fn keys(halves: &[[u32; 2]], device: &Device) -> Tensor<2, Int> {
+    bits(halves.as_flattened().to_vec(), device).reshape([-1, 2])
 }
 
 /// What a temperature multiplies logits by.

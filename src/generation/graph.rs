@@ -23,9 +23,9 @@ use super::pieces::{Pieces, ReadSchedule, StepSource};
 use super::request::{Output, Piece, Request};
 use super::session::Session;
 use crate::error::{Error, Result};
-use crate::kernel;
 use crate::processor::Persistent;
 use crate::table::TokenTable;
+use crate::tensor::{is_flex, is_fused};
 use crate::vocabulary::Vocabulary;
 
 /// What to do where a step cannot be recorded.
@@ -197,7 +197,7 @@ pub(super) fn record_step<'m>(
     instead: &str,
 ) -> Result<StepGraph<'m>> {
     let graph = capture(device, step);
-    if !graph.is_hardware() && kernel::is_fused(device) && !kernel::is_flex(device) {
+    if !graph.is_hardware() && is_fused(device) && !is_flex(device) {
         return Err(Error::model(format!(
             "its step cannot be recorded on this device: it reads back, or makes tensors from host data; {instead}"
         )));

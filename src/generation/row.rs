@@ -4,15 +4,14 @@ use super::cancel::Cancel;
 use super::request::{Finish, Output, Request};
 use super::stream::Utf8Stream;
 use crate::error::{Error, Result};
-use crate::table::StateId;
-use crate::table::TokenTable;
+use crate::table::{RowPosition, TokenTable};
 use crate::vocabulary::{TokenId, Vocabulary};
 
 /// Collects the tokens of a row, and walks its table on the host to check what the device chose.
 pub(super) struct Row<'a> {
     vocabulary: &'a Vocabulary,
     table: TokenTable,
-    state: StateId,
+    position: RowPosition,
     max_new_tokens: usize,
     cancel: Cancel,
     calls: usize,
@@ -28,7 +27,7 @@ impl<'a> Row<'a> {
         let table = request.table.unwrap_or(unconstrained).clone();
         Self {
             vocabulary,
-            state: table.start(),
+            position: RowPosition::new(table.start(), request.max_new_tokens.try_into().unwrap_or(RowPosition::UNLIMITED)),
             table,
             max_new_tokens: request.max_new_tokens,
             cancel: request.cancel.clone(),
@@ -69,10 +68,8 @@ impl<'a> Row<'a> {
             if self.is_finished() {
                 break;
             }
-            self.state = self.table.next(self.state, token);
-            let left = self.max_new_tokens - self.tokens.len() - 1;
-            // Too far from the end is as illegal as dead.
-            if self.table.tokens_to_end(self.state) as usize > left {
+            self.position = self.table.after(self.position, token);
+            if !self.table.can_end(self.position) {
                 return Err(Error::model(format!(
                     "after {} tokens, none that the constraint and the budget allow had a logit above −∞, and token {token} came out: the logits are −∞ or NaN",
                     self.tokens.len()

@@ -1,19 +1,17 @@
 //! The constraint as a processor: advance the state by the last token, mask the logits.
 
-use burn::tensor::{Bool, DType, Device, Int, Tensor};
+use burn::tensor::{DType, Device, Int, Tensor};
 
-use super::{DraftTree, InitContext, LogitsProcessor, Persistent, RowState, StepContext, process_and_sample};
+use super::{DraftTree, InitContext, LogitsProcessor, StepContext, process_and_sample};
 use crate::error::{Error, Result};
-use crate::kernel;
-use crate::kernel::step::{self, Branches, Cursor, Moved};
+use crate::kernel::step;
 use crate::sampling::Sampler;
-use crate::table::StateId;
-use crate::table::TokenTable;
-use crate::tensor::{Arena, TensorTable, ints};
+use crate::table::{RowPosition, StateId, TokenTable};
+use crate::tensor::{Arena, Position, TensorTable, reads};
 
 /// Keeps the output of every row within its constraint and, where asked, within its budget of tokens.
 ///
-/// Each row follows one of the tables of a [`TensorTable`] and carries its own state. An illegal token is −∞,
+/// Each row follows one of the tables of a [`TensorTable`] and has a [`Position`] of its own. An illegal token is −∞,
 /// an allowed one keeps its bits. With [budgets](Self::with_budgets), a token is legal only if the output can
 /// still be completed after it, so that every row ends in time.
 ///
@@ -32,9 +30,9 @@ use crate::tensor::{Arena, TensorTable, ints};
 /// let table = TensorTable::new(&[&table], 3, &TensorOptions::default(), &device)?;
 /// let processor = DfaProcessor::new(table, &[0])?;
 ///
-/// let state = processor.start();
+/// let position = processor.start();
 /// let logits = Tensor::<2>::from_data([[0.5, 1.0, 2.0]], &device);
-/// let masked = processor.mask(&state, logits).into_data().try_to_vec::<f32>().unwrap();
+/// let masked = processor.mask(&position, logits).into_data().try_to_vec::<f32>().unwrap();
 /// assert_eq!(masked, [0.5, f32::NEG_INFINITY, f32::NEG_INFINITY]);
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```
@@ -53,68 +51,6 @@ pub(super) enum Tables {
     Fixed(TensorTable),
     /// Tables that come and go.
     Arena(Arena),
-}
-
-/// The state of a [`DfaProcessor`], on the device.
-#[derive(Clone, Debug)]
-pub struct DfaState {
-    /// `[batch]`, `i32`
-    pub(super) states: Tensor<1, Int>,
-    /// `[batch]`, `i32`: tokens that may still be emitted.
-    pub(super) remaining: Tensor<1, Int>,
-}
-
-impl DfaState {
-    /// The state of each row, `[batch]`, as numbered by the [`TensorTable`].
-    pub fn states(&self) -> Tensor<1, Int> {
-        self.states.clone()
-    }
-
-    /// Whether each row has ended, `[batch]`.
-    pub fn is_done(&self) -> Tensor<1, Bool> {
-        self.states.clone().equal_elem(StateId::DONE.0 as i32)
-    }
-}
-
-/// The states of all nodes of a [`DraftTree`], on the device; see [`DfaProcessor::mask_tree`] for an example.
-#[derive(Clone, Debug)]
-pub struct TreeStates {
-    /// `[batch, nodes]`, `i32`
-    states: Tensor<2, Int>,
-    /// `[batch, nodes]`, `i32`
-    remaining: Tensor<2, Int>,
-}
-
-impl TreeStates {
-    /// The state after each node, `[batch, nodes]`, as numbered by the [`TensorTable`].
-    pub fn states(&self) -> Tensor<2, Int> {
-        self.states.clone()
-    }
-
-    /// The state of each row after one of its nodes: all that acceptance takes.
-    ///
-    /// # Shapes
-    /// - `nodes`: `[batch]`, indices of nodes
-    pub fn at(&self, nodes: Tensor<1, Int>) -> DfaState {
-        let batch = nodes.dims()[0];
-        let nodes = nodes.reshape([batch, 1]);
-        let pick = |values: &Tensor<2, Int>| values.clone().gather(1, nodes.clone()).reshape([batch]);
-        DfaState { states: pick(&self.states), remaining: pick(&self.remaining) }
-    }
-}
-
-impl Persistent for DfaState {
-    fn assign(&mut self, new: Self) {
-        self.states.assign(new.states);
-        self.remaining.assign(new.remaining);
-    }
-}
-
-impl RowState for DfaState {
-    fn assign_row(&mut self, row: usize, new: Self) {
-        self.states.assign_row(row, new.states);
-        self.remaining.assign_row(row, new.remaining);
-    }
 }
 
 impl DfaProcessor {
@@ -173,25 +109,22 @@ impl DfaProcessor {
         }
     }
 
-    /// The state before the first token.
-    pub fn start(&self) -> DfaState {
+    /// The position before the first token.
+    pub fn start(&self) -> Position {
         let table = self.table();
-        let start = |row: &Option<usize>| row.map_or(StateId::DONE, |index| table.start(index));
-        let starts: Vec<_> = self.rows.iter().map(start).collect();
-        let states = table.states(&starts).expect("start states are states of the table");
-        let remaining = match &self.budgets {
-            Some(budgets) => budgets.iter().map(|&tokens| tokens as i32).collect(),
-            None => vec![step::ENDLESS; self.rows.len()],
+        let start = |(row, table_of): (usize, &Option<usize>)| RowPosition {
+            state: table_of.map_or(StateId::DONE, |index| table.start(index)),
+            remaining: self.budgets.as_ref().map_or(RowPosition::UNLIMITED, |budgets| budgets[row] as u32),
         };
-        DfaState { states, remaining: ints(remaining, table.device()) }
+        Position::upload(self.rows.iter().enumerate().map(start), table.device())
     }
 
     /// Moves every row on by one token; a token of [`TensorTable::no_token`] leaves its row as it is.
     ///
     /// # Shapes
     /// - `tokens`: `[batch]`
-    pub fn advance(&self, state: DfaState, tokens: Tensor<1, Int>) -> DfaState {
-        step::advance(self.table(), state.after(tokens)).into()
+    pub fn advance(&self, position: Position, tokens: Tensor<1, Int>) -> Position {
+        step::after(self.table(), position, tokens.cast(DType::I32))
     }
 
     /// Puts −∞ where a token is illegal.
@@ -201,18 +134,18 @@ impl DfaProcessor {
     ///
     /// # Panics
     /// Where [`check`](Self::check) refuses `logits`.
-    pub fn mask(&self, state: &DfaState, logits: Tensor<2>) -> Tensor<2> {
+    pub fn mask(&self, position: &Position, logits: Tensor<2>) -> Tensor<2> {
         self.expect(&logits);
-        let none = state.states.full_like(self.table().no_token() as i32);
-        step::mask(self.table(), logits, state.clone().after(none)).0
+        let none = Tensor::full([self.rows.len()], self.table().no_token() as i32, (&logits.device(), DType::I32));
+        step::mask(self.table(), logits, position.clone(), none).0
     }
 
     /// Follows a tree of drafts and puts −∞ where a token may not follow a node, all rows and nodes at once.
     ///
-    /// `tokens` holds, for the root, the last token of each row, which `state` is before, or
+    /// `tokens` holds, for the root, the last token of each row, which `position` is before, or
     /// [`TensorTable::no_token`]; for every other node, a draft. A draft that breaks the constraint or the budget
-    /// is −∞ in the row of its parent, so that no rule accepts it; its own node stays in the parent's state, so
-    /// that no row is ever all −∞. After acceptance, [`TreeStates::at`] the last accepted node is the new state.
+    /// is −∞ in the row of its parent, so that no rule accepts it; its own node stays in the parent's position, so
+    /// that no row is ever all −∞. After acceptance, [`Position::at`] the last accepted node is the new position.
     ///
     /// # Shapes
     /// - `tokens`: `[batch, nodes]`
@@ -236,36 +169,33 @@ impl DfaProcessor {
     /// // No token yet, and the drafts `a`, `b`.
     /// let tokens = Tensor::<2, Int>::from_data([[3, 0, 1]], &device);
     /// let logits = Tensor::<3>::zeros([1, 3, 3], &device);
-    /// let (masked, states) =
+    /// let (masked, positions) =
     ///     processor.mask_tree(&processor.start(), &DraftTree::chain(2), tokens, logits);
     /// let never = f32::NEG_INFINITY;
     /// let expected = [0.0, never, never, never, 0.0, never, never, never, 0.0];
     /// assert_eq!(masked.into_data().try_to_vec::<f32>().unwrap(), expected);
     ///
     /// // Both were accepted, and the end of sequence follows.
-    /// let state = states.at(Tensor::from_data([2], &device));
-    /// let state = processor.advance(state, Tensor::from_data([2], &device));
-    /// assert!(state.is_done().into_data().try_to_vec::<bool>().unwrap()[0]);
+    /// let position = positions.at(Tensor::from_data([2], &device));
+    /// let position = processor.advance(position, Tensor::from_data([2], &device));
+    /// assert!(position.is_done().into_data().try_to_vec::<bool>().unwrap()[0]);
     /// # Ok::<(), burn_dfa::Error>(())
     /// ```
     pub fn mask_tree(
         &self,
-        state: &DfaState,
+        position: &Position,
         tree: &DraftTree,
         tokens: Tensor<2, Int>,
         logits: Tensor<3>,
-    ) -> (Tensor<3>, TreeStates) {
+    ) -> (Tensor<3>, Position<3>) {
         let expected = [self.rows.len(), tree.len(), self.table().width()];
         assert_eq!(logits.dims(), expected, "logits of every row and node");
         assert_eq!(tokens.dims(), [expected[0], expected[1]], "one token for every row and node");
         if let Err(error) = self.check_kind(logits.dtype(), &logits.device()) {
             panic!("{error}");
         }
-        let DfaState { states, remaining } = state.clone();
         let tokens = tokens.cast(DType::I32);
-        let (logits, nodes) =
-            step::mask_tree(self.table(), tree.parents(), logits, tokens, [states, remaining]);
-        (logits, nodes.into())
+        step::mask_tree(self.table(), tree.parents(), logits, position.clone(), tokens)
     }
 
     /// Checks that `logits` are what [`mask`](Self::mask) and the processor take: `[rows, width]`, `f32`, `f16` or
@@ -284,7 +214,7 @@ impl DfaProcessor {
     }
 
     fn check_kind(&self, dtype: DType, device: &Device) -> Result<()> {
-        if !kernel::reads(dtype) {
+        if !reads(dtype) {
             return Err(Error::input(format!("logits of type {dtype:?}: cast them to f32, f16 or bf16")));
         }
         let table = self.table().device();
@@ -332,59 +262,38 @@ pub(super) fn check_budget(row: usize, given: usize, needed: usize) -> Result<()
     Ok(())
 }
 
-impl DfaState {
-    fn after(self, tokens: Tensor<1, Int>) -> Cursor {
-        Cursor { tokens: tokens.cast(DType::I32), states: self.states, remaining: self.remaining }
-    }
-}
-
-impl From<Moved> for DfaState {
-    fn from(moved: Moved) -> Self {
-        Self { states: moved.states, remaining: moved.remaining }
-    }
-}
-
-impl From<Branches> for TreeStates {
-    fn from(branches: Branches) -> Self {
-        Self { states: branches.states, remaining: branches.remaining }
-    }
-}
-
 impl LogitsProcessor for DfaProcessor {
-    type State = DfaState;
+    type State = Position;
 
-    fn init(&self, _context: &InitContext) -> DfaState {
+    fn init(&self, _context: &InitContext) -> Position {
         self.start()
     }
 
-    fn process(&self, state: DfaState, logits: Tensor<2>, context: &StepContext) -> (Tensor<2>, DfaState) {
+    fn process(&self, position: Position, logits: Tensor<2>, context: &StepContext) -> (Tensor<2>, Position) {
         self.expect(&logits);
-        let (logits, moved) = step::mask(self.table(), logits, state.after(context.tokens.clone()));
-        (logits, moved.into())
+        step::mask(self.table(), logits, position, context.tokens.clone().cast(DType::I32))
     }
+
     fn choose(
         &self,
-        state: &mut DfaState,
+        position: &mut Position,
         context: &mut StepContext,
         logits: Tensor<2>,
         sampler: &dyn Sampler,
     ) {
         let Some(rule) = sampler.rule().filter(|_| self.table().is_fused()) else {
-            return process_and_sample(self, state, context, logits, sampler);
+            return process_and_sample(self, position, context, logits, sampler);
         };
         self.expect(&logits);
-        // Each tensor is taken out of its place and put back, so that the operation may write in place.
-        let (step, DfaState { states, remaining }) = (context.step.clone(), state);
+        let step = context.step.clone();
+        // Both are taken out of their places and put back, so that the operation may write in place.
         context.tokens.inplace(|tokens| {
-            let (mut chosen, mut next) = (None, None);
-            states.inplace(|states| {
-                remaining.inplace(|remaining| {
-                    let at = Cursor { tokens: tokens.cast(DType::I32), states, remaining };
-                    let (tokens, moved) = step::choose(self.table(), logits, at, step, rule);
-                    (chosen, next) = (Some(tokens), Some(moved.states));
-                    moved.remaining
-                });
-                next.expect("the closure has run")
+            let mut chosen = None;
+            position.values.inplace(|values| {
+                let (position, tokens) = (Position { values }, tokens.cast(DType::I32));
+                let (tokens, position) = step::choose(self.table(), logits, position, tokens, step, rule);
+                chosen = Some(tokens);
+                position.values
             });
             chosen.expect("the closure has run")
         });

@@ -18,7 +18,6 @@ mod chain;
 mod dfa;
 mod min_new_tokens;
 mod min_p;
-mod persistent;
 mod repetition;
 mod slots;
 mod suppress;
@@ -31,11 +30,12 @@ use burn::tensor::{Bool, Device, Int, Tensor};
 
 use crate::sampling::Sampler;
 
+pub use crate::persistent::{Constant, Persistent, RowState};
+pub use crate::tensor::Position;
 pub use chain::Chain;
-pub use dfa::{DfaProcessor, DfaState, TreeStates};
+pub use dfa::DfaProcessor;
 pub use min_new_tokens::MinNewTokens;
 pub use min_p::MinP;
-pub use persistent::{Constant, Persistent, RowState};
 pub use repetition::{RepetitionPenalty, Seen};
 pub use suppress::Suppress;
 pub use temperature::Temperature;

@@ -1,10 +1,9 @@
 //! Rows that come and go.
 
 use super::dfa::{Tables, check_budget};
-use super::{DfaProcessor, DfaState, RowState};
+use super::{DfaProcessor, Position, RowState};
 use crate::error::{Error, Result};
-use crate::kernel::step::ENDLESS;
-use crate::table::TokenTable;
+use crate::table::{RowPosition, TokenTable};
 use crate::tensor::Arena;
 
 impl DfaProcessor {
@@ -25,19 +24,19 @@ impl DfaProcessor {
     /// let table = TokenTable::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
     /// let device = Device::flex();
     /// let capacity = Capacity { tables: 2, states: 64, classes: 8 };
-    /// let options = TensorOptions { capacity, ..TensorOptions::default() };
+    /// let options = TensorOptions::new().with_capacity(capacity);
     /// let mut processor = DfaProcessor::slots(Arena::new(&vocabulary, 3, &options, &device)?, 3)?;
-    /// let mut state = processor.start();
+    /// let mut position = processor.start();
     ///
-    /// processor.admit(&mut state, 0, Some(&table), 8)?;
-    /// processor.admit(&mut state, 2, None, 8)?; // free text
+    /// processor.admit(&mut position, 0, Some(&table), 8)?;
+    /// processor.admit(&mut position, 2, None, 8)?; // free text
     /// let never = f32::NEG_INFINITY;
-    /// let masked = processor.mask(&state, Tensor::zeros([3, 3], &device));
+    /// let masked = processor.mask(&position, Tensor::zeros([3, 3], &device));
     /// let expected = [0.0, never, never, never, never, 0.0, 0.0, 0.0, 0.0];
     /// assert_eq!(masked.into_data().try_to_vec::<f32>().unwrap(), expected);
     ///
-    /// processor.vacate(&mut state, 0)?;
-    /// assert_eq!(state.is_done().into_data().try_to_vec::<bool>().unwrap(), [true, true, false]);
+    /// processor.vacate(&mut position, 0)?;
+    /// assert_eq!(position.is_done().into_data().try_to_vec::<bool>().unwrap(), [true, true, false]);
     /// # Ok::<(), burn_dfa::Error>(())
     /// ```
     pub fn slots(arena: Arena, rows: usize) -> Result<Self> {
@@ -48,7 +47,7 @@ impl DfaProcessor {
     }
 
     /// Begins a constraint in an idle row, with a budget as of [`with_budgets`](Self::with_budgets); `None` is free
-    /// text. The state of the row is written in place, that of the others stays.
+    /// text. The position of the row is written in place, that of the others stays.
     ///
     /// The last token of the row is none yet: feed [`TensorTable::no_token`](crate::TensorTable::no_token) next.
     ///
@@ -59,17 +58,17 @@ impl DfaProcessor {
     /// - [`Error::is_input`]: there is no such row, it is taken, or the rows of this processor do not come and go.
     pub fn admit(
         &mut self,
-        state: &mut DfaState,
+        position: &mut Position,
         row: usize,
         table: Option<&TokenTable>,
         budget: usize,
     ) -> Result<()> {
         self.seat(row, table, budget)?;
-        state.assign_row(row, self.row(row).start());
+        position.assign_row(row, self.row(row).start());
         Ok(())
     }
 
-    /// As [`admit`](Self::admit), without its state.
+    /// As [`admit`](Self::admit), without its position.
     pub(crate) fn seat(&mut self, row: usize, table: Option<&TokenTable>, budget: usize) -> Result<()> {
         check_budget(row, budget, table.map_or(0, |table| table.tokens_to_end(table.start()) as usize))?;
         let (arena, seat) = self.seat_of(row)?;
@@ -78,7 +77,7 @@ impl DfaProcessor {
         }
         *seat = Some(table.map_or(Ok(Arena::FREE), |table| arena.load(table))?);
         let rows = self.rows.len();
-        self.budgets.get_or_insert_with(|| vec![ENDLESS as usize; rows])[row] = budget;
+        self.budgets.get_or_insert_with(|| vec![RowPosition::UNLIMITED as usize; rows])[row] = budget;
         Ok(())
     }
 
@@ -86,14 +85,14 @@ impl DfaProcessor {
     ///
     /// # Errors
     /// [`Error::is_input`]: there is no such row, it is idle, or the rows of this processor do not come and go.
-    pub fn vacate(&mut self, state: &mut DfaState, row: usize) -> Result<()> {
+    pub fn vacate(&mut self, position: &mut Position, row: usize) -> Result<()> {
         let (arena, seat) = self.seat_of(row)?;
         let table = seat.take().ok_or_else(|| Error::input(format!("row {row} is idle")))?;
         arena.release(table)?;
         if let Some(budgets) = &mut self.budgets {
-            budgets[row] = ENDLESS as usize;
+            budgets[row] = RowPosition::UNLIMITED as usize;
         }
-        state.assign_row(row, self.row(row).start());
+        position.assign_row(row, self.row(row).start());
         Ok(())
     }
 

@@ -1,7 +1,6 @@
 //! Tokens that a state leaves no choice about.
 
-use super::StateId;
-use super::{Parts, Reading, TokenTable};
+use super::{Parts, Reading, RowPosition, StateId, TokenTable};
 use crate::vocabulary::{TokenId, Vocabulary};
 
 /// More legal tokens than this are never all beginnings of one another.
@@ -71,7 +70,7 @@ impl Parts {
             let alive = column_of.iter().filter(|&&column| row[column as usize] != StateId::DEAD.0);
             match (alive.take(2).count(), legal.len()) {
                 (0, _) => {}
-                (1, 0) => self.each_text(state, vocabulary, column_of, false, |id, _| legal.push(id)),
+                (1, 0) => self.each_text(RowPosition::unlimited(state), vocabulary, column_of, false, |id, _| legal.push(id)),
                 _ => return false,
             }
         }
@@ -110,7 +109,8 @@ impl Parts {
                 let state = StateId(state);
                 let mut all = Starts::default();
                 let row = self.row(state).iter();
-                let alive = row.zip(&starts).filter(|&(&to, _)| self.tokens_to_end[to as usize] != u32::MAX);
+                let alive =
+                    row.zip(&starts).filter(|&(&to, _)| self.can_end(RowPosition::unlimited(StateId(to))));
                 alive.for_each(|(_, starts)| all.join(starts));
                 let byte = all.only()?;
                 Some((byte, after(state, byte))).filter(|(_, to)| *to != StateId::DEAD)
@@ -141,7 +141,7 @@ impl Parts {
                 break;
             }
             let mut tokens = trie.tokens(node).iter().copied();
-            let legal = tokens.find(|&id| self.next(state, id) != StateId::DEAD);
+            let legal = tokens.find(|&id| self.can_end(self.after(RowPosition::unlimited(state), id)));
             longest = legal.or(longest);
             (node, end) = (node + 1, trie.end(node) as usize);
         }

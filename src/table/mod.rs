@@ -39,7 +39,8 @@ mod columns;
 mod compile;
 mod forced;
 mod marks;
-mod members;
+mod sample;
+mod position;
 mod prune;
 mod state;
 mod walk;
@@ -49,6 +50,7 @@ use std::sync::Arc;
 
 pub use artifact::{Artifact, Origin};
 pub use cache::TableCache;
+pub use position::RowPosition;
 pub use state::StateId;
 
 use crate::constraint::{Constraint, Lowered, TextAutomaton, Unrolled};

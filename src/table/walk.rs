@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use super::StateId;
 use super::build::{RESERVED_TOKENS_TO_END, no_token_path, reserved_rows, with_the_end};
-use super::{Marks, Parts, Reading, TokenTable};
+use super::{Marks, Parts, Reading, RowPosition, StateId, TokenTable};
 use crate::automaton::{Csr, RowDfa};
 use crate::constraint::TextAutomaton;
 use crate::error::Result;
@@ -151,7 +150,7 @@ fn token_edges(parts: &Parts, vocabulary: &Vocabulary, meter: &Meter) -> Result<
         meter.time()?;
         meter.bytes(edges.len().saturating_mul(size_of::<(u32, u32)>()))?;
         landings.clear();
-        parts.each_text(StateId(state), vocabulary, column_of, false, |_, landing| landings.push(landing.0));
+        parts.each_text(RowPosition::unlimited(StateId(state)), vocabulary, column_of, false, |_, landing| landings.push(landing.0));
         let marked = marks.of(parts.row(StateId(state)));
         landings.extend(marked.iter().filter(|&&to| to != StateId::DEAD.0));
         landings.sort_unstable();
@@ -265,11 +264,11 @@ impl Parts {
         }
     }
 
-    /// Calls `found` with every token of text that leads from `state` to a state that is alive, and that state;
-    /// with `but_plain`, not with those of subtrees that hold plain tokens only.
+    /// Calls `found` with every token of text that may follow at `position`, and the state after it; with `but_plain`,
+    /// not with those of subtrees that hold plain tokens only.
     pub(crate) fn each_text(
         &self,
-        state: StateId,
+        position: RowPosition,
         vocabulary: &Vocabulary,
         column_of: &[u32; 256],
         but_plain: bool,
@@ -279,7 +278,8 @@ impl Parts {
         let marks = self.marks();
         let plain = if but_plain { vocabulary.plain_subtrees() } else { &[] };
         // `path[d]` is the state after the first `d` bytes of the node at hand.
-        let mut path = vec![state.0; trie.max_depth() + 1];
+        let mut path = vec![position.state.0; trie.max_depth() + 1];
+        let left = position.remaining.saturating_sub(1);
         let mut node = 0;
         while node < trie.len() {
             if but_plain && plain[node] {
@@ -294,7 +294,7 @@ impl Parts {
                 continue;
             }
             path[depth] = next;
-            if self.tokens_to_end[next as usize] != u32::MAX {
+            if self.can_end(RowPosition::new(StateId(next), left)) {
                 for &id in trie.tokens(node).iter().filter(|&&id| marks.column(id).is_none()) {
                     found(id, StateId(next));
                 }

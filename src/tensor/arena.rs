@@ -6,13 +6,10 @@ use burn::tensor::Device;
 
 #[cfg(feature = "flex")]
 use super::HostTable;
-use super::layout::{Layout, Sizes};
 use super::placement::{PAGE, pages_of, placed};
-use super::{Store, TensorOptions, TensorTable};
+use super::{Image, Layout, Sizes, Store, TensorOptions, TensorTable};
 use crate::error::{Error, Result, Room};
-use crate::kernel;
-use crate::table::StateId;
-use crate::table::TokenTable;
+use crate::table::{StateId, TokenTable};
 use crate::vocabulary::Vocabulary;
 
 /// A [`TensorTable`] of fixed size, into which tables are loaded and from which they are released one by one.
@@ -102,14 +99,14 @@ impl Arena {
         let free = TokenTable::unconstrained(vocabulary);
         let fingerprint = super::check(&[&free], width)?;
         let sizes = Sizes::arena(options.layout, vocabulary, width, capacity);
-        sizes.check(options.max_bytes, kernel::largest_binding(device))?;
+        sizes.check(options.max_bytes, super::largest_binding(device))?;
         let store = Store::new(
             &sizes,
             options.kernels,
             device,
             #[cfg(feature = "flex")]
             || HostTable::paged(&free, sizes.tables, sizes.pages()),
-            || sizes.vacant(vocabulary, &free),
+            || Image::vacant(&sizes, vocabulary, &free, device),
         );
         let mut table = TensorTable::of(sizes, store, fingerprint, device);
         table.starts = vec![StateId::DEAD; sizes.tables];
@@ -156,7 +153,7 @@ impl Arena {
         let pages: Vec<u32> = self.free.iter().copied().take(count).collect();
         pages.iter().for_each(|page| _ = self.free.remove(page));
         let index = place + 1;
-        self.table.store.put(&self.table.sizes, index, table, &pages);
+        self.table.store.put(index, table, &pages);
         self.table.starts[index] = placed(&pages, table.start());
         self.table.start_tokens[index] = table.tokens_to_end(table.start()) as usize;
         self.loaded[place] = Some(Loaded { table: table.clone(), pages, holders: 1 });

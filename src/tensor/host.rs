@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
+use super::NUMBERS;
 use super::placement::{Joined, Paged, Placement};
-use crate::table::StateId;
-use crate::table::{Parts, Reading, TokenTable};
+use crate::table::{Parts, Reading, RowPosition, StateId, TokenTable};
 use crate::vocabulary::{ClassTokens, TokenId};
 
 /// The tables of a batch, and where their states lie among those of all.
@@ -27,12 +27,13 @@ impl Entry {
     }
 }
 
-/// A state of one of the tables.
+/// A row of a batch, in its own table.
 #[derive(Clone, Copy)]
-pub(crate) struct Located<'a> {
+pub(crate) struct HostRow<'a> {
     pub(crate) table: &'a TokenTable,
+    /// The tokens of every class.
     pub(crate) members: &'a ClassTokens,
-    pub(crate) state: StateId,
+    pub(crate) position: RowPosition,
 }
 
 impl HostTable {
@@ -66,36 +67,35 @@ impl HostTable {
         }
     }
 
-    /// The table that a state belongs to, and its own number there; out of range is clamped.
-    fn own(&self, state: i32) -> (usize, StateId) {
+    /// The table that a row follows, and its position there; what is out of range is clamped.
+    fn own(&self, [state, remaining]: [i32; NUMBERS]) -> (usize, RowPosition) {
         let state = (state.max(0) as u32).min(self.placement.states() as u32 - 1);
-        self.placement.own(StateId(state))
+        let (index, state) = self.placement.own(StateId(state));
+        (index, RowPosition { state, remaining: remaining.max(0) as u32 })
     }
 
-    /// Where `state` is; the reserved states are in the first table.
-    pub(crate) fn locate(&self, state: i32) -> Located<'_> {
-        let (index, state) = self.own(state);
+    /// The row of a position; in a reserved state it follows the first table.
+    pub(crate) fn row(&self, position: [i32; NUMBERS]) -> HostRow<'_> {
+        let (index, position) = self.own(position);
         let Entry { table, members } = &*self.tables[index];
         let members = members.get_or_init(|| self::members(table.parts()));
-        Located { table, members, state }
+        HostRow { table, members, position }
     }
 
-    /// The least number of tokens from `state` to the end; `u32::MAX` where there is no way.
-    pub(crate) fn tokens_to_end(&self, state: i32) -> u32 {
-        let (index, state) = self.own(state);
-        self.tables[index].table.tokens_to_end(state)
+    /// See [`TokenTable::can_end`].
+    pub(crate) fn can_end(&self, position: [i32; NUMBERS]) -> bool {
+        let (index, position) = self.own(position);
+        self.tables[index].table.can_end(position)
     }
 
-    /// The state after `token`; `no_token` leaves it as it is.
-    pub(crate) fn advance(&self, state: i32, token: i32, no_token: usize) -> i32 {
-        let (index, own) = self.own(state);
-        match u32::try_from(token) {
-            Ok(token) if token as usize == no_token => self.placement.state(index, own).0 as i32,
-            Ok(token) => {
-                self.placement.state(index, self.tables[index].table.next(own, TokenId(token))).0 as i32
-            }
-            Err(_) => StateId::DEAD.0 as i32,
-        }
+    /// See [`TokenTable::after`]; `no_token` leaves the position as it is.
+    pub(crate) fn after(&self, position: [i32; NUMBERS], token: i32, no_token: usize) -> [i32; NUMBERS] {
+        let (index, position) = self.own(position);
+        let after = match u32::try_from(token) {
+            Ok(token) if token as usize == no_token => position,
+            token => self.tables[index].table.after(position, TokenId(token.unwrap_or(u32::MAX))),
+        };
+        [self.placement.state(index, after.state).0 as i32, after.remaining as i32]
     }
 }
 

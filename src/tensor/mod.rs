@@ -17,65 +17,37 @@
 //! - states are `i32` tensors, whatever the integer type of the device.
 
 mod arena;
+mod device;
 #[cfg(feature = "flex")]
 mod host;
-mod layout;
-mod lookup;
-mod part;
+mod image;
+mod options;
 mod placement;
+mod position;
+mod sizes;
+mod text;
 
+#[cfg(feature = "flex")]
 use std::sync::Arc;
 
-use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
+use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 
 pub use arena::Arena;
-pub use layout::{Capacity, Layout};
+pub use options::{Capacity, Kernels, Layout, TensorOptions};
+pub use position::Position;
 
 use crate::error::{Error, Result};
-use crate::kernel;
-#[cfg(feature = "flex")]
-use crate::kernel::step::{Cursor, ENDLESS};
-use crate::table::StateId;
-use crate::table::TokenTable;
+use crate::table::{StateId, TokenTable};
 use crate::vocabulary::Fingerprint;
+use device::largest_binding;
+pub(crate) use device::{is_flex, is_fused, reads};
 #[cfg(feature = "flex")]
-pub(crate) use host::{HostTable, Located};
-use layout::{Arrays, Sizes};
-pub(crate) use lookup::Tensors;
-use part::Part;
+pub(crate) use host::{HostRow, HostTable};
+pub(crate) use image::{Array, Image};
 use placement::Joined;
-
-/// How a [`TensorTable`] is laid out and how large it may be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TensorOptions {
-    /// The layout. Default: `None`, which takes [`Layout::Walk`] where a table is walked, else the smaller of
-    /// [`Layout::Dense`] and [`Layout::Classes`].
-    pub layout: Option<Layout>,
-    /// Which operations look up. Default: [`Kernels::Fused`].
-    pub kernels: Kernels,
-    /// Least sizes, for tables that are to be [replaced](TensorTable::replace), and the room of an [`Arena`].
-    /// Default: just as needed.
-    pub capacity: Capacity,
-    /// Most bytes on the device, below 2³¹ whatever this says. Default: 256 MiB.
-    pub max_bytes: usize,
-}
-
-impl Default for TensorOptions {
-    fn default() -> Self {
-        Self { layout: None, kernels: Kernels::Fused, capacity: Capacity::default(), max_bytes: 256 << 20 }
-    }
-}
-
-/// Which operations look up the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Kernels {
-    /// One fused operation a step where the backend has one (Flex, WGPU, Vulkan, CUDA), else as `BuiltIn`.
-    /// On Flex it reads the tables of the host; there the layout [`Layout::Dense`] is built in.
-    Fused,
-    /// Burn's built-in operations, which run wherever Burn does.
-    BuiltIn,
-}
+pub(crate) use position::{NUMBERS, UNLIMITED};
+use sizes::Sizes;
+pub(crate) use text::BY_CLASS;
 
 /// Compiled constraints on a device; see the [module](self).
 ///
@@ -104,7 +76,7 @@ pub struct TensorTable {
     device: Device,
 }
 
-/// Where the arrays are, and what reads them.
+/// Where the table is, and what reads it.
 #[derive(Clone, Debug)]
 #[allow(
     clippy::large_enum_variant,
@@ -116,9 +88,9 @@ pub(crate) enum Store {
     Host(Arc<HostTable>),
     /// On the device, for the kernels of CubeCL.
     #[cfg(feature = "cube")]
-    Cube(Tensors),
+    Cube(Image),
     /// On the device, for the built-in operations.
-    BuiltIn(Tensors),
+    BuiltIn(Image),
 }
 
 impl Store {
@@ -127,30 +99,50 @@ impl Store {
         kernels: Kernels,
         device: &Device,
         #[cfg(feature = "flex")] host: impl FnOnce() -> HostTable,
-        arrays: impl FnOnce() -> Arrays,
+        image: impl FnOnce() -> Image,
     ) -> Self {
-        let fused = kernels == Kernels::Fused && kernel::is_fused(device);
+        let fused = kernels == Kernels::Fused && is_fused(device);
         match device.as_dispatch() {
             #[cfg(feature = "flex")]
             burn::backend::DispatchDevice::Flex(_) if fused && sizes.layout != Layout::Dense => {
                 Self::Host(Arc::new(host()))
             }
             #[cfg(feature = "cube")]
-            burn::backend::DispatchDevice::Cube(_) if fused => {
-                Self::Cube(Tensors::upload(sizes, arrays(), device))
-            }
-            _ => Self::BuiltIn(Tensors::upload(sizes, arrays(), device)),
+            burn::backend::DispatchDevice::Cube(_) if fused => Self::Cube(image()),
+            _ => Self::BuiltIn(image()),
+        }
+    }
+
+    /// The image, where there is one.
+    pub(crate) fn image(&self) -> Option<&Image> {
+        match self {
+            #[cfg(feature = "flex")]
+            Self::Host(_) => None,
+            #[cfg(feature = "cube")]
+            Self::Cube(image) => Some(image),
+            Self::BuiltIn(image) => Some(image),
+        }
+    }
+
+    /// Puts other tables in the place of those that it holds.
+    fn replace(&mut self, tables: &[&TokenTable], joined: &Joined) {
+        match self {
+            #[cfg(feature = "flex")]
+            Self::Host(host) => *host = Arc::new(HostTable::joined(tables)),
+            #[cfg(feature = "cube")]
+            Self::Cube(image) => image.replace(tables, joined),
+            Self::BuiltIn(image) => image.replace(tables, joined),
         }
     }
 
     /// Puts one table of an arena in its place, and leaves the others as they are.
-    fn put(&mut self, sizes: &Sizes, index: usize, table: &TokenTable, pages: &[u32]) {
+    fn put(&mut self, index: usize, table: &TokenTable, pages: &[u32]) {
         match self {
             #[cfg(feature = "flex")]
             Self::Host(host) => Arc::make_mut(host).put(index, table, pages),
             #[cfg(feature = "cube")]
-            Self::Cube(tensors) => tensors.put(sizes, index, pages, Part::new(sizes, index, table, pages)),
-            Self::BuiltIn(tensors) => tensors.put(sizes, index, pages, Part::new(sizes, index, table, pages)),
+            Self::Cube(image) => image.put(index, table, pages),
+            Self::BuiltIn(image) => image.put(index, table, pages),
         }
     }
 
@@ -182,14 +174,14 @@ impl TensorTable {
         let fingerprint = check(tables, width)?;
         let joined = Joined::new(tables);
         let sizes = Sizes::new(options.layout, tables, joined.states, width, options.capacity)?;
-        sizes.check(options.max_bytes, kernel::largest_binding(device))?;
+        sizes.check(options.max_bytes, largest_binding(device))?;
         let store = Store::new(
             &sizes,
             options.kernels,
             device,
             #[cfg(feature = "flex")]
             || HostTable::joined(tables),
-            || sizes.arrays(tables, &joined),
+            || Image::upload(&sizes, tables, &joined, device),
         );
         let mut table = Self::of(sizes, store, fingerprint, device);
         table.set_starts(tables, &joined);
@@ -249,13 +241,7 @@ impl TensorTable {
                 self.sizes.columns
             )));
         }
-        match &mut self.store {
-            #[cfg(feature = "flex")]
-            Store::Host(host) => *host = Arc::new(HostTable::joined(tables)),
-            #[cfg(feature = "cube")]
-            Store::Cube(tensors) => tensors.replace(&self.sizes, self.sizes.arrays(tables, &joined)),
-            Store::BuiltIn(tensors) => tensors.replace(&self.sizes, self.sizes.arrays(tables, &joined)),
-        }
+        self.store.replace(tables, &joined);
         self.set_starts(tables, &joined);
         Ok(())
     }
@@ -345,59 +331,6 @@ impl TensorTable {
             )));
         }
         Ok(ints(states.iter().map(|s| s.0 as i32).collect(), &self.device))
-    }
-
-    /// Which tokens may not follow: true where illegal.
-    ///
-    /// With `spare`, the tokens that a row may still emit after this one, a token is illegal as well where
-    /// the shortest way from its next state to the end is longer than that.
-    ///
-    /// # Shapes
-    /// - `states`: `[batch]`, made by [`states`](Self::states) or [`next`](Self::next)
-    /// - `spare`: `[batch]`, `i32`, not negative
-    /// - returns `[batch, width]`
-    pub fn illegal(&self, states: Tensor<1, Int>, spare: Option<Tensor<1, Int>>) -> Tensor<2, Bool> {
-        let tensors = match &self.store {
-            #[cfg(feature = "flex")]
-            Store::Host(_) => {
-                let logits = Tensor::zeros([states.dims()[0], self.sizes.width], (&self.device, DType::F32));
-                let tokens = states.full_like(self.no_token() as i32);
-                let remaining = spare.map_or_else(|| states.full_like(ENDLESS), |spare| spare + 1);
-                let (masked, _) = kernel::step::mask(self, logits, Cursor { tokens, states, remaining });
-                return masked.equal_elem(f32::NEG_INFINITY);
-            }
-            #[cfg(feature = "cube")]
-            Store::Cube(tensors) => tensors,
-            Store::BuiltIn(tensors) => tensors,
-        };
-        let states = tensors.in_range(states);
-        tensors.next_of_all(states, spare).equal_elem(StateId::DEAD.0 as i32)
-    }
-
-    /// The states after `tokens`: `DEAD` where a token is illegal or no token at all, the same state where
-    /// it is [`no_token`](Self::no_token).
-    ///
-    /// # Shapes
-    /// - `states`, `tokens`: `[batch]`
-    /// - returns `[batch]`, `i32`
-    pub fn next(&self, states: Tensor<1, Int>, tokens: Tensor<1, Int>) -> Tensor<1, Int> {
-        let tokens = tokens.cast(DType::I32);
-        let tensors = match &self.store {
-            #[cfg(feature = "flex")]
-            Store::Host(_) => {
-                let remaining = states.full_like(ENDLESS);
-                return kernel::step::advance(self, Cursor { tokens, states, remaining }).states;
-            }
-            #[cfg(feature = "cube")]
-            Store::Cube(tensors) => tensors,
-            Store::BuiltIn(tensors) => tensors,
-        };
-        let last = self.sizes.width as i32 - 1;
-        let outside = tokens.clone().lower_elem(0).bool_or(tokens.clone().greater_elem(last));
-        let none = tokens.clone().equal_elem(self.no_token() as i32);
-        let states = tensors.in_range(states);
-        let next = tensors.next(states.clone(), tokens.clamp(0, last));
-        next.mask_fill(outside, StateId::DEAD.0 as i32).mask_where(none, states)
     }
 }
 

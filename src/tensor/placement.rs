@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use crate::table::StateId;
-use crate::table::TokenTable;
+use crate::table::{StateId, TokenTable};
 
 /// Tables one after the other.
 #[derive(Clone, Debug)]

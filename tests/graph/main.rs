@@ -1,5 +1,7 @@
 //! The recorded decode step. A program of its own: while a step is recorded, nothing else may use its device.
 
+#[cfg(feature = "cube")]
+mod bindings;
 #[path = "../common/mod.rs"]
 mod common;
 #[cfg(feature = "cube")]

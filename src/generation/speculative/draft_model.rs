@@ -8,7 +8,7 @@ use super::model::TreeLm;
 use super::seeds::{Use, derived};
 use super::sequences::Sequences;
 use crate::error::{Error, Result};
-use crate::processor::{DfaProcessor, DfaState, DraftTree, Persistent};
+use crate::processor::{DfaProcessor, Position, DraftTree, Persistent};
 use crate::sampling::{Greedy, GumbelMax, Sampler, temperature_factor};
 use crate::tensor::{TensorTable, ints};
 use crate::vocabulary::TokenId;
@@ -142,7 +142,7 @@ impl<M: TreeLm> Drafter for DraftModel<'_, M> {
 
     /// # Panics
     /// Where no batch was begun.
-    fn draft(&mut self, sequences: &Sequences, state: &DfaState) -> Vec<DraftToken> {
+    fn draft(&mut self, sequences: &Sequences, state: &Position) -> Vec<DraftToken> {
         if self.drafts == 0 {
             return Vec::new();
         }
@@ -183,7 +183,7 @@ impl<C> DraftBatch<C> {
     }
 
     /// Chooses from logits `[batch, draft width]`.
-    fn choose(&mut self, logits: Tensor<2>, state: &DfaState) -> DraftToken {
+    fn choose(&mut self, logits: Tensor<2>, state: &Position) -> DraftToken {
         let logits = match &self.mask {
             None => logits,
             Some(mask) => {

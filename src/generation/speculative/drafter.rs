@@ -4,7 +4,7 @@ use burn::tensor::{DType, IndexingUpdateOp, Int, Tensor};
 
 use super::sequences::Sequences;
 use crate::error::Result;
-use crate::processor::{DfaProcessor, DfaState, DraftTree};
+use crate::processor::{DfaProcessor, Position, DraftTree};
 use crate::table::TokenTable;
 use crate::tensor::TensorOptions;
 use crate::vocabulary::Vocabulary;
@@ -80,7 +80,7 @@ impl DraftToken {
 /// use burn::tensor::{DType, Tensor};
 /// use burn_dfa::Result;
 /// use burn_dfa::generation::speculative::{DraftToken, Drafter, DrafterContext, Sequences};
-/// use burn_dfa::processor::{DfaState, DraftTree};
+/// use burn_dfa::processor::{Position, DraftTree};
 ///
 /// /// Proposes the last token again.
 /// struct Again;
@@ -92,7 +92,7 @@ impl DraftToken {
 ///     fn start(&mut self, _: &DrafterContext) -> Result<()> {
 ///         Ok(())
 ///     }
-///     fn draft(&mut self, sequences: &Sequences, _: &DfaState) -> Vec<DraftToken> {
+///     fn draft(&mut self, sequences: &Sequences, _: &Position) -> Vec<DraftToken> {
 ///         vec![DraftToken { tokens: sequences.last(), probabilities: None }]
 ///     }
 /// }
@@ -113,7 +113,7 @@ pub trait Drafter {
     ///
     /// # Panics
     /// Some drafters panic where no batch was begun.
-    fn draft(&mut self, sequences: &Sequences, state: &DfaState) -> Vec<DraftToken>;
+    fn draft(&mut self, sequences: &Sequences, state: &Position) -> Vec<DraftToken>;
 }
 
 /// Proposes nothing.
@@ -126,7 +126,7 @@ impl Drafter for () {
         Ok(())
     }
 
-    fn draft(&mut self, _sequences: &Sequences, _state: &DfaState) -> Vec<DraftToken> {
+    fn draft(&mut self, _sequences: &Sequences, _state: &Position) -> Vec<DraftToken> {
         Vec::new()
     }
 }
@@ -143,7 +143,7 @@ macro_rules! delegates {
                 (**self).start(context)
             }
 
-            fn draft(&mut self, sequences: &Sequences, state: &DfaState) -> Vec<DraftToken> {
+            fn draft(&mut self, sequences: &Sequences, state: &Position) -> Vec<DraftToken> {
                 (**self).draft(sequences, state)
             }
         }

@@ -5,7 +5,7 @@ use burn::tensor::{DType, Int, Tensor};
 use super::drafter::{DraftToken, Drafter, DrafterContext};
 use super::sequences::Sequences;
 use crate::error::{Error, Result};
-use crate::processor::{DfaProcessor, DfaState, DraftTree};
+use crate::processor::{DfaProcessor, Position, DraftTree};
 use crate::table::StateId;
 use crate::tensor::ints;
 
@@ -102,7 +102,7 @@ impl<D: Drafter> Drafter for ForcedTokens<D> {
 
     /// # Panics
     /// Where no batch was begun.
-    fn draft(&mut self, sequences: &Sequences, state: &DfaState) -> Vec<DraftToken> {
+    fn draft(&mut self, sequences: &Sequences, state: &Position) -> Vec<DraftToken> {
         let ForcedBatch { token, constraint } =
             self.batch.as_ref().expect("`Drafter::start` comes before `draft`");
         if self.most == 0 {

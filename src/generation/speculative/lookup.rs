@@ -5,7 +5,7 @@ use burn::tensor::{DType, Int, Tensor};
 use super::drafter::{DraftToken, Drafter, DrafterContext};
 use super::sequences::Sequences;
 use crate::error::Result;
-use crate::processor::{DfaState, DraftTree};
+use crate::processor::{Position, DraftTree};
 
 /// Proposes what followed the last tokens when they occurred before (Saxena, "Prompt Lookup Decoding", 2023).
 ///
@@ -39,7 +39,7 @@ impl Drafter for PromptLookup {
         Ok(())
     }
 
-    fn draft(&mut self, sequences: &Sequences, _state: &DfaState) -> Vec<DraftToken> {
+    fn draft(&mut self, sequences: &Sequences, _state: &Position) -> Vec<DraftToken> {
         let (tokens, lengths) = (sequences.tokens(), sequences.lengths());
         let ([batch, slots], device) = (tokens.dims(), tokens.device());
         let all = [batch, slots];

@@ -4,7 +4,7 @@ use super::drafter::{DraftToken, Drafter, DrafterContext};
 use super::seeds::{Use, derived};
 use super::sequences::Sequences;
 use crate::error::Result;
-use crate::processor::{DfaState, DraftTree};
+use crate::processor::{Position, DraftTree};
 
 /// The drafts of two drafters, merged into one tree: the model reads both at once, and accepts the path that it agrees
 /// with (merge-based speculation; Miao et al., "SpecInfer", 2024).
@@ -48,7 +48,7 @@ impl<A: Drafter, B: Drafter> Drafter for MergedDrafters<A, B> {
         self.second.start(&DrafterContext { unread, seeds, ..context.clone() })
     }
 
-    fn draft(&mut self, sequences: &Sequences, state: &DfaState) -> Vec<DraftToken> {
+    fn draft(&mut self, sequences: &Sequences, state: &Position) -> Vec<DraftToken> {
         let mut drafts = self.first.draft(sequences, state);
         drafts.extend(self.second.draft(sequences, state));
         drafts

@@ -14,7 +14,7 @@ use crate::generation::config::GenerationConfig;
 use crate::generation::log::{StepLog, read};
 use crate::generation::selection::{Filters, filters, sampler_temperature};
 use crate::processor::{
-    DfaProcessor, DfaState, DraftTree, InitContext, LogitsProcessor, Persistent, StepContext,
+    DfaProcessor, Position, DraftTree, InitContext, LogitsProcessor, Persistent, StepContext,
 };
 use crate::vocabulary::Vocabulary;
 
@@ -35,7 +35,7 @@ pub(super) struct SpeculativeSession<'m, M: TreeLm, D> {
     cache: M::TreeCache,
     constraint: DfaProcessor,
     /// Before the last token of the sequences.
-    state: DfaState,
+    state: Position,
     filters: Filters,
     filter_state: <Filters as LogitsProcessor>::State,
     verifier: Verifier,

@@ -20,7 +20,7 @@ mod weight;
 use burn::backend::{Backend, Dispatch, backend_extension, tensor::FloatTensor};
 use burn::tensor::Tensor;
 
-use super::{is_fused, reads};
+use crate::tensor::{is_fused, reads};
 
 /// The widest row of the fused operations, so that 32 bits hold every sum of a GPU's kernel.
 const MAX_WIDTH: usize = 1 << 18;

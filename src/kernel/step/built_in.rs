@@ -1,44 +1,149 @@
 //! The step in Burn's built-in operations: the reference, and what runs on every backend.
 
-use burn::tensor::{Int, Tensor};
+use burn::tensor::{Bool, Int, Tensor};
 
-use super::{Branches, Cursor, Moved};
 use crate::table::StateId;
-use crate::tensor::{TensorTable, Tensors};
+use crate::tensor::{Array, BY_CLASS, Image, Layout, Position};
 
-pub(super) fn advance(table: &TensorTable, at: Cursor) -> Moved {
-    let spent = at.tokens.clone().not_equal_elem(table.no_token() as i32).int().cast(at.tokens.dtype());
-    Moved { remaining: (at.remaining - spent).clamp_min(0), states: table.next(at.states, at.tokens) }
+/// The position after `tokens`, `[batch]`: in the state `DEAD` where a token is illegal or no token at all, the same
+/// where it is the id `width`.
+pub(super) fn after(image: &Image, position: Position, tokens: Tensor<1, Int>) -> Position {
+    let last = image.sizes.width as i32 - 1;
+    let outside = tokens.clone().lower_elem(0).bool_or(tokens.clone().greater_elem(last));
+    let none = tokens.clone().equal_elem(last + 1);
+    let (states, remaining) = (in_range(image, position.states()), position.remaining());
+    let next = next(image, states.clone(), tokens.clamp(0, last));
+    let next = next.mask_fill(outside, StateId::DEAD.0 as i32).mask_where(none.clone(), states);
+    Position::of(next, spend(remaining.clone()).mask_where(none, remaining))
 }
 
-pub(super) fn mask(table: &TensorTable, logits: Tensor<2>, at: Cursor) -> (Tensor<2>, Moved) {
-    let moved = super::advance(table, at);
-    let spare = (moved.remaining.clone() - 1).clamp_min(0);
-    let illegal = table.illegal(moved.states.clone(), Some(spare));
-    (logits.mask_fill(illegal, f32::NEG_INFINITY), moved)
+/// Whether the end is within the remaining tokens, for states of any shape.
+fn can_end<const D: usize>(image: &Image, states: Tensor<D, Int>, remaining: Tensor<D, Int>) -> Tensor<D, Bool> {
+    let shape = states.dims();
+    entries(image, Array::TokensToEnd, states.reshape([-1])).reshape(shape).lower_equal(remaining)
 }
 
-/// The states of all nodes; a node that may not follow its parent has the parent's.
-pub(super) fn follow(
-    table: &TensorTable,
-    tensors: &Tensors,
-    parents: &[usize],
-    tokens: Tensor<2, Int>,
-    [states, remaining]: [Tensor<1, Int>; 2],
-) -> Branches {
+/// What remains after a token.
+fn spend(remaining: Tensor<1, Int>) -> Tensor<1, Int> {
+    (remaining - 1).clamp_min(0)
+}
+
+/// See [`super::mask`].
+pub(super) fn mask(
+    image: &Image,
+    logits: Tensor<2>,
+    position: Position,
+    tokens: Tensor<1, Int>,
+) -> (Tensor<2>, Position) {
+    let position = after(image, position, tokens);
+    (logits.mask_fill(illegal(image, position.clone()), f32::NEG_INFINITY), position)
+}
+
+/// Whether each token may not follow, `[batch, width]`.
+pub(super) fn illegal(image: &Image, position: Position) -> Tensor<2, Bool> {
+    let batch = position.batch();
+    let (states, left) = (in_range(image, position.states()), spend(position.remaining()));
+    let legal = |next: Tensor<2, Int>| {
+        let left = left.clone().reshape([batch, 1]).expand(next.dims());
+        can_end(image, next, left)
+    };
+    let legal = match image.sizes.layout {
+        Layout::Dense => legal(rows(image, Array::Next, states)),
+        Layout::Classes => {
+            let class = rows(image, Array::Class, owners(image, states.clone()));
+            legal(rows(image, Array::Next, states)).int().gather(1, class).equal_elem(1)
+        }
+        Layout::Walk => {
+            let all = [batch, image.sizes.width];
+            let token = image.every_token().reshape([1, -1]).expand(all).reshape([-1]);
+            let state = states.reshape([batch, 1]).expand(all).reshape([-1]);
+            legal(next(image, state, token).reshape(all))
+        }
+    };
+    legal.bool_not()
+}
+
+/// The positions of all nodes, see [`super::mask_tree`].
+pub(super) fn follow(image: &Image, parents: &[usize], position: Position, tokens: Tensor<2, Int>) -> Position<3> {
     let [batch, _] = tokens.dims();
     let token = |node: usize| tokens.clone().slice([0..batch, node..node + 1]).reshape([batch]);
-    let root = super::advance(table, Cursor { tokens: token(0), states, remaining });
-    let (mut states, mut remaining) = (vec![root.states], vec![root.remaining]);
+    let mut nodes = vec![after(image, position, token(0))];
     for (node, &parent) in parents.iter().enumerate().skip(1) {
-        let (state, left) = (states[parent].clone(), remaining[parent].clone());
-        let at = Cursor { tokens: token(node), states: state.clone(), remaining: left.clone() };
-        let moved = super::advance(table, at);
-        let dead = moved.states.clone().equal_elem(StateId::DEAD.0 as i32);
-        let to_end = tensors.tokens_to_end.clone().select(0, moved.states.clone());
-        let bad = dead.bool_or(to_end.greater(moved.remaining.clone()));
-        states.push(moved.states.mask_where(bad.clone(), state));
-        remaining.push(moved.remaining.mask_where(bad, left));
+        let parent = nodes[parent].clone();
+        let next = after(image, parent.clone(), token(node));
+        let illegal = can_end(image, next.states(), next.remaining()).bool_not();
+        nodes.push(next.or(illegal, parent));
     }
-    Branches { states: Tensor::stack(states, 1), remaining: Tensor::stack(remaining, 1) }
+    Position::stack(nodes)
+}
+
+/// Keeps states that were not made here from being looked up out of bounds.
+fn in_range(image: &Image, states: Tensor<1, Int>) -> Tensor<1, Int> {
+    states.clamp(0, image.sizes.states as i32 - 1)
+}
+
+/// The state after one token a row, `[rows]`; states and tokens are in range.
+fn next(image: &Image, states: Tensor<1, Int>, tokens: Tensor<1, Int>) -> Tensor<1, Int> {
+    let sizes = &image.sizes;
+    let step = |states: Tensor<1, Int>, column| cells(image, Array::Next, sizes.columns, states, column);
+    if sizes.layout == Layout::Dense {
+        return step(states, tokens);
+    }
+    let owner = owners(image, states.clone());
+    let class = cells(image, Array::Class, sizes.width, owner.clone(), tokens.clone());
+    if sizes.layout == Layout::Classes {
+        return step(states, class);
+    }
+    let text = entries(image, Array::Text, owner.clone());
+    let by_class = text.clone().equal_elem(BY_CLASS);
+    if image.longest == 0 {
+        return step(states, class);
+    }
+    // Of tables that are read by class the text is of no use, but it is looked up in bounds.
+    let text = text.clamp_min(0);
+    let width = sizes.width + 1;
+    let mut at = cells(image, Array::Offsets, width, text.clone(), tokens.clone());
+    let end = cells(image, Array::Offsets, width, text, tokens + 1);
+    let mut state = states.clone();
+    // As many bytes as the longest token has.
+    for _ in 0..image.longest {
+        let over = at.clone().greater_equal(end.clone());
+        let symbol = entries(image, Array::Symbols, at.clone().min_pair(end.clone() - 1));
+        let column = cells(image, Array::Column, sizes.alphabet, owner.clone(), symbol);
+        state = step(state.clone(), column).mask_where(over, state);
+        at = at + 1;
+    }
+    // Alive as bytes is not enough: some token path must lead on.
+    let lost = entries(image, Array::TokensToEnd, state.clone()).equal_elem(i32::MAX);
+    let walked = state.mask_fill(lost, StateId::DEAD.0 as i32);
+    walked.mask_where(by_class, step(states, class))
+}
+
+/// The table of each state.
+fn owners(image: &Image, states: Tensor<1, Int>) -> Tensor<1, Int> {
+    if image.sizes.has_owner() { entries(image, Array::Owner, states) } else { states.zeros_like() }
+}
+
+/// `array[row[b], column[b]]` for each `b`, of an array of `columns` columns.
+fn cells(
+    image: &Image,
+    array: Array,
+    columns: usize,
+    row: Tensor<1, Int>,
+    column: Tensor<1, Int>,
+) -> Tensor<1, Int> {
+    entries(image, array, row * columns as i32 + column)
+}
+
+/// `array[index[b]]` for each `b`.
+fn entries(image: &Image, array: Array, index: Tensor<1, Int>) -> Tensor<1, Int> {
+    image.values.clone().select(0, index + image.range(array).start as i32)
+}
+
+/// The rows of an array, `[batch, columns]`.
+#[allow(clippy::single_range_in_vec_init, reason = "one range for each dimension")]
+fn rows(image: &Image, array: Array, row: Tensor<1, Int>) -> Tensor<2, Int> {
+    let columns = match array { Array::Next => image.sizes.columns, _ => image.sizes.width };
+    let all = image.values.clone().slice([image.range(array)]).reshape([-1, columns as i32]);
+    all.select(0, row)
 }

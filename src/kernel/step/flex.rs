@@ -5,14 +5,13 @@ use std::sync::Arc;
 use burn::backend::flex::FlexTensor;
 use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Backend, Dispatch, Flex, backend_extension};
-use burn::tensor::{DType, Int, Tensor, bf16, f16};
+use burn::tensor::{DType, Int, Shape, Tensor, bf16, f16};
 
 use super::row::{self, Logit, Scratch};
-use super::{Branches, Cursor, Moved};
 use crate::sampling::{Keys, Rule};
-use crate::tensor::HostTable;
+use crate::tensor::{HostTable, NUMBERS, Position};
 
-/// How [`FlexStep::choose`] chooses.
+/// How [`FlexStep::choose_after`] chooses.
 #[derive(Clone, Debug)]
 pub(crate) enum FlexRule {
     /// The greatest logit.
@@ -21,142 +20,106 @@ pub(crate) enum FlexRule {
     Gumbel(Arc<Keys>),
 }
 
-/// Integers are `i32`, logits `f32`, `f16` or `bf16`; `tokens`, `states` and `remaining` are `[batch]`.
+/// Integers are `i32`, logits `f32`, `f16` or `bf16`; `tokens` are `[batch]`, `position` is `[batch, 2]`.
 #[backend_extension(Flex)]
 pub(crate) trait FlexStep: Backend {
-    /// `states` and `remaining` after `tokens`.
-    fn advance(
+    /// The position after `tokens`.
+    fn after(
+        position: IntTensor<Self>,
         tokens: IntTensor<Self>,
-        states: IntTensor<Self>,
-        remaining: IntTensor<Self>,
         table: Arc<HostTable>,
         width: usize,
-    ) -> (IntTensor<Self>, IntTensor<Self>);
+    ) -> IntTensor<Self>;
 
-    /// `logits` `[batch, width]`, masked, after `advance`.
-    fn advance_and_mask(
+    /// `logits` `[batch, width]`, masked, and the position after `tokens`.
+    fn mask_after(
         logits: FloatTensor<Self>,
+        position: IntTensor<Self>,
         tokens: IntTensor<Self>,
-        states: IntTensor<Self>,
-        remaining: IntTensor<Self>,
         table: Arc<HostTable>,
-    ) -> (FloatTensor<Self>, IntTensor<Self>, IntTensor<Self>);
+    ) -> (FloatTensor<Self>, IntTensor<Self>);
 
-    /// `logits` `[batch, nodes, width]`, masked, and the states of all nodes `[batch, nodes]`, whose `tokens` are of
-    /// that shape.
-    fn advance_and_mask_tree(
+    /// `logits` `[batch, nodes, width]`, masked, and the positions of all nodes `[batch, nodes, 2]`, whose `tokens` are
+    /// `[batch, nodes]`.
+    fn mask_tree(
         logits: FloatTensor<Self>,
+        position: IntTensor<Self>,
         tokens: IntTensor<Self>,
-        states: IntTensor<Self>,
-        remaining: IntTensor<Self>,
         table: Arc<HostTable>,
         parents: Arc<[usize]>,
-    ) -> (FloatTensor<Self>, IntTensor<Self>, IntTensor<Self>);
+    ) -> (FloatTensor<Self>, IntTensor<Self>);
 
-    /// The tokens chosen from `logits` `[batch, width]` after `advance`; `step` is `[1]` or `[batch]`.
-    fn advance_and_choose(
+    /// The tokens chosen from `logits` `[batch, width]`, and the position after `tokens`; `step` is `[1]` or `[batch]`.
+    fn choose_after(
         logits: FloatTensor<Self>,
+        position: IntTensor<Self>,
         tokens: IntTensor<Self>,
-        states: IntTensor<Self>,
-        remaining: IntTensor<Self>,
         step: IntTensor<Self>,
         table: Arc<HostTable>,
         rule: FlexRule,
-    ) -> (IntTensor<Self>, IntTensor<Self>, IntTensor<Self>);
+    ) -> (IntTensor<Self>, IntTensor<Self>);
 }
 
 impl FlexStep for Flex {
-    fn advance(
+    fn after(position: FlexTensor, tokens: FlexTensor, table: Arc<HostTable>, width: usize) -> FlexTensor {
+        let (tokens, mut position) = (packed(tokens), packed(position));
+        let (rows, _) = position.storage_mut::<i32>().as_chunks_mut::<NUMBERS>();
+        for (row, &token) in rows.iter_mut().zip(ints(&tokens)) {
+            *row = table.after(*row, token, width);
+        }
+        position
+    }
+
+    fn mask_after(
+        logits: FlexTensor,
+        position: FlexTensor,
         tokens: FlexTensor,
-        states: FlexTensor,
-        remaining: FlexTensor,
         table: Arc<HostTable>,
-        width: usize,
     ) -> (FlexTensor, FlexTensor) {
-        let (tokens, mut states, mut remaining) = (packed(tokens), packed(states), packed(remaining));
-        for (row, &token) in ints(&tokens).iter().enumerate() {
-            let state = &mut states.storage_mut::<i32>()[row];
-            *state = table.advance(*state, token, width);
-            let left = &mut remaining.storage_mut::<i32>()[row];
-            *left = (*left - i32::from(token as usize != width)).max(0);
-        }
-        (states, remaining)
-    }
-
-    fn advance_and_mask(
-        logits: FlexTensor,
-        tokens: FlexTensor,
-        states: FlexTensor,
-        remaining: FlexTensor,
-        table: Arc<HostTable>,
-    ) -> (FlexTensor, FlexTensor, FlexTensor) {
-        let mut logits = packed(logits);
         let width = logits.layout().shape()[1];
-        let (states, remaining) = Self::advance(tokens, states, remaining, table.clone(), width);
-        let rows = (ints(&states), ints(&remaining));
-        match logits.dtype() {
-            DType::F32 => mask_rows(logits.storage_mut::<f32>(), rows, width, &table),
-            DType::F16 => mask_rows(logits.storage_mut::<f16>(), rows, width, &table),
-            DType::BF16 => mask_rows(logits.storage_mut::<bf16>(), rows, width, &table),
-            other => unreachable!("logits of {other:?} take the built-in operations"),
-        }
-        (logits, states, remaining)
+        let position = Self::after(position, tokens, table.clone(), width);
+        (masked(logits, &position, width, &table), position)
     }
 
-    fn advance_and_mask_tree(
+    fn mask_tree(
         logits: FlexTensor,
+        position: FlexTensor,
         tokens: FlexTensor,
-        states: FlexTensor,
-        remaining: FlexTensor,
         table: Arc<HostTable>,
         parents: Arc<[usize]>,
-    ) -> (FlexTensor, FlexTensor, FlexTensor) {
-        let mut logits = packed(logits);
-        let width = logits.layout().shape()[2];
-        let (states, remaining) = (packed(states), packed(remaining));
-        // The drafts make room for the states, node by node.
-        let mut node_states = packed(tokens);
-        let mut node_remaining = node_states.clone();
-        let starts = ints(&states).iter().zip(ints(&remaining));
-        let rows = node_states.storage_mut::<i32>().chunks_exact_mut(parents.len());
-        let rows = rows.zip(node_remaining.storage_mut::<i32>().chunks_exact_mut(parents.len()));
-        for ((nodes, left), (&state, &remaining)) in rows.zip(starts) {
-            follow(&table, &parents, nodes, left, (state, remaining), width);
+    ) -> (FlexTensor, FlexTensor) {
+        let [batch, nodes, width] = logits.layout().shape().dims();
+        let (position, tokens) = (packed(position), packed(tokens));
+        let mut tree = FlexTensor::zeros(Shape::from([batch, nodes, NUMBERS]), DType::I32);
+        let (positions, _) = tree.storage_mut::<i32>().as_chunks_mut::<NUMBERS>();
+        let rows = positions.chunks_exact_mut(nodes).zip(ints(&tokens).chunks_exact(nodes));
+        for ((row, tokens), &start) in rows.zip(numbers(&position)) {
+            follow(&table, &parents, start, tokens, row, width);
         }
-        let rows = (ints(&node_states), ints(&node_remaining));
-        match logits.dtype() {
-            DType::F32 => mask_rows(logits.storage_mut::<f32>(), rows, width, &table),
-            DType::F16 => mask_rows(logits.storage_mut::<f16>(), rows, width, &table),
-            DType::BF16 => mask_rows(logits.storage_mut::<bf16>(), rows, width, &table),
-            other => unreachable!("logits of {other:?} take the built-in operations"),
-        }
-        (logits, node_states, node_remaining)
+        (masked(logits, &tree, width, &table), tree)
     }
 
-    fn advance_and_choose(
+    fn choose_after(
         logits: FlexTensor,
+        position: FlexTensor,
         tokens: FlexTensor,
-        states: FlexTensor,
-        remaining: FlexTensor,
         step: FlexTensor,
         table: Arc<HostTable>,
         rule: FlexRule,
-    ) -> (FlexTensor, FlexTensor, FlexTensor) {
+    ) -> (FlexTensor, FlexTensor) {
         let mut logits = packed(logits);
         let width = logits.layout().shape()[1];
         let mut chosen = packed(tokens.clone());
-        let (states, remaining) = Self::advance(tokens, states, remaining, table.clone(), width);
-        let rows = (ints(&states), ints(&remaining));
+        let position = Self::after(position, tokens, table.clone(), width);
         let step = packed(step);
-        let step = ints(&step);
-        let out = chosen.storage_mut::<i32>();
+        let (rows, step, out) = (numbers(&position), ints(&step), chosen.storage_mut::<i32>());
         match logits.dtype() {
             DType::F32 => choose_rows(logits.storage_mut::<f32>(), rows, step, &table, &rule, out),
             DType::F16 => choose_rows(logits.storage_mut::<f16>(), rows, step, &table, &rule, out),
             DType::BF16 => choose_rows(logits.storage_mut::<bf16>(), rows, step, &table, &rule, out),
             other => unreachable!("logits of {other:?} take the built-in operations"),
         }
-        (chosen, states, remaining)
+        (chosen, position)
     }
 }
 
@@ -171,45 +134,52 @@ fn ints(tensor: &FlexTensor) -> &[i32] {
     tensor.storage::<i32>()
 }
 
-/// Tokens that may follow the next one.
-fn spare(remaining: i32) -> u32 {
-    (remaining - 1).max(0) as u32
+/// The positions in a packed tensor.
+fn numbers(position: &FlexTensor) -> &[[i32; NUMBERS]] {
+    ints(position).as_chunks().0
 }
 
-/// Puts the state of every node in the place of its token, and what remains after it into `left`.
+/// Finds the position of every node; one whose token may not follow stays where its parent is.
 fn follow(
     table: &HostTable,
     parents: &[usize],
-    nodes: &mut [i32],
-    left: &mut [i32],
-    (state, remaining): (i32, i32),
+    start: [i32; NUMBERS],
+    tokens: &[i32],
+    nodes: &mut [[i32; NUMBERS]],
     width: usize,
 ) {
-    let spent = |remaining: i32, token: i32| (remaining - i32::from(token as usize != width)).max(0);
-    left[0] = spent(remaining, nodes[0]);
-    nodes[0] = table.advance(state, nodes[0], width);
+    nodes[0] = table.after(start, tokens[0], width);
     for node in 1..parents.len() {
-        let (state, remaining) = (nodes[parents[node]], left[parents[node]]);
-        let next = table.advance(state, nodes[node], width);
-        let after = spent(remaining, nodes[node]);
-        // Too far from the end is as illegal as dead.
-        let is_legal = table.tokens_to_end(next) <= after as u32;
-        (nodes[node], left[node]) = if is_legal { (next, after) } else { (state, remaining) };
+        let parent = nodes[parents[node]];
+        let next = table.after(parent, tokens[node], width);
+        nodes[node] = if table.can_end(next) { next } else { parent };
     }
 }
 
-fn mask_rows<F: Logit>(logits: &mut [F], rows: (&[i32], &[i32]), width: usize, table: &HostTable) {
+/// Masks every row of `width` logits, which has its own position.
+fn masked(logits: FlexTensor, position: &FlexTensor, width: usize, table: &HostTable) -> FlexTensor {
+    let mut logits = packed(logits);
+    let rows = numbers(position);
+    match logits.dtype() {
+        DType::F32 => mask_rows(logits.storage_mut::<f32>(), rows, width, table),
+        DType::F16 => mask_rows(logits.storage_mut::<f16>(), rows, width, table),
+        DType::BF16 => mask_rows(logits.storage_mut::<bf16>(), rows, width, table),
+        other => unreachable!("logits of {other:?} take the built-in operations"),
+    }
+    logits
+}
+
+fn mask_rows<F: Logit>(logits: &mut [F], positions: &[[i32; NUMBERS]], width: usize, table: &HostTable) {
     let mut scratch = Scratch::new();
-    let rows = rows.0.iter().zip(rows.1);
     // The last rows first: they were written last, and many rows are more than the cache holds.
-    for (row, (&state, &remaining)) in logits.chunks_exact_mut(width).zip(rows).rev() {
-        row::mask(row, table.locate(state), spare(remaining), &mut scratch);
+    for (logits, &position) in logits.chunks_exact_mut(width).zip(positions).rev() {
+        row::mask(logits, table.row(position), &mut scratch);
     }
 }
 
 fn choose_rows<F: Logit>(
     logits: &mut [F],
-    rows: (&[i32], &[i32]),
+    positions: &[[i32; NUMBERS]],
     step: &[i32],
     table: &HostTable,
     rule: &FlexRule,
@@ -217,44 +187,46 @@ fn choose_rows<F: Logit>(
 ) {
     let mut scratch = Scratch::new();
     let width = logits.len() / out.len();
-    let rows = rows.0.iter().zip(rows.1).zip(out).enumerate();
-    for (row, (index, ((&state, &remaining), out))) in logits.chunks_exact_mut(width).zip(rows) {
-        let at = table.locate(state);
-        let spare = spare(remaining);
+    let rows = logits.chunks_exact_mut(width).zip(positions).zip(out).enumerate();
+    for (index, ((logits, &position), out)) in rows {
+        let row = table.row(position);
         let token = match rule {
-            FlexRule::Greedy => row::greatest(row, at, spare, &mut scratch),
+            FlexRule::Greedy => row::greatest(logits, row, &mut scratch),
             FlexRule::Gumbel(keys) => {
                 let noise = keys.noise(index, step[index.min(step.len() - 1)]);
-                row::sampled(row, at, spare, &noise, &mut scratch)
+                row::sampled(logits, row, &noise, &mut scratch)
             }
         };
         *out = token as i32;
     }
 }
 
-/// [`super::advance`] on Flex.
-pub(super) fn advance(table: &Arc<HostTable>, at: Cursor, width: usize) -> Moved {
-    let (states, remaining) = <Dispatch as FlexStep>::advance(
-        at.tokens.into_dispatch(),
-        at.states.into_dispatch(),
-        at.remaining.into_dispatch(),
-        table.clone(),
-        width,
-    );
-    Moved { states: Tensor::from_dispatch(states), remaining: Tensor::from_dispatch(remaining) }
+/// [`super::after`] on Flex.
+pub(super) fn after(
+    table: &Arc<HostTable>,
+    position: Position,
+    tokens: Tensor<1, Int>,
+    width: usize,
+) -> Position {
+    let (position, tokens) = (position.values.into_dispatch(), tokens.into_dispatch());
+    let position = <Dispatch as FlexStep>::after(position, tokens, table.clone(), width);
+    Position { values: Tensor::from_dispatch(position) }
 }
 
 /// [`super::mask`] on Flex.
-pub(super) fn mask(table: &Arc<HostTable>, logits: Tensor<2>, at: Cursor) -> (Tensor<2>, Moved) {
-    let (logits, states, remaining) = <Dispatch as FlexStep>::advance_and_mask(
+pub(super) fn mask(
+    table: &Arc<HostTable>,
+    logits: Tensor<2>,
+    position: Position,
+    tokens: Tensor<1, Int>,
+) -> (Tensor<2>, Position) {
+    let (logits, position) = <Dispatch as FlexStep>::mask_after(
         logits.into_dispatch(),
-        at.tokens.into_dispatch(),
-        at.states.into_dispatch(),
-        at.remaining.into_dispatch(),
+        position.values.into_dispatch(),
+        tokens.into_dispatch(),
         table.clone(),
     );
-    let moved = Moved { states: Tensor::from_dispatch(states), remaining: Tensor::from_dispatch(remaining) };
-    (Tensor::from_dispatch(logits), moved)
+    (Tensor::from_dispatch(logits), Position { values: Tensor::from_dispatch(position) })
 }
 
 /// [`super::mask_tree`] on Flex.
@@ -262,43 +234,39 @@ pub(super) fn mask_tree(
     table: &Arc<HostTable>,
     parents: &Arc<[usize]>,
     logits: Tensor<3>,
+    position: Position,
     tokens: Tensor<2, Int>,
-    [states, remaining]: [Tensor<1, Int>; 2],
-) -> (Tensor<3>, Branches) {
-    let (logits, states, remaining) = <Dispatch as FlexStep>::advance_and_mask_tree(
+) -> (Tensor<3>, Position<3>) {
+    let (logits, tree) = <Dispatch as FlexStep>::mask_tree(
         logits.into_dispatch(),
+        position.values.into_dispatch(),
         tokens.into_dispatch(),
-        states.into_dispatch(),
-        remaining.into_dispatch(),
         table.clone(),
         parents.clone(),
     );
-    let branches =
-        Branches { states: Tensor::from_dispatch(states), remaining: Tensor::from_dispatch(remaining) };
-    (Tensor::from_dispatch(logits), branches)
+    (Tensor::from_dispatch(logits), Position { values: Tensor::from_dispatch(tree) })
 }
 
 /// [`super::choose`] on Flex.
 pub(super) fn choose(
     table: &Arc<HostTable>,
     logits: Tensor<2>,
-    at: Cursor,
+    position: Position,
+    tokens: Tensor<1, Int>,
     step: Tensor<1, Int>,
     rule: Rule,
-) -> (Tensor<1, Int>, Moved) {
+) -> (Tensor<1, Int>, Position) {
     let rule = match rule {
         Rule::Greedy => FlexRule::Greedy,
-        Rule::GumbelMax(sampler) => FlexRule::Gumbel(sampler.keys().clone()),
+        Rule::GumbelMax(sampler) => FlexRule::Gumbel(sampler.host_keys().clone()),
     };
-    let (tokens, states, remaining) = <Dispatch as FlexStep>::advance_and_choose(
+    let (tokens, position) = <Dispatch as FlexStep>::choose_after(
         logits.into_dispatch(),
-        at.tokens.into_dispatch(),
-        at.states.into_dispatch(),
-        at.remaining.into_dispatch(),
+        position.values.into_dispatch(),
+        tokens.into_dispatch(),
         step.into_dispatch(),
         table.clone(),
         rule,
     );
-    let moved = Moved { states: Tensor::from_dispatch(states), remaining: Tensor::from_dispatch(remaining) };
-    (Tensor::from_dispatch(tokens), moved)
+    (Tensor::from_dispatch(tokens), Position { values: Tensor::from_dispatch(position) })
 }

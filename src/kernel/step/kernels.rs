@@ -8,40 +8,38 @@ use super::lookup::Lookup;
 pub(super) const UNITS: u32 = 256;
 
 #[cube]
-fn write(values: &mut Tensor<i32>, row: usize, value: i32) {
-    let at = row * values.stride(0);
-    values[at] = value;
+fn write_position(position: &mut Tensor<i32>, row: usize, state: u32, remaining: i32) {
+    let (at, next) = (row * position.stride(0), position.stride(1));
+    position[at] = i32::cast_from(state);
+    position[at + next] = remaining;
 }
 
-/// One unit a logit: the row's state moves on, the logit is masked. `x` covers the row, `y` the batch.
+/// One unit a logit: the row moves on, the logit is masked. `x` covers the row, `y` the batch.
 #[cube(launch)]
 pub(super) fn mask_kernel<F: Float>(
     logits: &Tensor<F>,
+    position: &Tensor<i32>,
     tokens: &Tensor<i32>,
-    states: &Tensor<i32>,
-    remaining: &Tensor<i32>,
     table: &Lookup,
     masked: &mut Tensor<F>,
-    next_states: &mut Tensor<i32>,
-    next_remaining: &mut Tensor<i32>,
+    next_position: &mut Tensor<i32>,
     never: InputScalar,
     #[define(F)] _dtype: ElemType,
 ) {
     let row = CUBE_POS_Y as usize;
     let column = CUBE_POS_X * CUBE_DIM + UNIT_POS;
+    let at = row * position.stride(0);
     let token = tokens[row * tokens.stride(0)];
-    let state = table.moved(states[row * states.stride(0)], token);
-    let left = table.left(remaining[row * remaining.stride(0)], token);
+    let (state, remaining) = table.after(position[at], position[at + position.stride(1)], token);
     if column < table.width {
-        let legal = table.is_legal(state, table.owner_of(state), column, left);
+        let legal = table.may_follow(state, table.owner_of(state), remaining, column);
         let at = column as usize;
         let logit = logits[row * logits.stride(0) + at * logits.stride(1)];
         let out = row * masked.stride(0) + at * masked.stride(1);
         masked[out] = select(legal, logit, never.get::<F>());
     }
     if column == 0 {
-        write(next_states, row, i32::cast_from(state));
-        write(next_remaining, row, left);
+        write_position(next_position, row, state, remaining);
     }
 }
 
@@ -72,6 +70,58 @@ fn quantile_of(hash: u32) -> u32 {
     select(high == 0u32, (hash & 0xffffu32) + 131072u32, index)
 }
 
+/// What is added to the logits before the greatest is taken.
+#[derive(CubeLaunch, CubeType)]
+pub(super) enum Noise {
+    /// Nothing.
+    None,
+    /// See `sampling::GumbelMax`.
+    Gumbel(Gumbel),
+}
+
+/// What Gumbel noise is made of, and what logits are multiplied by.
+#[derive(CubeLaunch, CubeType)]
+pub(super) struct Gumbel {
+    /// `[1]` or `[batch]`
+    pub(super) step: OwnedTensor<i32>,
+    /// `[batch, 2]`
+    pub(super) keys: OwnedTensor<i32>,
+    pub(super) quantiles: OwnedTensor<f32>,
+    pub(super) factor: f32,
+}
+
+#[cube]
+impl Noise {
+    /// What the noise of all tokens of a row depends on.
+    fn key(&self, row: usize) -> u32 {
+        #[comptime]
+        match self {
+            Noise::None => 0u32.runtime(),
+            Noise::Gumbel(gumbel) => {
+                // One number for all rows, or one for each.
+                let at = min(row, gumbel.step.shape(0) - 1);
+                let step = u32::cast_from(gumbel.step[at * gumbel.step.stride(0)]);
+                let from = row * gumbel.keys.stride(0);
+                let low = u32::cast_from(gumbel.keys[from]);
+                let high = u32::cast_from(gumbel.keys[from + gumbel.keys.stride(1)]);
+                mix(((step + 1) * 0x9e37_79b9u32) ^ low) ^ high
+            }
+        }
+    }
+
+    /// The logit of a token with its noise.
+    fn disturb(&self, logit: f32, token: u32, key: u32) -> f32 {
+        #[comptime]
+        match self {
+            Noise::None => logit,
+            Noise::Gumbel(gumbel) => {
+                let hash = mix(mix(token + 0x9e37_79b9u32) ^ key);
+                logit * gumbel.factor + gumbel.quantiles[quantile_of(hash) as usize]
+            }
+        }
+    }
+}
+
 /// The best of all units: the greatest key, the lowest id among equals.
 #[cube]
 fn best_of_cube(key: u32, id: u32) -> u32 {
@@ -98,79 +148,31 @@ fn best_of_cube(key: u32, id: u32) -> u32 {
     select(keys[0] == 0x007f_ffffu32, 0u32, ids[0])
 }
 
-/// One cube a row: the state moves on, the legal token of the greatest logit is chosen; all written in place.
+/// One cube a row: the row moves on, the legal token of the greatest logit, with its noise, is chosen; all is written
+/// in place.
 #[cube(launch)]
-pub(super) fn greedy_kernel<F: Float>(
+pub(super) fn choose_kernel<F: Float>(
     logits: &Tensor<F>,
+    position: &mut Tensor<i32>,
     tokens: &mut Tensor<i32>,
-    states: &mut Tensor<i32>,
-    remaining: &mut Tensor<i32>,
+    noise: &Noise,
     table: &Lookup,
     #[define(F)] _dtype: ElemType,
 ) {
     let row = CUBE_POS_X as usize;
+    let at = row * position.stride(0);
     let token = tokens[row * tokens.stride(0)];
-    let state = table.moved(states[row * states.stride(0)], token);
-    let left = table.left(remaining[row * remaining.stride(0)], token);
+    let (state, remaining) = table.after(position[at], position[at + position.stride(1)], token);
     let owner = table.owner_of(state);
+    let key = noise.key(row);
     // The key of −∞.
     let mut best = 0x007f_ffffu32;
     let mut id = 0u32;
     let mut column = UNIT_POS;
     while column < table.width {
-        if table.is_legal(state, owner, column, left) {
+        if table.may_follow(state, owner, remaining, column) {
             let logit = logits[row * logits.stride(0) + column as usize * logits.stride(1)];
-            let key = order(f32::cast_from(logit));
-            if key > best {
-                best = key;
-                id = column;
-            }
-        }
-        column += CUBE_DIM;
-    }
-    let chosen = best_of_cube(best, id);
-    if UNIT_POS == 0 {
-        write(tokens, row, i32::cast_from(chosen));
-        write(states, row, i32::cast_from(state));
-        write(remaining, row, left);
-    }
-}
-
-/// As [`greedy_kernel`], with the logit divided by the temperature and the token's noise added.
-#[cube(launch)]
-pub(super) fn gumbel_kernel<F: Float>(
-    logits: &Tensor<F>,
-    tokens: &mut Tensor<i32>,
-    states: &mut Tensor<i32>,
-    remaining: &mut Tensor<i32>,
-    step: &Tensor<i32>,
-    low: &Tensor<i32>,
-    high: &Tensor<i32>,
-    quantiles: &Tensor<f32>,
-    factor: f32,
-    table: &Lookup,
-    #[define(F)] _dtype: ElemType,
-) {
-    let row = CUBE_POS_X as usize;
-    let token = tokens[row * tokens.stride(0)];
-    let state = table.moved(states[row * states.stride(0)], token);
-    let left = table.left(remaining[row * remaining.stride(0)], token);
-    let owner = table.owner_of(state);
-    // One number for all rows, or one for each.
-    let at = min(row, step.shape(0) - 1);
-    let time = (u32::cast_from(step[at * step.stride(0)]) + 1) * 0x9e37_79b9u32;
-    let key =
-        mix(time ^ u32::cast_from(low[row * low.stride(0)])) ^ u32::cast_from(high[row * high.stride(0)]);
-    // The key of −∞.
-    let mut best = 0x007f_ffffu32;
-    let mut id = 0u32;
-    let mut column = UNIT_POS;
-    while column < table.width {
-        if table.is_legal(state, owner, column, left) {
-            let logit = logits[row * logits.stride(0) + column as usize * logits.stride(1)];
-            let hash = mix(mix(column + 0x9e37_79b9u32) ^ key);
-            let noise = quantiles[quantile_of(hash) as usize];
-            let order = order(f32::cast_from(logit) * factor + noise);
+            let order = order(noise.disturb(f32::cast_from(logit), column, key));
             if order > best {
                 best = order;
                 id = column;
@@ -180,8 +182,8 @@ pub(super) fn gumbel_kernel<F: Float>(
     }
     let chosen = best_of_cube(best, id);
     if UNIT_POS == 0 {
-        write(tokens, row, i32::cast_from(chosen));
-        write(states, row, i32::cast_from(state));
-        write(remaining, row, left);
+        let at = row * tokens.stride(0);
+        tokens[at] = i32::cast_from(chosen);
+        write_position(position, row, state, remaining);
     }
 }

@@ -1,6 +1,8 @@
-//! The table in a kernel. Imports nothing but CubeCL.
+//! The rule of a step in a kernel. Imports nothing of this crate but numbers.
 
 use cubecl::prelude::*;
+
+use crate::tensor::Array;
 
 /// One lookup a token.
 pub(super) const DENSE: u32 = 0;
@@ -9,17 +11,12 @@ pub(super) const CLASSES: u32 = 1;
 /// Symbol by symbol.
 pub(super) const WALK: u32 = 2;
 
-/// The arrays of a table, see `Tensors`; all row by row.
+/// The image of a table, see `tensor::Image`.
 #[derive(CubeLaunch, CubeType)]
 pub(super) struct Lookup {
-    pub(super) next: Box<[i32]>,
-    pub(super) class: Box<[i32]>,
-    pub(super) owner: Box<[i32]>,
-    pub(super) reading: Box<[i32]>,
-    pub(super) offsets: Box<[i32]>,
-    pub(super) symbols: Box<[i32]>,
-    pub(super) column: Box<[i32]>,
-    pub(super) tokens_to_end: Box<[i32]>,
+    pub(super) image: Box<[i32]>,
+    /// Where each of the arrays begins.
+    pub(super) offsets: Sequence<u32>,
     pub(super) states: u32,
     pub(super) columns: u32,
     pub(super) width: u32,
@@ -32,73 +29,87 @@ pub(super) struct Lookup {
 
 #[cube]
 impl Lookup {
+    /// An entry of an array.
+    fn entry(&self, #[comptime] array: Array, index: u32) -> i32 {
+        let from = self.offsets[comptime!(array as usize)];
+        self.image[(from + index) as usize]
+    }
+
     /// The state after one column.
     fn step(&self, state: u32, column: u32) -> u32 {
-        u32::cast_from(self.next[(state * self.columns + column) as usize])
+        u32::cast_from(self.entry(Array::Next, state * self.columns + column))
     }
 
     /// The table that a state belongs to.
     pub(super) fn owner_of(&self, state: u32) -> u32 {
         let mut table = 0u32;
         if comptime!(self.has_owner) {
-            table = u32::cast_from(self.owner[state as usize]);
+            table = u32::cast_from(self.entry(Array::Owner, state));
         }
         table
     }
 
-    /// The state after a token in range, which belongs to table `table`; 0 where it is illegal.
-    fn after(&self, state: u32, table: u32, token: u32) -> u32 {
-        let mut next = state;
+    /// The state after a token in range, which is read as table `table` reads it; 0 where it is illegal.
+    fn next(&self, state: u32, table: u32, token: u32) -> u32 {
         if comptime!(self.layout == DENSE) {
-            next = self.step(state, token);
+            self.step(state, token)
         } else if comptime!(self.layout == CLASSES) {
-            let class = u32::cast_from(self.class[(table * self.width + token) as usize]);
-            next = self.step(state, class);
+            self.step(state, self.class_of(table, token))
         } else {
-            let reading = u32::cast_from(self.reading[table as usize]);
-            let place = reading * (self.width + 1) + token;
-            let mut at = u32::cast_from(self.offsets[place as usize]);
-            let end = u32::cast_from(self.offsets[(place + 1) as usize]);
-            while at < end && next != 0 {
-                let symbol = u32::cast_from(self.symbols[at as usize]);
-                let column = u32::cast_from(self.column[(table * self.alphabet + symbol) as usize]);
-                next = self.step(next, column);
-                at += 1;
+            let text = self.entry(Array::Text, table);
+            if text < 0 {
+                self.step(state, self.class_of(table, token))
+            } else {
+                self.walk(state, table, u32::cast_from(text), token)
             }
-            // Alive as bytes is not enough: some token path must lead on.
-            next = select(self.tokens_to_end[next as usize] == i32::MAX, 0u32, next);
         }
-        next
     }
 
-    /// The state after the last token of a row, which may be none, or no token at all.
-    pub(super) fn moved(&self, state: i32, token: i32) -> u32 {
+    fn class_of(&self, table: u32, token: u32) -> u32 {
+        u32::cast_from(self.entry(Array::Class, table * self.width + token))
+    }
+
+    /// The state after the symbols of a token.
+    fn walk(&self, state: u32, table: u32, text: u32, token: u32) -> u32 {
+        let mut next = state;
+        let place = text * (self.width + 1) + token;
+        let mut at = u32::cast_from(self.entry(Array::Offsets, place));
+        let end = u32::cast_from(self.entry(Array::Offsets, place + 1));
+        while at < end && next != 0 {
+            let symbol = u32::cast_from(self.entry(Array::Symbols, at));
+            let column = u32::cast_from(self.entry(Array::Column, table * self.alphabet + symbol));
+            next = self.step(next, column);
+            at += 1;
+        }
+        // Alive as bytes is not enough: some token path must lead on.
+        select(self.entry(Array::TokensToEnd, next) == i32::MAX, 0u32, next)
+    }
+
+    /// The position after the last token of a row, which may be none, or no token at all.
+    pub(super) fn after(&self, state: i32, remaining: i32, token: i32) -> (u32, i32) {
         let width = i32::cast_from(self.width);
         let mut next = 0u32;
+        let mut left = max(remaining - 1, 0);
         let mut now = 0u32;
         if state > 0 {
             now = min(u32::cast_from(state), self.states - 1);
         }
         if token == width {
             next = now;
+            left = remaining;
         } else if token >= 0 && token < width {
-            next = self.after(now, self.owner_of(now), u32::cast_from(token));
+            next = self.next(now, self.owner_of(now), u32::cast_from(token));
         }
-        next
+        (next, left)
     }
 
-    /// The tokens that remain after the last one.
-    pub(super) fn left(&self, remaining: i32, token: i32) -> i32 {
-        let mut left = remaining;
-        if token != i32::cast_from(self.width) {
-            left = max(remaining - 1, 0);
-        }
-        left
+    /// Whether the end is within what remains.
+    fn can_end(&self, state: u32, remaining: i32) -> bool {
+        self.entry(Array::TokensToEnd, state) <= remaining
     }
 
-    /// Whether a token in range may follow, where `left` tokens remain.
-    pub(super) fn is_legal(&self, state: u32, table: u32, token: u32, left: i32) -> bool {
-        let next = self.after(state, table, token);
-        next != 0 && self.tokens_to_end[next as usize] <= max(left - 1, 0)
+    /// Whether a token in range may follow, in a state of table `table`.
+    pub(super) fn may_follow(&self, state: u32, table: u32, remaining: i32, token: u32) -> bool {
+        self.can_end(self.next(state, table, token), max(remaining - 1, 0))
     }
 }

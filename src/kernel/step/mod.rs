@@ -1,4 +1,9 @@
-//! The constraint's step: advance the state by the last token, mask the row, or choose from it.
+//! The constraint's step: move rows on by their last token, mask their logits, or choose from them.
+//!
+//! There is one rule, in three forms that give the same results: on the host ([`RowPosition`](crate::table::RowPosition)),
+//! in a kernel (`lookup`), and in Burn's built-in operations (`built_in`). Each form has two functions: `after`, the
+//! position after a token, and `can_end`, whether the end is within what remains there. A token may follow where the
+//! position after it can end.
 
 mod built_in;
 #[cfg(feature = "cube")]
@@ -9,6 +14,7 @@ mod flex;
 mod kernels;
 #[cfg(feature = "cube")]
 mod lookup;
+mod lookups;
 #[cfg(feature = "flex")]
 mod row;
 
@@ -17,40 +23,19 @@ use std::sync::Arc;
 use burn::tensor::{Int, Tensor};
 
 use crate::sampling::Rule;
-use crate::tensor::{Store, TensorTable};
+use crate::tensor::{Position, Store, TensorTable};
 
-/// What a step reads of every row, `[batch]` each, `i32`.
-pub(crate) struct Cursor {
-    /// The last token; the width of the logits where there was none.
-    pub(crate) tokens: Tensor<1, Int>,
-    pub(crate) states: Tensor<1, Int>,
-    /// Tokens that may still be emitted, the next one included.
-    pub(crate) remaining: Tensor<1, Int>,
-}
-
-/// What a step makes of it, in the same buffers where they are free.
-pub(crate) struct Moved {
-    pub(crate) states: Tensor<1, Int>,
-    pub(crate) remaining: Tensor<1, Int>,
-}
-
-/// What a step over a tree of drafts makes of every row, `[batch, nodes]` each.
-pub(crate) struct Branches {
-    pub(crate) states: Tensor<2, Int>,
-    pub(crate) remaining: Tensor<2, Int>,
-}
-
-/// The number of remaining tokens that is no budget.
-pub(crate) const ENDLESS: i32 = i32::MAX;
-
-/// Moves every row on by its last token.
-pub(crate) fn advance(table: &TensorTable, at: Cursor) -> Moved {
+/// Moves every row on by its last token; the id `width` is no token and leaves a row as it is.
+///
+/// # Shapes
+/// - `tokens`: `[batch]`, `i32`
+pub(crate) fn after(table: &TensorTable, position: Position, tokens: Tensor<1, Int>) -> Position {
     match table.store() {
         #[cfg(feature = "flex")]
-        Store::Host(host) => flex::advance(host, at, table.width()),
+        Store::Host(host) => flex::after(host, position, tokens, table.width()),
         #[cfg(feature = "cube")]
-        Store::Cube(_) => built_in::advance(table, at),
-        Store::BuiltIn(_) => built_in::advance(table, at),
+        Store::Cube(image) => built_in::after(image, position, tokens),
+        Store::BuiltIn(image) => built_in::after(image, position, tokens),
     }
 }
 
@@ -58,54 +43,58 @@ pub(crate) fn advance(table: &TensorTable, at: Cursor) -> Moved {
 ///
 /// # Shapes
 /// - `logits`: `[batch, width]`, kept, as is the dtype
-pub(crate) fn mask(table: &TensorTable, logits: Tensor<2>, at: Cursor) -> (Tensor<2>, Moved) {
+/// - `tokens`: `[batch]`, `i32`
+pub(crate) fn mask(
+    table: &TensorTable,
+    logits: Tensor<2>,
+    position: Position,
+    tokens: Tensor<1, Int>,
+) -> (Tensor<2>, Position) {
     match table.store() {
         #[cfg(feature = "flex")]
-        Store::Host(host) => flex::mask(host, logits, at),
+        Store::Host(host) => flex::mask(host, logits, position, tokens),
         #[cfg(feature = "cube")]
-        Store::Cube(tensors) => cube::mask(tensors, table.width(), logits, at),
-        Store::BuiltIn(_) => built_in::mask(table, logits, at),
+        Store::Cube(image) => cube::mask(image, logits, position, tokens),
+        Store::BuiltIn(image) => built_in::mask(image, logits, position, tokens),
     }
 }
 
-/// Moves every row on by its last token, follows the drafts after it, and puts −∞ where a token may not follow
+/// Moves every row on by its last token, follows the draft tokens after it, and puts −∞ where a token may not follow
 /// a node.
 ///
-/// A node of a token that may not follow its parent stays in the parent's state, so that its row of logits is
+/// A node of a token that may not follow its parent stays in the parent's position, so that its row of logits is
 /// never empty.
 ///
 /// # Shapes
 /// - `logits`: `[batch, nodes, width]`, kept, as is the dtype
-/// - `tokens`: `[batch, nodes]`
-/// - `states`, `remaining`: `[batch]`
+/// - `tokens`: `[batch, nodes]`, `i32`
 /// - `parents`: of every node
 pub(crate) fn mask_tree(
     table: &TensorTable,
     parents: &Arc<[usize]>,
     logits: Tensor<3>,
+    position: Position,
     tokens: Tensor<2, Int>,
-    [states, remaining]: [Tensor<1, Int>; 2],
-) -> (Tensor<3>, Branches) {
-    let tensors = match table.store() {
+) -> (Tensor<3>, Position<3>) {
+    let image = match table.store() {
         #[cfg(feature = "flex")]
-        Store::Host(host) => return flex::mask_tree(host, parents, logits, tokens, [states, remaining]),
+        Store::Host(host) => return flex::mask_tree(host, parents, logits, position, tokens),
         #[cfg(feature = "cube")]
-        Store::Cube(tensors) => tensors,
-        Store::BuiltIn(tensors) => tensors,
+        Store::Cube(image) => image,
+        Store::BuiltIn(image) => image,
     };
     let [batch, nodes, width] = logits.dims();
-    let branches = built_in::follow(table, tensors, parents, tokens, [states, remaining]);
-    let states = branches.states.clone().reshape([-1]);
-    let tokens = states.full_like(table.no_token() as i32);
-    let at = Cursor { tokens, states, remaining: branches.remaining.clone().reshape([-1]) };
-    let (masked, _) = mask(table, logits.reshape([batch * nodes, width]), at);
-    (masked.reshape([batch, nodes, width]), branches)
+    let none = Tensor::full([batch * nodes], table.no_token() as i32, (&tokens.device(), tokens.dtype()));
+    let tree = built_in::follow(image, parents, position, tokens);
+    let (masked, _) = mask(table, logits.reshape([batch * nodes, width]), tree.flatten(), none);
+    (masked.reshape([batch, nodes, width]), tree)
 }
 
 /// Moves every row on by its last token and chooses the next one, `[batch]`, in one pass over the logits.
 ///
 /// # Shapes
 /// - `logits`: `[batch, width]`
+/// - `tokens`: `[batch]`, `i32`
 /// - `step`: `[1]` or `[batch]`
 ///
 /// # Panics
@@ -113,15 +102,16 @@ pub(crate) fn mask_tree(
 pub(crate) fn choose(
     table: &TensorTable,
     logits: Tensor<2>,
-    at: Cursor,
+    position: Position,
+    tokens: Tensor<1, Int>,
     step: Tensor<1, Int>,
     rule: Rule,
-) -> (Tensor<1, Int>, Moved) {
+) -> (Tensor<1, Int>, Position) {
     match table.store() {
         #[cfg(feature = "flex")]
-        Store::Host(host) => flex::choose(host, logits, at, step, rule),
+        Store::Host(host) => flex::choose(host, logits, position, tokens, step, rule),
         #[cfg(feature = "cube")]
-        Store::Cube(tensors) => cube::choose(tensors, table.width(), logits, at, step, rule),
+        Store::Cube(image) => cube::choose(image, logits, position, tokens, step, rule),
         Store::BuiltIn(_) => panic!("the table's lookups are not fused"),
     }
 }

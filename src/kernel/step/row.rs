@@ -6,9 +6,8 @@
 use burn::tensor::{bf16, f16};
 
 use crate::sampling::Noise;
-use crate::table::StateId;
-use crate::table::{Reading, TokenTable};
-use crate::tensor::Located;
+use crate::table::{Reading, RowPosition, StateId, TokenTable};
+use crate::tensor::HostRow;
 use crate::vocabulary::ClassTokens;
 
 /// A logit as it lies in memory.
@@ -48,46 +47,50 @@ pub(super) struct Scratch<F> {
     /// Logits set aside.
     kept: Vec<F>,
     /// What was looked up last, and how many tokens are legal there.
-    found: Option<(Place, usize)>,
+    found: Option<(Key, usize)>,
 }
 
-/// A table by its address, a state of it, and the tokens left after the next.
-type Place = (usize, StateId, u32);
+/// The address of a table, and a position in it.
+type Key = (usize, RowPosition);
 
 impl<F: Logit> Scratch<F> {
     pub(super) fn new() -> Self {
         Self { legal: Vec::new(), text: Vec::new(), kept: Vec::new(), found: None }
     }
 
-    /// Finds what `at` allows with `spare` tokens left after the next; gives the number of legal tokens.
-    fn look_up(&mut self, at: Located<'_>, spare: u32) -> usize {
+    /// Finds the tokens that may follow in a row; gives their number.
+    fn look_up(&mut self, at: HostRow<'_>) -> usize {
         let parts = at.table.parts();
-        let spare = match &parts.reading {
-            Reading::Classes(_) => spare,
-            Reading::Bytes { farthest, .. } => spare.min(*farthest),
+        let RowPosition { state, remaining } = at.position;
+        // To the budget of no token only the end of the sequence is left, as to that of one.
+        let remaining = match &parts.reading {
+            Reading::Classes(_) => remaining.max(1),
+            // More than the longest way makes no difference.
+            Reading::Bytes { farthest, .. } => remaining.clamp(1, farthest.saturating_add(1)),
         };
-        // Drafts in a string are in one state; so are many rows of a batch.
-        let place = (std::ptr::from_ref(parts) as usize, at.state, spare);
-        if let Some((_, count)) = self.found.filter(|found| found.0 == place) {
+        let (position, left) = (RowPosition::new(state, remaining), remaining - 1);
+        // Draft tokens in a string are in one state; so are many rows of a batch.
+        let key = (std::ptr::from_ref(parts) as usize, position);
+        if let Some((_, count)) = self.found.filter(|found| found.0 == key) {
             return count;
         }
-        let near = |state: u32| state != StateId::DEAD.0 && parts.tokens_to_end[state as usize] <= spare;
-        let row = at.table.row(at.state);
+        let can_end = |next: u32| parts.can_end(RowPosition::new(StateId(next), left));
+        let row = at.table.row(state);
         self.legal.clear();
         self.text.clear();
         match &parts.reading {
-            Reading::Classes(_) => self.legal.extend(row.iter().map(|&next| near(next))),
+            Reading::Classes(_) => self.legal.extend(row.iter().map(|&next| can_end(next))),
             Reading::Bytes { column_of, vocabulary, marks, takes_plain, farthest } => {
                 let reserved = &row[..TokenTable::RESERVED_COLUMNS];
-                self.legal.extend(reserved.iter().map(|&next| near(next)));
-                let is_free = at.state == StateId::UNCONSTRAINED;
-                let all_plain = takes_plain[at.state.index()] && *farthest <= spare;
+                self.legal.extend(reserved.iter().map(|&next| can_end(next)));
+                let is_free = state == StateId::UNCONSTRAINED;
+                let all_plain = takes_plain[state.index()] && *farthest <= left;
                 self.legal.extend([is_free, is_free || all_plain]);
-                self.legal.extend(marks.of(row).iter().map(|&next| near(next)));
-                if at.state.0 >= StateId::RESERVED {
+                self.legal.extend(marks.of(row).iter().map(|&next| can_end(next)));
+                if state.0 >= StateId::RESERVED {
                     let (text, plain) = (&mut self.text, vocabulary.plain_tokens());
-                    parts.each_text(at.state, vocabulary, column_of, all_plain, |id, landing| {
-                        if near(landing.0) && !(all_plain && plain[id.index()]) {
+                    parts.each_text(position, vocabulary, column_of, all_plain, |id, _| {
+                        if !(all_plain && plain[id.index()]) {
                             text.push(id.0);
                         }
                     });
@@ -96,7 +99,7 @@ impl<F: Logit> Scratch<F> {
         }
         let classes = self.legal.iter().enumerate().filter(|&(_, &legal)| legal);
         let count = classes.map(|(class, _)| at.members.of(class).len()).sum::<usize>() + self.text.len();
-        self.found = Some((place, count));
+        self.found = Some((key, count));
         count
     }
 
@@ -108,12 +111,12 @@ impl<F: Logit> Scratch<F> {
 }
 
 /// Puts −∞ where a token is illegal.
-pub(super) fn mask<F: Logit>(row: &mut [F], at: Located<'_>, spare: u32, scratch: &mut Scratch<F>) {
-    let count = scratch.look_up(at, spare);
+pub(super) fn mask<F: Logit>(row: &mut [F], at: HostRow<'_>, scratch: &mut Scratch<F>) {
+    let count = scratch.look_up(at);
     mask_found(row, at, count, scratch);
 }
 
-fn mask_found<F: Logit>(row: &mut [F], at: Located<'_>, count: usize, scratch: &mut Scratch<F>) {
+fn mask_found<F: Logit>(row: &mut [F], at: HostRow<'_>, count: usize, scratch: &mut Scratch<F>) {
     let mut kept = std::mem::take(&mut scratch.kept);
     kept.clear();
     if 2 * count <= row.len() {
@@ -141,11 +144,10 @@ fn mask_found<F: Logit>(row: &mut [F], at: Located<'_>, count: usize, scratch: &
 /// are −∞. What is left in the row is of no use.
 pub(super) fn greatest<F: Logit>(
     row: &mut [F],
-    at: Located<'_>,
-    spare: u32,
+    at: HostRow<'_>,
     scratch: &mut Scratch<F>,
 ) -> u32 {
-    let count = scratch.look_up(at, spare);
+    let count = scratch.look_up(at);
     if 8 * count <= row.len() {
         return best(scratch.legal_tokens(at.members).map(|id| (row[id as usize].value(), id)));
     }
@@ -156,12 +158,11 @@ pub(super) fn greatest<F: Logit>(
 /// The legal token of the greatest logit, times `factor`, plus its noise; ties and NaN as in [`greatest`].
 pub(super) fn sampled<F: Logit>(
     row: &[F],
-    at: Located<'_>,
-    spare: u32,
+    at: HostRow<'_>,
     noise: &Noise,
     scratch: &mut Scratch<F>,
 ) -> u32 {
-    scratch.look_up(at, spare);
+    scratch.look_up(at);
     best(scratch.legal_tokens(at.members).map(|id| (noise.disturb(row[id as usize].value(), id), id)))
 }
 

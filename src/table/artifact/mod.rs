@@ -17,10 +17,9 @@ use std::sync::Arc;
 
 use safetensors::tensor::Dtype;
 
-use super::{Marks, Parts, Reading, TokenTable, walk};
+use super::{Marks, Parts, Reading, RowPosition, StateId, TokenTable, walk};
 use crate::error::{Error, Limit, Result};
 use crate::limits::{Limits, Meter};
-use crate::table::StateId;
 use crate::vocabulary::{Fingerprint, TokenId, TokenKind, Vocabulary};
 use arrays::{Arrays, FIRST_MARK, NO_WAY, RESERVED_SYMBOL};
 use container::{CHECKSUM, Container, View};
@@ -287,7 +286,7 @@ impl<'a> Arrays<'a> {
             let marked = &parts.row(StateId(state))[self.byte_columns().end..];
             let distances = marked.iter().map(|&to| self.tokens_to_end[to as usize]);
             let mut nearest = distances.min().unwrap_or(NO_WAY);
-            parts.each_text(StateId(state), vocabulary, column_of, false, |_, landing| {
+            parts.each_text(RowPosition::unlimited(StateId(state)), vocabulary, column_of, false, |_, landing| {
                 nearest = nearest.min(parts.tokens_to_end[landing.index()]);
             });
             self.check_distance(state as usize, nearest)?;

@@ -1,7 +1,7 @@
 //! Constraints that come and go at random, against the tables of the host.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
-use burn_dfa::processor::{DfaProcessor, DfaState};
+use burn_dfa::processor::{DfaProcessor, Position};
 use burn_dfa::{
     Arena, Capacity, Constraint, Kernels, Layout, Limits, Room, StateId, TensorOptions, TokenId, TokenTable,
     Vocabulary,
@@ -76,7 +76,7 @@ struct Soak<'a> {
     ends: Vec<u32>,
     device: &'a Device,
     processor: DfaProcessor,
-    state: DfaState,
+    state: Position,
     rows: Vec<Option<Row<'a>>>,
     rng: StdRng,
     tally: Tally,

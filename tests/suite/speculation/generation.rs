@@ -8,7 +8,7 @@ use burn_dfa::generation::speculative::{
     Sequences, SpeculativeOutput, speculate,
 };
 use burn_dfa::generation::{Finish, GenerationConfig, Output, Request, generate};
-use burn_dfa::processor::{DfaState, DraftTree};
+use burn_dfa::processor::{Position, DraftTree};
 use burn_dfa::{Constraint, Error, Limits, TensorOptions, TokenId, TokenTable, Vocabulary};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::json;
@@ -56,7 +56,7 @@ impl Drafter for Wild {
         Ok(())
     }
 
-    fn draft(&mut self, text: &Sequences, _: &DfaState) -> Vec<DraftToken> {
+    fn draft(&mut self, text: &Sequences, _: &Position) -> Vec<DraftToken> {
         let [batch] = text.lengths().dims();
         let device = text.lengths().device();
         (1..self.tree.len())

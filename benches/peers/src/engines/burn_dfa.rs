@@ -1,7 +1,7 @@
 //! burn-dfa on Burn's CPU backend.
 
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
-use burn_dfa::processor::{DfaProcessor, DfaState, LogitsProcessor, StepContext};
+use burn_dfa::processor::{DfaProcessor, Position, LogitsProcessor, StepContext};
 use burn_dfa::{Constraint, Limits, TensorOptions, TensorTable, TokenTable, Vocabulary};
 
 use super::{Compiled, Engine, Grammar, Rows};
@@ -77,7 +77,7 @@ impl Compiled for Table {
 
 struct TensorRows {
     processor: DfaProcessor,
-    state: Option<DfaState>,
+    state: Option<Position>,
     context: StepContext,
     logits: Option<Tensor<2>>,
     device: Device,

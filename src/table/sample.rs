@@ -1,7 +1,6 @@
-//! Random members: walks along legal tokens that end within a budget.
+//! Outputs drawn at random: walks along legal tokens that end within a budget.
 
-use super::StateId;
-use super::TokenTable;
+use super::{RowPosition, StateId, TokenTable};
 use crate::random::Random;
 use crate::vocabulary::{TokenId, Vocabulary};
 
@@ -16,8 +15,8 @@ impl TokenTable {
     ///
     /// let vocabulary = Vocabulary::from_chars("abc.".chars())?.with_eos([TokenId(3)])?;
     /// let table = TokenTable::compile(&Constraint::regex("a[bc]+")?, &vocabulary, &Limits::default())?;
-    /// let members: Vec<_> = table.samples(&vocabulary, 7, 10).take(3).collect();
-    /// assert!(members.iter().all(|tokens| tokens.len() <= 10 && table.accepts(tokens)));
+    /// let outputs: Vec<_> = table.samples(&vocabulary, 7, 10).take(3).collect();
+    /// assert!(outputs.iter().all(|tokens| tokens.len() <= 10 && table.accepts(tokens)));
     /// assert_eq!(table.samples(&vocabulary, 7, 2).next(), None);
     /// # Ok::<(), burn_dfa::Error>(())
     /// ```
@@ -28,24 +27,20 @@ impl TokenTable {
         max_tokens: u32,
     ) -> impl Iterator<Item = Vec<TokenId>> {
         let mut random = Random(seed);
-        std::iter::from_fn(move || self.member(vocabulary, max_tokens, &mut random))
+        std::iter::from_fn(move || self.sample(vocabulary, max_tokens, &mut random))
     }
 
-    fn member(&self, vocabulary: &Vocabulary, budget: u32, random: &mut Random) -> Option<Vec<TokenId>> {
-        let mut state = self.start();
-        if self.tokens_to_end(state) > budget {
+    fn sample(&self, vocabulary: &Vocabulary, budget: u32, random: &mut Random) -> Option<Vec<TokenId>> {
+        let mut position = RowPosition::new(self.start(), budget);
+        if !self.can_end(position) {
             return None;
         }
         let mut tokens = Vec::new();
-        for left in (0..budget).rev() {
-            let fits = |token: &TokenId| {
-                let next = self.next(state, *token);
-                next != StateId::DEAD && self.tokens_to_end(next) <= left
-            };
-            let token = pick(vocabulary, random, fits)?;
-            state = self.next(state, token);
+        while position.remaining > 0 {
+            let token = pick(vocabulary, random, |&token| self.can_end(self.after(position, token)))?;
+            position = self.after(position, token);
             tokens.push(token);
-            if state == StateId::DONE {
+            if position.state == StateId::DONE {
                 return Some(tokens);
             }
         }

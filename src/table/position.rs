@@ -1,0 +1,78 @@
+//! The rule of a step, on the host: where a row is after a token, and whether the token may follow.
+//!
+//! The kernels and Burn's built-in operations have the same two functions, see `kernel::step`.
+
+use super::{Parts, StateId, TokenTable};
+use crate::vocabulary::TokenId;
+
+/// Where one row is in its table.
+///
+/// ```
+/// use burn_dfa::table::RowPosition;
+/// use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
+///
+/// let vocabulary = Vocabulary::from_chars("abc.".chars())?.with_eos([TokenId(3)])?;
+/// let table = TokenTable::compile(&Constraint::regex("abc")?, &vocabulary, &Limits::default())?;
+/// let after = |token, remaining| table.after(RowPosition::new(table.start(), remaining), TokenId(token));
+/// assert!(table.can_end(after(0, 4))); // `b`, `c` and the end of the sequence follow
+/// assert!(!table.can_end(after(0, 3))); // one token too few
+/// assert!(!table.can_end(after(1, 9))); // illegal
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RowPosition {
+    /// The state of the table.
+    pub state: StateId,
+    /// The number of tokens that may still be emitted, end of sequence included.
+    pub remaining: u32,
+}
+
+impl RowPosition {
+    /// The number of remaining tokens of a row without a budget: more than any way to the end takes, and less than
+    /// the distance of a state from which there is none.
+    pub const UNLIMITED: u32 = i32::MAX as u32 - 1;
+
+    /// A row in `state` that may emit `remaining` tokens.
+    pub fn new(state: StateId, remaining: u32) -> Self {
+        Self { state, remaining }
+    }
+
+    /// A row in `state` without a budget.
+    pub fn unlimited(state: StateId) -> Self {
+        Self::new(state, Self::UNLIMITED)
+    }
+}
+
+impl TokenTable {
+    /// The position after `token`, whether it may follow or not; of a token that no state allows, the state is
+    /// [`StateId::DEAD`].
+    ///
+    /// # Panics
+    /// Where the state is not a state of the table.
+    pub fn after(&self, position: RowPosition, token: TokenId) -> RowPosition {
+        self.parts().after(position, token)
+    }
+
+    /// Whether the shortest way to the end takes no more tokens than remain. A token may follow where this holds of
+    /// the position [`after`](Self::after) it.
+    ///
+    /// # Panics
+    /// Where the state is not a state of the table.
+    pub fn can_end(&self, position: RowPosition) -> bool {
+        self.parts().can_end(position)
+    }
+}
+
+impl Parts {
+    /// See [`TokenTable::after`].
+    #[inline]
+    pub(crate) fn after(&self, position: RowPosition, token: TokenId) -> RowPosition {
+        RowPosition { state: self.next(position.state, token), remaining: position.remaining.saturating_sub(1) }
+    }
+
+    /// See [`TokenTable::can_end`].
+    #[inline]
+    pub(crate) fn can_end(&self, position: RowPosition) -> bool {
+        self.tokens_to_end[position.state.index()] <= position.remaining
+    }
+}

@@ -1,0 +1,43 @@
+//! What a device offers.
+
+use burn::backend::DispatchDevice;
+use burn::tensor::{DType, Device};
+
+/// Whether the fused operations exist on `device`.
+pub(crate) fn is_fused(device: &Device) -> bool {
+    match device.as_dispatch() {
+        #[cfg(feature = "flex")]
+        DispatchDevice::Flex(_) => true,
+        #[cfg(feature = "cube")]
+        DispatchDevice::Cube(_) => true,
+        #[allow(unreachable_patterns, reason = "which other backends there are depends on features")]
+        _ => false,
+    }
+}
+
+/// Whether `device` is the CPU backend Flex.
+pub(crate) fn is_flex(device: &Device) -> bool {
+    match device.as_dispatch() {
+        #[cfg(feature = "flex")]
+        DispatchDevice::Flex(_) => true,
+        #[allow(unreachable_patterns, reason = "which other backends there are depends on features")]
+        _ => false,
+    }
+}
+
+/// Whether the fused operations read logits of this type.
+pub(crate) fn reads(dtype: DType) -> bool {
+    matches!(dtype, DType::F32 | DType::F16 | DType::BF16)
+}
+
+/// The most bytes of one tensor that a kernel can read on `device`, where there is such a limit.
+pub(crate) fn largest_binding(device: &Device) -> Option<usize> {
+    match device.as_dispatch() {
+        #[cfg(feature = "cube")]
+        DispatchDevice::Cube(device) => {
+            Some(usize::try_from(device.client().properties().memory.max_page_size).unwrap_or(usize::MAX))
+        }
+        #[allow(unreachable_patterns, reason = "which other backends there are depends on features")]
+        _ => None,
+    }
+}

@@ -1,0 +1,122 @@
+//! Where the rows of a batch are, on the device.
+
+use burn::tensor::{Bool, Device, Int, Tensor};
+
+use super::ints;
+use crate::persistent::{Persistent, RowState};
+use crate::table::{RowPosition, StateId};
+
+/// The position of every row of a batch in its table, or of every node of a tree of draft tokens: the state, and
+/// the number of tokens that may still be emitted. One `i32` tensor holds both.
+///
+/// # Shapes
+/// - `Position<2>`, of rows: `[batch, 2]`
+/// - `Position<3>`, of trees: `[batch, nodes, 2]`
+///
+/// ```
+/// use burn::tensor::Device;
+/// use burn_dfa::processor::DfaProcessor;
+/// use burn_dfa::{Constraint, Limits, Position, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
+///
+/// let vocabulary = Vocabulary::from_chars("ab.".chars())?.with_eos([TokenId(2)])?;
+/// let table = TokenTable::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
+/// let table = TensorTable::new(&[&table], 3, &TensorOptions::default(), &Device::flex())?;
+/// let processor = DfaProcessor::new(table, &[0, 0])?.with_budgets(&[7, 9])?;
+/// let position: Position = processor.start();
+/// assert_eq!(position.remaining().into_data().try_to_vec::<i32>().unwrap(), [7, 9]);
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Position<const D: usize = 2> {
+    /// The state and the remaining tokens, along the last dimension.
+    pub(crate) values: Tensor<D, Int>,
+}
+
+/// The numbers of a position.
+pub(crate) const NUMBERS: usize = 2;
+/// [`RowPosition::UNLIMITED`], on a device.
+pub(crate) const UNLIMITED: i32 = RowPosition::UNLIMITED as i32;
+
+impl Position {
+    /// Uploads positions.
+    pub(crate) fn upload(rows: impl Iterator<Item = RowPosition>, device: &Device) -> Self {
+        let values: Vec<i32> = rows.flat_map(|row| [row.state.0 as i32, row.remaining as i32]).collect();
+        Self { values: ints(values, device).reshape([-1, NUMBERS as i32]) }
+    }
+
+    /// Puts states and remaining tokens together, `[batch]` each.
+    pub(crate) fn of(states: Tensor<1, Int>, remaining: Tensor<1, Int>) -> Self {
+        Self { values: Tensor::stack(vec![states, remaining], 1) }
+    }
+
+    /// The number of rows.
+    pub(crate) fn batch(&self) -> usize {
+        self.values.dims()[0]
+    }
+
+    /// `other` in the rows of `mask`, `[batch]`.
+    pub(crate) fn or(self, mask: Tensor<1, Bool>, other: Self) -> Self {
+        let shape = self.values.dims();
+        Self { values: self.values.mask_where(mask.reshape([-1, 1]).expand(shape), other.values) }
+    }
+
+    fn column(&self, column: usize) -> Tensor<1, Int> {
+        let [batch, _] = self.values.dims();
+        self.values.clone().slice([0..batch, column..column + 1]).reshape([batch])
+    }
+
+    /// The state of each row, `[batch]`, as numbered by the [`TensorTable`](super::TensorTable).
+    pub fn states(&self) -> Tensor<1, Int> {
+        self.column(0)
+    }
+
+    /// The number of tokens that each row may still emit, `[batch]`.
+    pub fn remaining(&self) -> Tensor<1, Int> {
+        self.column(1)
+    }
+
+    /// Whether each row has ended, `[batch]`.
+    pub fn is_done(&self) -> Tensor<1, Bool> {
+        self.states().equal_elem(StateId::DONE.0 as i32)
+    }
+}
+
+impl Position<3> {
+    /// The state after each node, `[batch, nodes]`, as numbered by the [`TensorTable`](super::TensorTable).
+    pub fn states(&self) -> Tensor<2, Int> {
+        let [batch, nodes, _] = self.values.dims();
+        self.values.clone().slice([0..batch, 0..nodes, 0..1]).reshape([batch, nodes])
+    }
+
+    /// The position of each row after one of its nodes: all that accepting draft tokens takes.
+    ///
+    /// # Shapes
+    /// - `nodes`: `[batch]`, indices of nodes
+    pub fn at(&self, nodes: Tensor<1, Int>) -> Position {
+        let [batch] = nodes.dims();
+        let nodes = nodes.reshape([batch, 1, 1]).expand([batch, 1, NUMBERS]);
+        Position { values: self.values.clone().gather(1, nodes).reshape([batch, NUMBERS]) }
+    }
+
+    /// The positions of all rows after each node.
+    pub(crate) fn stack(nodes: Vec<Position>) -> Self {
+        Self { values: Tensor::stack(nodes.into_iter().map(|node| node.values).collect(), 1) }
+    }
+
+    /// The nodes of all rows as rows, `[batch · nodes]`.
+    pub(crate) fn flatten(&self) -> Position {
+        Position { values: self.values.clone().reshape([-1, NUMBERS as i32]) }
+    }
+}
+
+impl<const D: usize> Persistent for Position<D> {
+    fn assign(&mut self, new: Self) {
+        self.values.assign(new.values);
+    }
+}
+
+impl<const D: usize> RowState for Position<D> {
+    fn assign_row(&mut self, row: usize, new: Self) {
+        self.values.assign_row(row, new.values);
+    }
+}

@@ -1,0 +1,126 @@
+//! The sizes of the arrays of a table on a device.
+
+use super::image::Array;
+use super::options::{Capacity, Layout};
+use super::placement::{PAGE, first_of, pages_of};
+use super::text::{SYMBOLS, Text, texts};
+use crate::error::{Error, Limit, Result};
+use crate::table::TokenTable;
+use crate::vocabulary::Vocabulary;
+
+/// What the shapes of all [arrays](Array) follow from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sizes {
+    pub(crate) layout: Layout,
+    pub(crate) states: usize,
+    pub(crate) columns: usize,
+    pub(crate) tables: usize,
+    pub(crate) width: usize,
+    /// Of [`Layout::Walk`]: the number of ways in which text is read, the symbols of all of them, and the number of
+    /// different symbols.
+    pub(super) texts: usize,
+    pub(super) symbols: usize,
+    pub(crate) alphabet: usize,
+}
+
+impl Sizes {
+    pub(super) fn new(
+        layout: Option<Layout>,
+        tables: &[&TokenTable],
+        states: usize,
+        width: usize,
+        capacity: Capacity,
+    ) -> Result<Self> {
+        let walked = tables.iter().position(|table| table.is_walked());
+        let states = states.max(capacity.states);
+        let classes = tables.iter().map(|table| table.class_count()).max().unwrap_or(0).max(capacity.classes);
+        let sizes = |layout| {
+            let texts = if layout == Layout::Walk { texts(tables) } else { Vec::new() };
+            // At least one token that is read as itself, so that a table that has one can take the place of one
+            // that has none.
+            let tokens = texts.iter().map(|text| text.own_symbols()).max().unwrap_or(0).max(1);
+            Self {
+                layout,
+                states,
+                columns: if layout == Layout::Dense { width } else { classes },
+                tables: tables.len().max(capacity.tables),
+                width,
+                texts: texts.len(),
+                symbols: texts.iter().map(|text| text.symbols(width)).sum(),
+                alphabet: if layout == Layout::Walk { SYMBOLS + tokens } else { 0 },
+            }
+        };
+        match (layout, walked) {
+            (Some(Layout::Classes), Some(index)) => Err(Error::input(format!(
+                "table {index} is walked and has no token classes: compile it with `TokenTable::tabulate`, or take `Layout::Walk`"
+            ))),
+            (Some(layout), _) => Ok(sizes(layout)),
+            (None, Some(_)) => Ok(sizes(Layout::Walk)),
+            (None, None) => {
+                let (dense, classes) = (sizes(Layout::Dense), sizes(Layout::Classes));
+                Ok(if dense.bytes() < classes.bytes() { dense } else { classes })
+            }
+        }
+    }
+
+    /// Of an arena, whose first table is that of the reserved states alone.
+    pub(super) fn arena(
+        layout: Option<Layout>,
+        vocabulary: &Vocabulary,
+        width: usize,
+        capacity: Capacity,
+    ) -> Self {
+        let layout = layout.unwrap_or(Layout::Walk);
+        let walks = layout == Layout::Walk;
+        let classes = capacity.classes.max(TokenTable::RESERVED_COLUMNS);
+        Self {
+            layout,
+            states: first_of(0).saturating_add(pages_of(capacity.states).max(1).saturating_mul(PAGE)),
+            columns: if layout == Layout::Dense { width } else { classes },
+            tables: capacity.tables.saturating_add(1),
+            width,
+            texts: usize::from(walks),
+            symbols: if walks { Text::of(vocabulary).symbols(width) } else { 0 },
+            alphabet: if walks { SYMBOLS } else { 0 },
+        }
+    }
+
+    /// The pages of an arena.
+    pub(super) fn pages(&self) -> usize {
+        pages_of(self.states)
+    }
+
+    /// Whether lookups need the table of a state.
+    pub(crate) fn has_owner(&self) -> bool {
+        self.layout != Layout::Dense && self.tables > 1
+    }
+
+    /// Bytes on the device.
+    pub(super) fn bytes(&self) -> usize {
+        Array::offset(self, Array::ALL.len()).saturating_mul(size_of::<i32>())
+    }
+
+    /// Refuses a table that is too large for its options, for the device or for `i32` indices.
+    pub(super) fn check(&self, max_bytes: usize, largest_binding: Option<usize>) -> Result<()> {
+        let most = max_bytes.min(i32::MAX as usize);
+        if self.bytes() > most {
+            return Err(Error::limit(Limit::DeviceBytes(most)));
+        }
+        match largest_binding {
+            Some(binding) if self.bytes() > binding => Err(Error::limit(Limit::Binding(binding))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether arrays of `other` fit in these.
+    pub(super) fn hold(&self, other: &Self) -> bool {
+        self.layout == other.layout
+            && self.width == other.width
+            && self.states >= other.states
+            && self.columns >= other.columns
+            && self.tables >= other.tables
+            && self.texts >= other.texts
+            && self.symbols >= other.symbols
+            && self.alphabet >= other.alphabet
+    }
+}

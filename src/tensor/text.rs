@@ -1,0 +1,116 @@
+//! How the tokens of walked tables are read: as strings of symbols.
+//!
+//! A symbol is a byte, or stands for a token that is not text: one for each reserved column, and one for each token
+//! that a table reads as itself. Tables that read the same tokens as themselves share one text.
+
+use super::Sizes;
+use crate::table::{Reading, TokenTable, reserved_column};
+use crate::vocabulary::{TokenId, Vocabulary};
+
+/// The first symbol that is no byte: one for each reserved column.
+const RESERVED_SYMBOL: usize = 256;
+/// The first symbol of a token that is read as itself.
+pub(super) const SYMBOLS: usize = RESERVED_SYMBOL + TokenTable::RESERVED_COLUMNS;
+/// In the place of a text's number: the tokens of this table are read by class.
+pub(crate) const BY_CLASS: i32 = -1;
+
+/// A way of reading the tokens of a vocabulary.
+pub(super) struct Text<'a> {
+    vocabulary: &'a Vocabulary,
+    /// A token that is read as itself, and the number of its symbol.
+    own: &'a [(TokenId, u32)],
+    count: usize,
+}
+
+/// The texts of `tables`, each once.
+pub(super) fn texts<'a>(tables: &[&'a TokenTable]) -> Vec<Text<'a>> {
+    let mut texts: Vec<Text> = Vec::new();
+    for table in tables {
+        if let Reading::Bytes { vocabulary, marks, .. } = &table.parts().reading
+            && !texts.iter().any(|text| text.reads(table))
+        {
+            texts.push(Text { vocabulary, own: marks.tokens(), count: marks.columns() });
+        }
+    }
+    texts
+}
+
+/// The number of the text of `table` among `texts`.
+pub(super) fn text_of(texts: &[Text], table: &TokenTable) -> i32 {
+    texts.iter().position(|text| text.reads(table)).map_or(BY_CLASS, |at| at as i32)
+}
+
+/// The column of every symbol in a walked table; nothing where tokens are read by class.
+pub(super) fn symbol_columns(table: &TokenTable) -> Vec<i32> {
+    match &table.parts().reading {
+        Reading::Classes(_) => Vec::new(),
+        Reading::Bytes { column_of, marks, .. } => {
+            let bytes = column_of.iter().map(|&column| column as i32);
+            let count = table.class_count() as i32;
+            let own = count - marks.columns() as i32..count;
+            bytes.chain(0..TokenTable::RESERVED_COLUMNS as i32).chain(own).collect()
+        }
+    }
+}
+
+impl<'a> Text<'a> {
+    /// The text of tables that read no token as itself.
+    pub(super) fn of(vocabulary: &'a Vocabulary) -> Self {
+        Self { vocabulary, own: &[], count: 0 }
+    }
+
+    fn reads(&self, table: &TokenTable) -> bool {
+        matches!(&table.parts().reading, Reading::Bytes { marks, .. } if marks.tokens() == self.own)
+    }
+
+    /// The number of symbols of tokens that are read as themselves.
+    pub(super) fn own_symbols(&self) -> usize {
+        self.count
+    }
+
+    /// Room for the symbols of `width` tokens, whichever of them are read as themselves.
+    pub(super) fn symbols(&self, width: usize) -> usize {
+        // Those of text, and one for every other id.
+        let (tokens, bytes) = self.vocabulary.text_bytes();
+        bytes + width - tokens
+    }
+
+    /// Calls `found` with the symbols of every token up to `width`, in order.
+    fn each_token(&self, width: usize, mut found: impl FnMut(&mut dyn Iterator<Item = i32>)) {
+        for id in (0..width as u32).map(TokenId) {
+            let own = self.own.iter().find(|own| own.0 == id);
+            match (own, self.vocabulary.bytes(id)) {
+                (Some(&(_, own)), _) => found(&mut std::iter::once((SYMBOLS + own as usize) as i32)),
+                (None, Some(bytes)) => found(&mut bytes.iter().map(|&byte| i32::from(byte))),
+                (None, None) => {
+                    let symbol = RESERVED_SYMBOL as i32 + reserved_column(self.vocabulary, id) as i32;
+                    found(&mut std::iter::once(symbol));
+                }
+            }
+        }
+    }
+}
+
+/// The symbols of all tokens of all `texts`, one after the other.
+pub(super) fn symbols(sizes: &Sizes, texts: &[Text], out: &mut Vec<i32>) {
+    texts.iter().for_each(|text| text.each_token(sizes.width, |symbols| out.extend(symbols)));
+}
+
+/// Where the symbols of every token begin and end, `width + 1` numbers for each text.
+pub(super) fn offsets(sizes: &Sizes, texts: &[Text], out: &mut Vec<i32>) {
+    let mut at = 0;
+    for text in texts {
+        out.push(at);
+        text.each_token(sizes.width, |symbols| {
+            at += symbols.count() as i32;
+            out.push(at);
+        });
+    }
+}
+
+/// The most symbols of a token.
+pub(super) fn longest(sizes: &Sizes, texts: &[Text]) -> usize {
+    let mut longest = 0;
+    texts.iter().for_each(|text| text.each_token(sizes.width, |symbols| longest = longest.max(symbols.count())));
+    longest
+}

@@ -1,0 +1,85 @@
+//! The buffers that a kernel of the step binds.
+
+use std::process::Command;
+
+use burn::tensor::{DType, Device, Tensor};
+use burn_dfa::processor::{DfaProcessor, LogitsProcessor, StepContext};
+use burn_dfa::sampling::{Greedy, GumbelMax, Sampler};
+use burn_dfa::{Layout, TensorOptions, TensorTable};
+
+use crate::alone;
+use crate::common::devices;
+use crate::common::embedded::Embedded;
+
+/// What WebGPU grants a kernel on every device.
+const PORTABLE: usize = 8;
+
+/// Set in the process that runs the kernels, whose log of compilations the test reads.
+const CHILD: &str = "BURN_DFA_TEST_BINDINGS";
+
+fn wgpu() -> Option<Device> {
+    devices::all().into_iter().find(|(name, _)| *name == "wgpu").map(|(_, device)| device)
+}
+
+#[test]
+fn no_kernel_of_the_step_binds_more_buffers_than_every_device_grants() {
+    if std::env::var_os(CHILD).is_some() {
+        return;
+    }
+    let _turn = alone();
+    if wgpu().is_none() {
+        return;
+    }
+    let log = std::env::temp_dir().join(format!("burn-dfa-bindings-{}.log", std::process::id()));
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "bindings::the_kernels_of_the_step_run", "--include-ignored"])
+        .env("CUBECL_DEBUG_LOG", &log)
+        .env(CHILD, "1")
+        .output()
+        .unwrap();
+    assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stderr));
+    let text = std::fs::read_to_string(&log).unwrap();
+    std::fs::remove_file(&log).unwrap();
+    let mut found = Vec::new();
+    // A kernel is logged as its name, and then its source.
+    for kernel in ["mask_kernel", "choose_kernel"] {
+        let sources: Vec<&str> = text.split("[START_KERNEL_COMPILATION]").filter(|part| part.contains(kernel)).collect();
+        assert!(!sources.is_empty(), "{kernel} was not compiled\n{}", &text[..text.len().min(2000)]);
+        for source in sources {
+            let bindings = source.matches("var<storage").count();
+            assert!((1..=PORTABLE).contains(&bindings), "{kernel}: {bindings} bindings\n{source}");
+            found.push((kernel, bindings));
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    eprintln!("storage bindings: {found:?}");
+}
+
+/// Masks and chooses once in every layout.
+#[test]
+#[ignore = "run by the test above, in a process of its own"]
+fn the_kernels_of_the_step_run() {
+    let Some(device) = wgpu() else { return };
+    let embedded = Embedded::load(&Device::flex());
+    let (person, order) = (embedded.schema("person"), embedded.schema("order"));
+    let width = embedded.vocabulary.len();
+    for layout in [Layout::Dense, Layout::Classes, Layout::Walk] {
+        let options = TensorOptions::new().with_layout(layout).with_max_bytes(1 << 30);
+        let table = TensorTable::new(&[&person, &order], width, &options, &device).unwrap();
+        let processor = DfaProcessor::new(table, &[0, 1]).unwrap();
+        let logits = || Tensor::<2>::zeros([2, width], (&device, DType::F32));
+        let gumbel = GumbelMax::new(&[1, 2], width, &device).unwrap();
+        let mut position = processor.start();
+        drop(processor.mask(&position, logits()).into_data());
+        let samplers: [&dyn Sampler; 2] = [&Greedy, &gumbel];
+        for sampler in samplers {
+            let mut context = StepContext {
+                tokens: Tensor::full([2], width as i32, (&device, DType::I32)),
+                step: Tensor::zeros([1], (&device, DType::I32)),
+            };
+            processor.choose(&mut position, &mut context, logits(), sampler);
+            drop(context.tokens.into_data());
+        }
+    }
+}
