@@ -8,7 +8,7 @@ mod data;
 use std::sync::LazyLock;
 
 use burn::tensor::{DType, Device, Distribution, Int, Tensor, TensorData};
-use burn_dfa::processor::{DfaProcessor, Position, DraftTree, LogitsProcessor, StepContext};
+use burn_dfa::processor::{DfaProcessor, DraftTree, LogitsProcessor, Position, StepContext};
 use burn_dfa::sampling::{Greedy, GumbelMax, Sampler};
 use burn_dfa::{
     Constraint, Kernels, Layout, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary,

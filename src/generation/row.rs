@@ -27,7 +27,10 @@ impl<'a> Row<'a> {
         let table = request.table.unwrap_or(unconstrained).clone();
         Self {
             vocabulary,
-            position: RowPosition::new(table.start(), request.max_new_tokens.try_into().unwrap_or(RowPosition::UNLIMITED)),
+            position: RowPosition::new(
+                table.start(),
+                request.max_new_tokens.try_into().unwrap_or(RowPosition::UNLIMITED),
+            ),
             table,
             max_new_tokens: request.max_new_tokens,
             cancel: request.cancel.clone(),

@@ -136,7 +136,8 @@ impl DfaProcessor {
     /// Where [`check`](Self::check) refuses `logits`.
     pub fn mask(&self, position: &Position, logits: Tensor<2>) -> Tensor<2> {
         self.expect(&logits);
-        let none = Tensor::full([self.rows.len()], self.table().no_token() as i32, (&logits.device(), DType::I32));
+        let none =
+            Tensor::full([self.rows.len()], self.table().no_token() as i32, (&logits.device(), DType::I32));
         step::mask(self.table(), logits, position.clone(), none).0
     }
 

@@ -70,7 +70,11 @@ impl Parts {
             let alive = column_of.iter().filter(|&&column| row[column as usize] != StateId::DEAD.0);
             match (alive.take(2).count(), legal.len()) {
                 (0, _) => {}
-                (1, 0) => self.each_text(RowPosition::unlimited(state), vocabulary, column_of, false, |id, _| legal.push(id)),
+                (1, 0) => {
+                    self.each_text(RowPosition::unlimited(state), vocabulary, column_of, false, |id, _| {
+                        legal.push(id)
+                    })
+                }
                 _ => return false,
             }
         }

@@ -39,9 +39,9 @@ mod columns;
 mod compile;
 mod forced;
 mod marks;
-mod sample;
 mod position;
 mod prune;
+mod sample;
 mod state;
 mod walk;
 

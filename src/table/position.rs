@@ -67,7 +67,10 @@ impl Parts {
     /// See [`TokenTable::after`].
     #[inline]
     pub(crate) fn after(&self, position: RowPosition, token: TokenId) -> RowPosition {
-        RowPosition { state: self.next(position.state, token), remaining: position.remaining.saturating_sub(1) }
+        RowPosition {
+            state: self.next(position.state, token),
+            remaining: position.remaining.saturating_sub(1),
+        }
     }
 
     /// See [`TokenTable::can_end`].

@@ -150,7 +150,13 @@ fn token_edges(parts: &Parts, vocabulary: &Vocabulary, meter: &Meter) -> Result<
         meter.time()?;
         meter.bytes(edges.len().saturating_mul(size_of::<(u32, u32)>()))?;
         landings.clear();
-        parts.each_text(RowPosition::unlimited(StateId(state)), vocabulary, column_of, false, |_, landing| landings.push(landing.0));
+        parts.each_text(
+            RowPosition::unlimited(StateId(state)),
+            vocabulary,
+            column_of,
+            false,
+            |_, landing| landings.push(landing.0),
+        );
         let marked = marks.of(parts.row(StateId(state)));
         landings.extend(marked.iter().filter(|&&to| to != StateId::DEAD.0));
         landings.sort_unstable();

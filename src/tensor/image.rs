@@ -79,14 +79,25 @@ impl Array {
         let (classes, walks) = (layout != Layout::Dense, layout == Layout::Walk);
         let declare = |rows, columns, idle, written| Declared { rows, columns, idle, written };
         match self {
-            Self::Next => declare(states, columns, StateId::DEAD.0 as i32, PerState(|s, state, out| s.next(state, out))),
-            Self::TokensToEnd => declare(states, 1, i32::MAX, PerState(|s, state, out| s.tokens_to_end(state, out))),
-            Self::Owner => declare(states, sizes.has_owner().into(), 0, PerState(|s, _, out| out.push(s.index))),
-            Self::Class => {
-                declare(tables, if classes { width } else { 0 }, TokenTable::NEVER as i32, PerTable(|s, out| s.classes(out)))
+            Self::Next => {
+                declare(states, columns, StateId::DEAD.0 as i32, PerState(|s, state, out| s.next(state, out)))
             }
+            Self::TokensToEnd => {
+                declare(states, 1, i32::MAX, PerState(|s, state, out| s.tokens_to_end(state, out)))
+            }
+            Self::Owner => {
+                declare(states, sizes.has_owner().into(), 0, PerState(|s, _, out| out.push(s.index)))
+            }
+            Self::Class => declare(
+                tables,
+                if classes { width } else { 0 },
+                TokenTable::NEVER as i32,
+                PerTable(|s, out| s.classes(out)),
+            ),
             Self::Text => declare(tables, walks.into(), 0, PerTable(|s, out| out.push(s.text))),
-            Self::Column => declare(tables, alphabet, 0, PerTable(|s, out| out.extend(text::symbol_columns(s.table)))),
+            Self::Column => {
+                declare(tables, alphabet, 0, PerTable(|s, out| out.extend(text::symbol_columns(s.table))))
+            }
             Self::Offsets => declare(texts, width.saturating_add(1), 0, Texts(text::offsets)),
             Self::Symbols => declare(1, symbols, 0, Texts(text::symbols)),
         }
@@ -96,7 +107,10 @@ impl Array {
     pub(super) fn offset(sizes: &Sizes, index: usize) -> usize {
         Self::ALL[..index].iter().fold(0, |offset: usize, array| {
             let Declared { rows, columns, .. } = array.declare(sizes);
-            offset.saturating_add(rows.saturating_mul(columns)).checked_next_multiple_of(ALIGNMENT).unwrap_or(usize::MAX)
+            offset
+                .saturating_add(rows.saturating_mul(columns))
+                .checked_next_multiple_of(ALIGNMENT)
+                .unwrap_or(usize::MAX)
         })
     }
 }
@@ -139,7 +153,10 @@ impl Source<'_> {
                 out.extend(row.iter().map(|&next| self.number(next)));
                 // All tables share the row of this state, also those that have more columns.
                 if state == StateId::UNCONSTRAINED {
-                    out.extend(std::iter::repeat_n(StateId::UNCONSTRAINED.0 as i32, self.sizes.columns - row.len()));
+                    out.extend(std::iter::repeat_n(
+                        StateId::UNCONSTRAINED.0 as i32,
+                        self.sizes.columns - row.len(),
+                    ));
                 }
             }
         }
@@ -208,7 +225,8 @@ impl Image {
     pub(super) fn put(&mut self, index: usize, table: &TokenTable, pages: &[u32]) {
         let sizes = self.sizes;
         let text = if table.is_walked() { 0 } else { super::BY_CLASS };
-        let source = Source { sizes: &sizes, table, index: index as i32, text, numbers: Numbers::Paged(pages) };
+        let source =
+            Source { sizes: &sizes, table, index: index as i32, text, numbers: Numbers::Paged(pages) };
         for (array, offset) in Array::ALL.into_iter().zip(self.offsets) {
             let Declared { columns, idle, written, .. } = array.declare(&sizes);
             let mut values = Vec::new();

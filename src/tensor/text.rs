@@ -111,6 +111,8 @@ pub(super) fn offsets(sizes: &Sizes, texts: &[Text], out: &mut Vec<i32>) {
 /// The most symbols of a token.
 pub(super) fn longest(sizes: &Sizes, texts: &[Text]) -> usize {
     let mut longest = 0;
-    texts.iter().for_each(|text| text.each_token(sizes.width, |symbols| longest = longest.max(symbols.count())));
+    texts
+        .iter()
+        .for_each(|text| text.each_token(sizes.width, |symbols| longest = longest.max(symbols.count())));
     longest
 }

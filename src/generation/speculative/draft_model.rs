@@ -8,7 +8,7 @@ use super::model::TreeLm;
 use super::seeds::{Use, derived};
 use super::sequences::Sequences;
 use crate::error::{Error, Result};
-use crate::processor::{DfaProcessor, Position, DraftTree, Persistent};
+use crate::processor::{DfaProcessor, DraftTree, Persistent, Position};
 use crate::sampling::{Greedy, GumbelMax, Sampler, temperature_factor};
 use crate::tensor::{TensorTable, ints};
 use crate::vocabulary::TokenId;

@@ -4,7 +4,7 @@ use burn::tensor::{DType, IndexingUpdateOp, Int, Tensor};
 
 use super::sequences::Sequences;
 use crate::error::Result;
-use crate::processor::{DfaProcessor, Position, DraftTree};
+use crate::processor::{DfaProcessor, DraftTree, Position};
 use crate::table::TokenTable;
 use crate::tensor::TensorOptions;
 use crate::vocabulary::Vocabulary;

@@ -5,7 +5,7 @@ use burn::tensor::{DType, Int, Tensor};
 use super::drafter::{DraftToken, Drafter, DrafterContext};
 use super::sequences::Sequences;
 use crate::error::{Error, Result};
-use crate::processor::{DfaProcessor, Position, DraftTree};
+use crate::processor::{DfaProcessor, DraftTree, Position};
 use crate::table::StateId;
 use crate::tensor::ints;
 

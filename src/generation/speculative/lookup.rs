@@ -5,7 +5,7 @@ use burn::tensor::{DType, Int, Tensor};
 use super::drafter::{DraftToken, Drafter, DrafterContext};
 use super::sequences::Sequences;
 use crate::error::Result;
-use crate::processor::{Position, DraftTree};
+use crate::processor::{DraftTree, Position};
 
 /// Proposes what followed the last tokens when they occurred before (Saxena, "Prompt Lookup Decoding", 2023).
 ///

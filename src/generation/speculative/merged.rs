@@ -4,7 +4,7 @@ use super::drafter::{DraftToken, Drafter, DrafterContext};
 use super::seeds::{Use, derived};
 use super::sequences::Sequences;
 use crate::error::Result;
-use crate::processor::{Position, DraftTree};
+use crate::processor::{DraftTree, Position};
 
 /// The drafts of two drafters, merged into one tree: the model reads both at once, and accepts the path that it agrees
 /// with (merge-based speculation; Miao et al., "SpecInfer", 2024).

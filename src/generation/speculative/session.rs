@@ -14,7 +14,7 @@ use crate::generation::config::GenerationConfig;
 use crate::generation::log::{StepLog, read};
 use crate::generation::selection::{Filters, filters, sampler_temperature};
 use crate::processor::{
-    DfaProcessor, Position, DraftTree, InitContext, LogitsProcessor, Persistent, StepContext,
+    DfaProcessor, DraftTree, InitContext, LogitsProcessor, Persistent, Position, StepContext,
 };
 use crate::vocabulary::Vocabulary;
 

@@ -18,7 +18,11 @@ pub(super) fn after(image: &Image, position: Position, tokens: Tensor<1, Int>) -
 }
 
 /// Whether the end is within the remaining tokens, for states of any shape.
-fn can_end<const D: usize>(image: &Image, states: Tensor<D, Int>, remaining: Tensor<D, Int>) -> Tensor<D, Bool> {
+fn can_end<const D: usize>(
+    image: &Image,
+    states: Tensor<D, Int>,
+    remaining: Tensor<D, Int>,
+) -> Tensor<D, Bool> {
     let shape = states.dims();
     entries(image, Array::TokensToEnd, states.reshape([-1])).reshape(shape).lower_equal(remaining)
 }
@@ -64,7 +68,12 @@ pub(super) fn illegal(image: &Image, position: Position) -> Tensor<2, Bool> {
 }
 
 /// The positions of all nodes, see [`super::mask_tree`].
-pub(super) fn follow(image: &Image, parents: &[usize], position: Position, tokens: Tensor<2, Int>) -> Position<3> {
+pub(super) fn follow(
+    image: &Image,
+    parents: &[usize],
+    position: Position,
+    tokens: Tensor<2, Int>,
+) -> Position<3> {
     let [batch, _] = tokens.dims();
     let token = |node: usize| tokens.clone().slice([0..batch, node..node + 1]).reshape([batch]);
     let mut nodes = vec![after(image, position, token(0))];
@@ -143,7 +152,10 @@ fn entries(image: &Image, array: Array, index: Tensor<1, Int>) -> Tensor<1, Int>
 /// The rows of an array, `[batch, columns]`.
 #[allow(clippy::single_range_in_vec_init, reason = "one range for each dimension")]
 fn rows(image: &Image, array: Array, row: Tensor<1, Int>) -> Tensor<2, Int> {
-    let columns = match array { Array::Next => image.sizes.columns, _ => image.sizes.width };
+    let columns = match array {
+        Array::Next => image.sizes.columns,
+        _ => image.sizes.width,
+    };
     let all = image.values.clone().slice([image.range(array)]).reshape([-1, columns as i32]);
     all.select(0, row)
 }

@@ -142,11 +142,7 @@ fn mask_found<F: Logit>(row: &mut [F], at: HostRow<'_>, count: usize, scratch: &
 
 /// The legal token of the greatest logit: the lowest id among equals, the first NaN before all, 0 where all
 /// are −∞. What is left in the row is of no use.
-pub(super) fn greatest<F: Logit>(
-    row: &mut [F],
-    at: HostRow<'_>,
-    scratch: &mut Scratch<F>,
-) -> u32 {
+pub(super) fn greatest<F: Logit>(row: &mut [F], at: HostRow<'_>, scratch: &mut Scratch<F>) -> u32 {
     let count = scratch.look_up(at);
     if 8 * count <= row.len() {
         return best(scratch.legal_tokens(at.members).map(|id| (row[id as usize].value(), id)));
@@ -156,12 +152,7 @@ pub(super) fn greatest<F: Logit>(
 }
 
 /// The legal token of the greatest logit, times `factor`, plus its noise; ties and NaN as in [`greatest`].
-pub(super) fn sampled<F: Logit>(
-    row: &[F],
-    at: HostRow<'_>,
-    noise: &Noise,
-    scratch: &mut Scratch<F>,
-) -> u32 {
+pub(super) fn sampled<F: Logit>(row: &[F], at: HostRow<'_>, noise: &Noise, scratch: &mut Scratch<F>) -> u32 {
     scratch.look_up(at);
     best(scratch.legal_tokens(at.members).map(|id| (noise.disturb(row[id as usize].value(), id), id)))
 }

@@ -286,9 +286,15 @@ impl<'a> Arrays<'a> {
             let marked = &parts.row(StateId(state))[self.byte_columns().end..];
             let distances = marked.iter().map(|&to| self.tokens_to_end[to as usize]);
             let mut nearest = distances.min().unwrap_or(NO_WAY);
-            parts.each_text(RowPosition::unlimited(StateId(state)), vocabulary, column_of, false, |_, landing| {
-                nearest = nearest.min(parts.tokens_to_end[landing.index()]);
-            });
+            parts.each_text(
+                RowPosition::unlimited(StateId(state)),
+                vocabulary,
+                column_of,
+                false,
+                |_, landing| {
+                    nearest = nearest.min(parts.tokens_to_end[landing.index()]);
+                },
+            );
             self.check_distance(state as usize, nearest)?;
         }
         Ok(())

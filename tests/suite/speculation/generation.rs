@@ -8,7 +8,7 @@ use burn_dfa::generation::speculative::{
     Sequences, SpeculativeOutput, speculate,
 };
 use burn_dfa::generation::{Finish, GenerationConfig, Output, Request, generate};
-use burn_dfa::processor::{Position, DraftTree};
+use burn_dfa::processor::{DraftTree, Position};
 use burn_dfa::{Constraint, Error, Limits, TensorOptions, TokenId, TokenTable, Vocabulary};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::json;

@@ -1,7 +1,7 @@
 //! burn-dfa on Burn's CPU backend.
 
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
-use burn_dfa::processor::{DfaProcessor, Position, LogitsProcessor, StepContext};
+use burn_dfa::processor::{DfaProcessor, LogitsProcessor, Position, StepContext};
 use burn_dfa::{Constraint, Limits, TensorOptions, TensorTable, TokenTable, Vocabulary};
 
 use super::{Compiled, Engine, Grammar, Rows};
