@@ -14,7 +14,7 @@ use super::string::Spelling;
 /// use burn_dfa::{Constraint, Limits};
 /// use serde_json::json;
 ///
-/// let options = JsonOptions { whitespace: Whitespace::Spaced, ..JsonOptions::default() };
+/// let options = JsonOptions::new().with_whitespace(Whitespace::Spaced);
 /// let schema = json!({"type": "array", "items": {"type": "integer"}});
 /// let dfa = Constraint::json_schema_with(schema, &options)?.to_byte_dfa(&Limits::default())?.unwrap();
 /// assert!(dfa.matches(b"[1, 2]") && !dfa.matches(b"[1,2]"));
@@ -71,6 +71,83 @@ impl Default for JsonOptions {
 }
 
 impl JsonOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// White space between tokens.
+    pub fn with_whitespace(mut self, whitespace: Whitespace) -> Self {
+        self.whitespace = whitespace;
+        self
+    }
+
+    /// What objects allow that are silent about `additionalProperties`.
+    pub fn with_additional(mut self, additional: Additional) -> Self {
+        self.additional = additional;
+        self
+    }
+
+    /// The order of properties.
+    pub fn with_order(mut self, order: Order) -> Self {
+        self.order = order;
+        self
+    }
+
+    /// Whether `format` binds.
+    pub fn with_formats(mut self, formats: Formats) -> Self {
+        self.formats = formats;
+        self
+    }
+
+    /// What becomes of formats and keywords that are not known.
+    pub fn with_unknown(mut self, unknown: Unknown) -> Self {
+        self.unknown = unknown;
+        self
+    }
+
+    /// How numbers are spelled.
+    pub fn with_numbers(mut self, numbers: Numbers) -> Self {
+        self.numbers = numbers;
+        self
+    }
+
+    /// Whether characters beyond ASCII are written as `\uXXXX`.
+    pub fn with_ascii(mut self, ascii: bool) -> Self {
+        self.ascii = ascii;
+        self
+    }
+
+    /// Which escapes may be used.
+    pub fn with_escapes(mut self, escapes: Escapes) -> Self {
+        self.escapes = escapes;
+        self
+    }
+
+    /// Most characters of a string that the schema does not bound.
+    pub fn with_max_string(mut self, characters: u64) -> Self {
+        self.max_string = Some(characters);
+        self
+    }
+
+    /// Most digits of a number's integer part and of its fraction.
+    pub fn with_max_digits(mut self, digits: usize) -> Self {
+        self.max_digits = Some(digits);
+        self
+    }
+
+    /// How often a recursive reference is followed.
+    pub fn with_recursion(mut self, times: usize) -> Self {
+        self.recursion = Some(times);
+        self
+    }
+
+    /// How many levels deep any JSON nests.
+    pub fn with_any_depth(mut self, levels: usize) -> Self {
+        self.any_depth = Some(levels);
+        self
+    }
+
     pub(super) fn spelling(&self) -> Spelling {
         Spelling { ascii: self.ascii, escapes: self.escapes }
     }

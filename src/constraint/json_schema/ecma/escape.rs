@@ -2,7 +2,7 @@
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
 
-use super::read::{Parser, Result};
+use super::cursor::{Cursor, Result};
 
 /// What an escape stands for.
 pub(super) enum Escape {
@@ -19,11 +19,11 @@ impl Escape {
     }
 }
 
-/// Reads an escape after its `\`; `in_class` between brackets.
-pub(super) fn read(parser: &mut Parser, in_class: bool) -> Result<Escape> {
-    let start = parser.at - 1;
-    let Some(c) = parser.next() else {
-        return Err(parser.refuse(start, "a `\\` at the end"));
+/// Reads an escape after its `\`, in a pattern of so many groups; `in_class` between brackets.
+pub(super) fn read(cursor: &mut Cursor, groups: u32, in_class: bool) -> Result<Escape> {
+    let start = cursor.at - 1;
+    let Some(c) = cursor.next() else {
+        return Err(cursor.refuse(start, "a `\\` at the end"));
     };
     Ok(Escape::Char(match c {
         'd' | 'D' => return Ok(Escape::Class(set(&[('0', '9')], c == 'D'))),
@@ -32,30 +32,30 @@ pub(super) fn read(parser: &mut Parser, in_class: bool) -> Result<Escape> {
             return Ok(Escape::Class(set(&word, c == 'W')));
         }
         's' | 'S' => return Ok(Escape::Class(set(SPACE, c == 'S'))),
-        'p' | 'P' => return property(parser, start, c == 'P').map(Escape::Class),
+        'p' | 'P' => return property(cursor, start, c == 'P').map(Escape::Class),
         't' => '\t',
         'n' => '\n',
         'v' => '\x0b',
         'f' => '\x0c',
         'r' => '\r',
         'b' if in_class => '\x08',
-        '0' if !parser.peek().is_some_and(|c| c.is_ascii_digit()) => '\0',
-        '1'..='9' if !in_class && is_reference(parser, start) => {
-            return Err(parser.refuse(start, "back-references are not offered; repeat what the group says"));
+        '0' if !cursor.peek().is_some_and(|c| c.is_ascii_digit()) => '\0',
+        '1'..='9' if !in_class && is_reference(cursor, groups, start) => {
+            return Err(cursor.refuse(start, "back-references are not offered; repeat what the group says"));
         }
-        '0'..='7' => octal(parser, start),
+        '0'..='7' => octal(cursor, start),
         'k' => {
-            return Err(parser.refuse(start, "back-references are not offered; repeat what the group says"));
+            return Err(cursor.refuse(start, "back-references are not offered; repeat what the group says"));
         }
-        'c' => match parser.next() {
+        'c' => match cursor.next() {
             Some(letter) if letter.is_ascii_alphabetic() => char::from(letter as u8 % 32),
-            _ => return Err(parser.refuse(start, "`\\c` wants a letter")),
+            _ => return Err(cursor.refuse(start, "`\\c` wants a letter")),
         },
         'x' => {
-            let code = hex(parser, 2).ok_or_else(|| parser.refuse(start, "`\\x` wants two hex digits"))?;
+            let code = hex(cursor, 2).ok_or_else(|| cursor.refuse(start, "`\\x` wants two hex digits"))?;
             char::from(code as u8)
         }
-        'u' => unicode(parser, start)?,
+        'u' => unicode(cursor, start)?,
         c if c.is_ascii_alphanumeric() => {
             let instead = match c {
                 'A' => "; write `^`",
@@ -66,30 +66,30 @@ pub(super) fn read(parser: &mut Parser, in_class: bool) -> Result<Escape> {
                 'Q' | 'E' => "; escape the characters one by one",
                 _ => "",
             };
-            return Err(parser.refuse(start, format!("`\\{c}` is not an escape of ECMA-262{instead}")));
+            return Err(cursor.refuse(start, format!("`\\{c}` is not an escape of ECMA-262{instead}")));
         }
         c => c,
     }))
 }
 
 /// Whether a decimal escape names a group that there is: with none so large it is an octal escape (Annex B).
-fn is_reference(parser: &Parser, start: usize) -> bool {
-    let digits: String = parser.pattern[start + 1..].chars().take_while(char::is_ascii_digit).collect();
-    digits.parse().is_ok_and(|number: u32| number <= parser.groups)
+fn is_reference(cursor: &Cursor, groups: u32, start: usize) -> bool {
+    let digits: String = cursor.pattern[start + 1..].chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().is_ok_and(|number: u32| number <= groups)
 }
 
 /// The character of an octal escape, at most `\\377`.
-fn octal(parser: &mut Parser, start: usize) -> char {
-    parser.at = start + 1;
+fn octal(cursor: &mut Cursor, start: usize) -> char {
+    cursor.at = start + 1;
     let mut code = 0;
     while let Some(digit) =
-        parser.peek().and_then(|c| c.to_digit(8)).filter(|digit| code * 8 + digit <= 0o377)
+        cursor.peek().and_then(|c| c.to_digit(8)).filter(|digit| code * 8 + digit <= 0o377)
     {
-        let leading = parser.at - start - 1;
+        let leading = cursor.at - start - 1;
         if leading == 3 {
             break;
         }
-        parser.at += 1;
+        cursor.at += 1;
         code = code * 8 + digit;
     }
     char::from(code as u8)
@@ -123,40 +123,40 @@ fn set(ranges: &[(char, char)], negated: bool) -> ClassUnicode {
 }
 
 /// The number of `digits` hex digits.
-fn hex(parser: &mut Parser, digits: usize) -> Option<u32> {
-    let text = parser.rest().get(..digits)?;
+fn hex(cursor: &mut Cursor, digits: usize) -> Option<u32> {
+    let text = cursor.rest().get(..digits)?;
     let all = text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let code = u32::from_str_radix(text, 16).ok().filter(|_| all)?;
-    parser.at += digits;
+    cursor.at += digits;
     Some(code)
 }
 
 /// `\uHHHH`, a pair of them for a character beyond 16 bits, or `\u{H…}`.
-fn unicode(parser: &mut Parser, start: usize) -> Result<char> {
-    let code = if parser.eat("{") {
-        let inner = parser.rest().split('}').next().unwrap_or_default();
+fn unicode(cursor: &mut Cursor, start: usize) -> Result<char> {
+    let code = if cursor.eat("{") {
+        let inner = cursor.rest().split('}').next().unwrap_or_default();
         let digits = inner.len();
         let significant = inner.trim_start_matches('0').len();
         // Longer ones are no code points.
-        let code = if digits > 0 && significant <= 6 { hex(parser, digits) } else { None };
-        code.filter(|_| parser.eat("}"))
+        let code = if digits > 0 && significant <= 6 { hex(cursor, digits) } else { None };
+        code.filter(|_| cursor.eat("}"))
     } else {
-        hex(parser, 4).map(|high| {
-            let low = parser.at;
-            match (high, parser.eat("\\u").then(|| hex(parser, 4)).flatten()) {
+        hex(cursor, 4).map(|high| {
+            let low = cursor.at;
+            match (high, cursor.eat("\\u").then(|| hex(cursor, 4)).flatten()) {
                 (0xd800..=0xdbff, Some(second @ 0xdc00..=0xdfff)) => {
                     0x10000 + ((high - 0xd800) << 10) + (second - 0xdc00)
                 }
                 _ => {
-                    parser.at = low;
+                    cursor.at = low;
                     high
                 }
             }
         })
     };
-    let code = code.ok_or_else(|| parser.refuse(start, "`\\u` wants four hex digits, or some in braces"))?;
+    let code = code.ok_or_else(|| cursor.refuse(start, "`\\u` wants four hex digits, or some in braces"))?;
     char::from_u32(code).ok_or_else(|| {
-        parser.refuse(
+        cursor.refuse(
             start,
             "half a surrogate pair, or no code point: characters are code points; write `\\u{…}`",
         )
@@ -164,13 +164,13 @@ fn unicode(parser: &mut Parser, start: usize) -> Result<char> {
 }
 
 /// `\p{…}`, with the names of ECMA-262: general categories, binary properties, `Script=…`.
-fn property(parser: &mut Parser, start: usize, negated: bool) -> Result<ClassUnicode> {
+fn property(cursor: &mut Cursor, start: usize, negated: bool) -> Result<ClassUnicode> {
     let unknown = "`\\p` wants a property of ECMA-262 in braces, such as `{L}`, `{Lu}` or `{Script=Greek}`";
-    let refusal = parser.refuse(start, unknown);
-    if !parser.eat("{") {
+    let refusal = cursor.refuse(start, unknown);
+    if !cursor.eat("{") {
         return Err(refusal);
     }
-    let name = parser.rest().split('}').next().unwrap_or_default().to_owned();
+    let name = cursor.rest().split('}').next().unwrap_or_default().to_owned();
     let (kind, value) = name.split_once('=').unwrap_or(("", &name));
     let plain = |text: &str| text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     let kinds = ["", "General_Category", "gc", "Script", "sc", "Script_Extensions", "scx"];
@@ -180,7 +180,7 @@ fn property(parser: &mut Parser, start: usize, negated: bool) -> Result<ClassUni
     let is_script = kind.is_empty() && lookup("sc", value).is_some() && lookup("gc", value).is_none();
     let found = if kinds.contains(&kind) && exact && !is_script { lookup(kind, value) } else { None };
     match found {
-        Some(mut class) if parser.eat(&format!("{name}}}")) => {
+        Some(mut class) if cursor.eat(&format!("{name}}}")) => {
             if negated {
                 class.negate();
             }

@@ -10,6 +10,7 @@
 //! with a quantifier. Refused, with the byte offset: back-references, escapes of other dialects such as `\Z`, halves of
 //! surrogate pairs, modifiers such as `(?i)`.
 
+mod cursor;
 mod escape;
 mod formula;
 mod layout;

@@ -3,14 +3,13 @@
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
 use super::Refusal;
+use super::cursor::{Cursor, Result};
 use super::escape::{self, Escape};
 use super::term::{Side, Term};
 use crate::constraint::regex;
 
 /// Deepest nesting of groups.
 const MAX_DEPTH: usize = 100;
-
-pub(super) type Result<T> = std::result::Result<T, Refusal>;
 
 /// What `pattern` says.
 pub(super) fn parse(pattern: &str) -> Result<Term> {
@@ -19,60 +18,32 @@ pub(super) fn parse(pattern: &str) -> Result<Term> {
         return Err(Refusal { offset: regex::MAX_BYTES, reason });
     }
     let groups = group_count(pattern);
-    let mut parser = Parser { pattern, at: 0, depth: 0, groups, classes: 0 };
+    let mut parser = Parser { cursor: Cursor { pattern, at: 0 }, depth: 0, groups, classes: 0 };
     let term = parser.disjunction()?;
-    match parser.peek() {
+    match parser.cursor.peek() {
         None => Ok(term),
-        Some(_) => Err(parser.refuse(parser.at, "a `)` without its `(`")),
+        Some(_) => Err(parser.cursor.refuse(parser.cursor.at, "a `)` without its `(`")),
     }
 }
 
-/// A cursor over a pattern.
-pub(super) struct Parser<'a> {
-    pub(super) pattern: &'a str,
-    pub(super) at: usize,
+/// What was met of a pattern so far.
+struct Parser<'a> {
+    cursor: Cursor<'a>,
     depth: usize,
     /// How many groups the pattern captures.
-    pub(super) groups: u32,
+    groups: u32,
     /// Escapes of classes so far.
     classes: usize,
 }
 
 impl Parser<'_> {
-    pub(super) fn rest(&self) -> &str {
-        &self.pattern[self.at..]
-    }
-
-    pub(super) fn peek(&self) -> Option<char> {
-        self.rest().chars().next()
-    }
-
-    pub(super) fn next(&mut self) -> Option<char> {
-        let next = self.peek()?;
-        self.at += next.len_utf8();
-        Some(next)
-    }
-
-    /// Steps over `text` where it comes next.
-    pub(super) fn eat(&mut self, text: &str) -> bool {
-        let found = self.rest().starts_with(text);
-        if found {
-            self.at += text.len();
-        }
-        found
-    }
-
-    pub(super) fn refuse(&self, offset: usize, reason: impl Into<String>) -> Refusal {
-        Refusal { offset, reason: reason.into() }
-    }
-
     fn disjunction(&mut self) -> Result<Term> {
         let first = self.alternative()?;
-        if !self.rest().starts_with('|') {
+        if !self.cursor.rest().starts_with('|') {
             return Ok(first);
         }
         let mut branches = vec![first];
-        while self.eat("|") {
+        while self.cursor.eat("|") {
             branches.push(self.alternative()?);
         }
         Ok(Term::Alternate(branches))
@@ -80,14 +51,14 @@ impl Parser<'_> {
 
     fn alternative(&mut self) -> Result<Term> {
         let mut terms = Vec::new();
-        while !matches!(self.peek(), None | Some('|' | ')')) {
+        while !matches!(self.cursor.peek(), None | Some('|' | ')')) {
             terms.push(self.term()?);
         }
         Ok(Term::Concat(terms))
     }
 
     fn term(&mut self) -> Result<Term> {
-        let start = self.at;
+        let start = self.cursor.at;
         let assertion = [
             ("^", Term::Start),
             ("$", Term::End),
@@ -95,11 +66,11 @@ impl Parser<'_> {
             (r"\B", Term::Boundary(false)),
         ]
         .into_iter()
-        .find(|(text, _)| self.eat(text));
+        .find(|(text, _)| self.cursor.eat(text));
         if let Some((_, assertion)) = assertion {
             return Ok(assertion);
         }
-        let atom = match self.next() {
+        let atom = match self.cursor.next() {
             Some('(') => match self.group(start)? {
                 // Of Annex B only a look-ahead can be repeated.
                 behind @ Term::Look { side: Side::Behind, .. } => return Ok(behind),
@@ -111,9 +82,9 @@ impl Parser<'_> {
                 Escape::Char(c) => literal(c),
                 Escape::Class(set) => Term::Class(set),
             },
-            Some('*' | '+' | '?') => return Err(self.refuse(start, "a quantifier with nothing to repeat")),
+            Some('*' | '+' | '?') => return Err(self.cursor.refuse(start, "a quantifier with nothing to repeat")),
             Some('{') if self.braces(start)?.is_some() => {
-                return Err(self.refuse(start, "a quantifier with nothing to repeat"));
+                return Err(self.cursor.refuse(start, "a quantifier with nothing to repeat"));
             }
             Some(c) => literal(c),
             None => return Ok(Term::Concat(Vec::new())),
@@ -123,11 +94,11 @@ impl Parser<'_> {
 
     /// An escape after its backslash.
     fn escape(&mut self, in_class: bool) -> Result<Escape> {
-        let start = self.at - 1;
-        let escape = escape::read(self, in_class)?;
+        let start = self.cursor.at - 1;
+        let escape = escape::read(&mut self.cursor, self.groups, in_class)?;
         self.classes += usize::from(matches!(escape, Escape::Class(_)));
         if self.classes > regex::MAX_NAMED {
-            return Err(self.refuse(start, regex::too_many("classes with a name", regex::MAX_NAMED)));
+            return Err(self.cursor.refuse(start, regex::too_many("classes with a name", regex::MAX_NAMED)));
         }
         Ok(escape)
     }
@@ -139,28 +110,28 @@ impl Parser<'_> {
             ("?<=", Side::Behind, false),
             ("?<!", Side::Behind, true),
         ];
-        let look = looks.into_iter().find(|(text, ..)| self.eat(text));
-        if look.is_none() && self.eat("?") && !self.eat(":") {
-            if !self.eat("<") {
-                return Err(self.refuse(
+        let look = looks.into_iter().find(|(text, ..)| self.cursor.eat(text));
+        if look.is_none() && self.cursor.eat("?") && !self.cursor.eat(":") {
+            if !self.cursor.eat("<") {
+                return Err(self.cursor.refuse(
                     start,
                     "modifiers such as `(?i)` are not offered; write classes such as `[Aa]`, and groups as `(…)`, `(?:…)` or `(?<name>…)`",
                 ));
             }
-            let name = self.rest().split('>').next().unwrap_or_default().to_owned();
+            let name = self.cursor.rest().split('>').next().unwrap_or_default().to_owned();
             let plain = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
-            if name.is_empty() || !name.chars().all(plain) || !self.eat(&(name + ">")) {
-                return Err(self.refuse(start, "a group's name is made of letters, digits, `_` and `$`"));
+            if name.is_empty() || !name.chars().all(plain) || !self.cursor.eat(&(name + ">")) {
+                return Err(self.cursor.refuse(start, "a group's name is made of letters, digits, `_` and `$`"));
             }
         }
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(self.refuse(start, format!("groups are nested more than {MAX_DEPTH} deep")));
+            return Err(self.cursor.refuse(start, format!("groups are nested more than {MAX_DEPTH} deep")));
         }
         let inner = self.disjunction()?;
         self.depth -= 1;
-        if !self.eat(")") {
-            return Err(self.refuse(start, "a group that is not closed"));
+        if !self.cursor.eat(")") {
+            return Err(self.cursor.refuse(start, "a group that is not closed"));
         }
         Ok(match look {
             Some((_, side, negated)) => Term::Look { side, negated, term: Box::new(inner) },
@@ -169,36 +140,36 @@ impl Parser<'_> {
     }
 
     fn quantified(&mut self, atom: Term) -> Result<Term> {
-        let start = self.at;
-        let (min, max) = match self.next() {
+        let start = self.cursor.at;
+        let (min, max) = match self.cursor.next() {
             Some('*') => (0, None),
             Some('+') => (1, None),
             Some('?') => (0, Some(1)),
-            Some('{') if self.rest().starts_with(',') => {
-                return Err(self.refuse(start, "`{,` is a quantifier in some dialects, and stands for itself in others; write `{0,` or `\\{,`"));
+            Some('{') if self.cursor.rest().starts_with(',') => {
+                return Err(self.cursor.refuse(start, "`{,` is a quantifier in some dialects, and stands for itself in others; write `{0,` or `\\{,`"));
             }
             Some('{') => match self.braces(start)? {
                 Some(counts) => counts,
                 None => {
-                    self.at = start;
+                    self.cursor.at = start;
                     return Ok(atom);
                 }
             },
             _ => {
-                self.at = start;
+                self.cursor.at = start;
                 return Ok(atom);
             }
         };
-        self.eat("?"); // lazy
+        self.cursor.eat("?"); // lazy
         Ok(Term::Repeat { term: Box::new(atom), min, max })
     }
 
     /// The counts of `{n}`, `{n,}` or `{n,m}` after its brace; `None` (and nothing read) where it is neither.
     fn braces(&mut self, start: usize) -> Result<Option<(u32, Option<u32>)>> {
         // Not as far as the next brace, which may be far: a pattern of nothing but braces takes no longer than others.
-        let end = self.rest().find(|c: char| c != ',' && !c.is_ascii_digit());
+        let end = self.cursor.rest().find(|c: char| c != ',' && !c.is_ascii_digit());
         let Some((inner, "}")) =
-            end.and_then(|end| Some((&self.rest()[..end], self.rest().get(end..end + 1)?)))
+            end.and_then(|end| Some((&self.cursor.rest()[..end], self.cursor.rest().get(end..end + 1)?)))
         else {
             return Ok(None);
         };
@@ -208,7 +179,7 @@ impl Parser<'_> {
             return Ok(None);
         }
         let number =
-            |text: &str| text.parse::<u32>().map_err(|_| self.refuse(start, "a count beyond 32 bits"));
+            |text: &str| text.parse::<u32>().map_err(|_| self.cursor.refuse(start, "a count beyond 32 bits"));
         let min = number(low)?;
         let max = match high {
             None => Some(min),
@@ -216,36 +187,36 @@ impl Parser<'_> {
             Some(high) => Some(number(high)?),
         };
         if max.is_some_and(|max| max < min) {
-            return Err(self.refuse(start, "a quantifier whose counts are out of order"));
+            return Err(self.cursor.refuse(start, "a quantifier whose counts are out of order"));
         }
-        self.at += inner.len() + 1;
+        self.cursor.at += inner.len() + 1;
         Ok(Some((min, max)))
     }
 
     /// A class after its `[`.
     fn class(&mut self, start: usize) -> Result<ClassUnicode> {
-        let negated = self.eat("^");
+        let negated = self.cursor.eat("^");
         let mut set = ClassUnicode::empty();
         let mut items = 0;
-        while !self.eat("]") {
-            let from = self.at;
+        while !self.cursor.eat("]") {
+            let from = self.cursor.at;
             items += 1;
             if items > regex::MAX_ITEMS {
-                return Err(self.refuse(from, regex::too_many("items in a class", regex::MAX_ITEMS)));
+                return Err(self.cursor.refuse(from, regex::too_many("items in a class", regex::MAX_ITEMS)));
             }
             let first = self.class_atom(start)?;
-            let is_range = self.rest().starts_with('-') && !self.rest().starts_with("-]");
+            let is_range = self.cursor.rest().starts_with('-') && !self.cursor.rest().starts_with("-]");
             if !is_range {
                 first.add_to(&mut set);
                 continue;
             }
-            self.next();
+            self.cursor.next();
             match (first, self.class_atom(start)?) {
                 (Escape::Char(low), Escape::Char(high)) if low <= high => {
                     set.push(ClassUnicodeRange::new(low, high));
                 }
                 (Escape::Char(_), Escape::Char(_)) => {
-                    return Err(self.refuse(from, "a range whose ends are out of order"));
+                    return Err(self.cursor.refuse(from, "a range whose ends are out of order"));
                 }
                 // With a class at either end, the hyphen stands for itself.
                 (first, last) => {
@@ -262,8 +233,8 @@ impl Parser<'_> {
     }
 
     fn class_atom(&mut self, start: usize) -> Result<Escape> {
-        match self.next() {
-            None => Err(self.refuse(start, "a class that is not closed")),
+        match self.cursor.next() {
+            None => Err(self.cursor.refuse(start, "a class that is not closed")),
             Some('\\') => self.escape(true),
             Some(c) => Ok(Escape::Char(c)),
         }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::live::{live, reached};
-use super::{Claims, Depth, Kind, Plan, Planner, Step};
+use super::claims::{Claims, answer};
+use super::frame::{Frame, Opening, State};
+use super::{Plan, Planner, Step};
 use crate::automaton::FastMap;
 use crate::constraint::json_schema::formula::{Formula, Leaf, Term};
 use crate::constraint::json_schema::value::Json;
@@ -27,67 +28,37 @@ pub(in super::super) struct ArrayState {
     pub(in super::super) end: Option<u32>,
 }
 
+impl State for ArrayState {
+    fn steps(&mut self) -> Vec<&mut Option<Step>> {
+        vec![&mut self.item]
+    }
+
+    fn set_end(&mut self, outcome: Option<u32>) {
+        self.end = outcome;
+    }
+}
+
 impl Planner<'_> {
-    pub(super) fn array(
-        &mut self,
-        must: Formula,
-        asks: &[Formula],
-        depth: Depth,
-        any: bool,
-        plan: &mut Plan,
-    ) -> Result<Option<Array>> {
-        let residues: Vec<Formula> = std::iter::once(must).chain(asks.iter().copied()).collect();
-        let residues = self.with_domains(residues)?;
-        let mut numbers: FastMap<Vec<Formula>, u32> = FastMap::default();
-        let mut queue = vec![residues.clone()];
-        numbers.insert(residues, 0);
+    pub(super) fn array(&mut self, opening: &Opening, plan: &mut Plan) -> Result<Option<Array>> {
+        let mut frame = Frame::new(self.with_domains(&opening.residues)?);
         let mut states: Vec<ArrayState> = Vec::new();
         let mut ends: Vec<Option<Vec<Formula>>> = Vec::new();
-        while let Some(residues) = queue.get(states.len()).cloned() {
+        while let Some(residues) = frame.get(states.len()) {
             self.count()?;
-            let item = self.item(&residues, depth, any, &mut |next| {
-                *numbers.entry(next).or_insert_with_key(|next| {
-                    queue.push(next.clone());
-                    queue.len() as u32 - 1
-                })
-            })?;
+            let item = self.item(&residues, opening, &mut frame)?;
             states.push(ArrayState { item, end: None });
             let ended = self.ended_array(&residues);
             ends.push((ended[0] == Formula::TRUE).then_some(ended));
         }
-        // Backwards, what leads to an end.
-        let nexts = |state: &ArrayState| {
-            let step = state.item.as_ref();
-            step.into_iter().flat_map(|step| step.next.iter().flatten().copied()).collect::<Vec<u32>>()
-        };
-        let live = live(ends.iter().map(Option::is_some), states.iter().map(nexts));
-        if !live[0] {
-            return Ok(None);
-        }
-        let reached = reached(&live, states.iter().map(nexts));
-        for (at, state) in states.iter_mut().enumerate() {
-            if let Some(step) = &mut state.item {
-                step.next.iter_mut().for_each(|next| *next = next.filter(|&to| live[to as usize]));
-            }
-            if state.item.as_ref().is_some_and(|step| step.next.iter().all(Option::is_none)) {
-                state.item = None;
-            }
-            if reached[at]
-                && let Some(ended) = &ends[at]
-            {
-                state.end = self.outcome(ended, plan);
-            }
-        }
-        Ok(Some(Array { states }))
+        Ok(self.finish(&mut states, &ends, plan).then_some(Array { states }))
     }
 
     /// The step over one more item.
     fn item(
         &mut self,
         residues: &[Formula],
-        depth: Depth,
-        any: bool,
-        state: &mut impl FnMut(Vec<Formula>) -> u32,
+        opening: &Opening,
+        frame: &mut Frame<Vec<Formula>>,
     ) -> Result<Option<Step>> {
         let sure = self.formulas.conjuncts(residues[0]);
         let mut moved: FastMap<Formula, Formula> = FastMap::default();
@@ -145,16 +116,15 @@ impl Planner<'_> {
         if ahead[0] == Formula::FALSE {
             return Ok(None);
         }
-        let asks = claims.asks();
+        let probes = claims.probes();
         let must = self.formulas.and(claims.must.iter().copied());
-        let Some(child) = self.below(must, &asks, depth, any.then_some(Kind::Array))? else {
+        let Some(child) = self.below(must, &probes, opening.depth, opening.within_any)? else {
             return Ok(None);
         };
         let outcomes = self.get(child).outcomes.clone();
         let mut next = Vec::with_capacity(outcomes.len());
         for answers in &outcomes {
-            let truth =
-                |ask: Formula| asks.iter().position(|known| *known == ask).is_some_and(|at| answers[at]);
+            let truth = |probe: Formula| answer(&probes, answers, probe);
             let mut values = moved.clone();
             for (&leaf, &(no, yes)) in &becomes {
                 let below =
@@ -175,7 +145,7 @@ impl Planner<'_> {
                 values.insert(*leaf, after);
             }
             let residues = self.assign(residues, &values);
-            next.push((residues[0] != Formula::FALSE).then(|| state(residues)));
+            next.push((residues[0] != Formula::FALSE).then(|| frame.number(residues)));
         }
         Ok(Some(Step { child, next }))
     }
@@ -194,16 +164,16 @@ impl Planner<'_> {
     }
 
     /// Gives `uniqueItems` the values that items can have.
-    fn with_domains(&mut self, residues: Vec<Formula>) -> Result<Vec<Formula>> {
+    fn with_domains(&mut self, residues: &[Formula]) -> Result<Vec<Formula>> {
         let mut values: FastMap<Formula, Formula> = FastMap::default();
-        for leaf in self.leaves_of(&residues) {
+        for leaf in self.leaves_of(residues) {
             let Some(Leaf::Unique { domain, .. }) = self.formulas.as_leaf(leaf) else { continue };
             if domain.is_empty() {
                 let unique = self.unique(leaf, residues[0])?;
                 values.insert(leaf, unique);
             }
         }
-        Ok(self.assign(&residues, &values))
+        Ok(self.assign(residues, &values))
     }
 
     fn unique(&mut self, leaf: Formula, must: Formula) -> Result<Formula> {
@@ -222,23 +192,23 @@ impl Planner<'_> {
                 _ => {}
             }
         }
-        let mut demands: Vec<Vec<Formula>> = vec![rest.iter().map(|(_, below)| *below).collect()];
+        let mut goals: Vec<Vec<Formula>> = vec![rest.iter().map(|(_, below)| *below).collect()];
         let count = rest.iter().map(|(from, _)| *from).max().unwrap_or(0).min(MAX_DOMAIN as u64 + 1);
         for at in 0..count {
             let of_place = first.iter().filter(|(place, _)| *place == at).map(|(_, below)| *below);
             let of_rest = rest.iter().filter(|(from, _)| *from <= at).map(|(_, below)| *below);
-            demands.push(of_place.chain(of_rest).collect());
+            goals.push(of_place.chain(of_rest).collect());
         }
         let mut domain: Vec<Json> = Vec::new();
-        for demand in demands {
-            let demand = self.formulas.and(demand);
-            let demand = self.looked_up(demand)?;
-            let values = self.listed(demand);
+        for goal in goals {
+            let goal = self.formulas.and(goal);
+            let goal = self.looked_up(goal)?;
+            let values = self.listed(goal);
             let Some(values) = values.filter(|values| values.len() <= 4 * MAX_DOMAIN) else {
                 return Err(self.refused_unique(leaf));
             };
             for value in values {
-                if self.holds(demand, value.value())? == Some(true) && !domain.contains(&value) {
+                if self.holds(goal, value.value())? == Some(true) && !domain.contains(&value) {
                     domain.push(value);
                 }
             }

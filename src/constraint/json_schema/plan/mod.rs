@@ -1,18 +1,27 @@
 //! Plans: which values are written at a place, symbol by symbol of JSON rather than byte by byte.
 //!
-//! A place is met with a *demand*: a formula that the value must satisfy, and further ones that are asked of
-//! it, because what is written around it depends on the answers. A *plan* is a deterministic automaton over
-//! the parts of the value (properties in one order, items, the text of scalars) whose ends say the answers:
-//! its *outcomes*. So `oneOf`, `not` and `if` are followed exactly, without expanding them, and all branches
-//! that meet at an object speak of the same order of its properties. Plans are shared: a demand has one.
+//! A place has a *goal*: a formula that the value must satisfy, and *probes*, further formulas on which what is written
+//! around the value depends. A *plan* is a deterministic automaton over the parts of the value: properties in one order,
+//! items, the texts of scalars. Each of its ends has an *outcome*: the answers to the probes, true or false, that the
+//! values which end there give. So `oneOf`, `not` and `if` are followed exactly, without expanding them, and all
+//! branches that meet at an object speak of the same order of its properties. Plans are shared: a goal has one.
 //!
-//! States are residues of formulas; those from which no end is reached are removed, so an empty plan is
-//! an unsatisfiable place.
+//! States of arrays and objects are residues: what is left of the goal's formulas after some parts. States from which no
+//! end is reached are removed, so an empty plan is a goal that no value satisfies.
 
 mod array;
+mod claims;
+mod finite;
+mod frame;
+mod labelled;
 mod list;
 mod live;
+mod narrow;
+mod nesting;
 mod object;
+mod others;
+mod product;
+mod recursion;
 mod scalar;
 mod size;
 mod truth;
@@ -21,16 +30,17 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 pub(super) use self::array::Array;
+use self::frame::Opening;
+pub(super) use self::labelled::Labelled;
 use self::list::List;
+use self::nesting::{Any, Depth, Nesting};
 pub(super) use self::object::{Object, ObjectState, uncounted};
-pub(super) use self::scalar::Labelled;
 pub(super) use self::size::Size;
 use self::truth::Verdict;
 use super::Schema;
 use super::format::Certainty;
-use super::formula::{Formula, Formulas, Leaf, Term};
-use super::options::{Escapes, JsonOptions, Numbers, Whitespace};
-use super::types::Types;
+use super::formula::{Formula, Formulas, Leaf};
+use super::options::JsonOptions;
 use super::value::Json;
 use crate::automaton::{ByteDfa, FastMap};
 use crate::error::{Error, Limit, Result};
@@ -40,7 +50,7 @@ use crate::limits::Meter;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct PlanId(u32);
 
-/// The answers to what was asked of a value, in the order of the questions.
+/// The answers to the probes of a goal, in their order.
 pub(super) type Answers = Arc<[bool]>;
 
 /// What may be written at a place.
@@ -88,55 +98,11 @@ enum Kind {
     Object,
 }
 
-/// How deep a place is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Depth {
-    /// Recursive references that may still be followed.
-    recursion: usize,
-    any: Any,
-}
-
-/// Where a place is that allows anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Any {
-    /// The schema asks nothing of this value; how deep it may be is settled last.
-    Asked,
-    /// The same of a property that the schema does not name, beside others that it does.
-    Unnamed,
-    /// What is left for arrays and objects that are nested, and whether an array is right around the place.
-    Left(usize, bool),
-}
-
-/// What arrays and objects count for where anything goes: one level each, but for arrays right within arrays, which
-/// are rare and would double what each level takes.
-#[derive(Clone, Copy, Debug)]
-struct Nesting {
-    /// Levels of an array right within an array.
-    arrays: usize,
-}
-
-impl Nesting {
-    fn of(options: &JsonOptions) -> Self {
-        // A depth that is asked for is one of both.
-        if options.any_depth.is_some() {
-            return Self { arrays: 1 };
-        }
-        Self { arrays: 2 }
-    }
-
-    fn weight(self, kind: Kind, in_array: bool) -> usize {
-        match kind {
-            Kind::Array if in_array => self.arrays,
-            _ => 1,
-        }
-    }
-}
-
-/// What is demanded of a value.
+/// What is asked of the value at a place.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Demand {
+struct Goal {
     must: Formula,
-    asks: Arc<[Formula]>,
+    probes: Arc<[Formula]>,
     depth: Depth,
 }
 
@@ -146,7 +112,7 @@ pub(super) struct Planner<'a> {
     schema: &'a Schema,
     meter: &'a Meter<'a>,
     plans: Vec<Plan>,
-    known: HashMap<Demand, PlanId>,
+    known: HashMap<Goal, PlanId>,
     narrowed: FastMap<(Formula, u8), Formula>,
     recursive: FastMap<Formula, bool>,
     /// Automata of strings without quotes, by leaf.
@@ -207,7 +173,7 @@ impl<'a> Planner<'a> {
     /// The plan of the whole schema, recursive references followed so often.
     pub(super) fn root(&mut self, recursion: usize) -> Result<PlanId> {
         let depth = Depth { recursion, any: Any::Asked };
-        self.plan(Demand { must: self.schema.root, asks: Arc::new([]), depth })
+        self.plan(Goal { must: self.schema.root, probes: Arc::new([]), depth })
     }
 
     /// As [`root`](Self::root); `None` where that takes more than `most` further states of plans, or than the limit.
@@ -225,7 +191,7 @@ impl<'a> Planner<'a> {
     /// Whether nothing satisfies `formula`, recursive references followed once.
     pub(super) fn is_empty(&mut self, formula: Formula) -> Result<bool> {
         let depth = Depth { recursion: 1, any: Any::Asked };
-        let id = self.plan(Demand { must: formula, asks: Arc::new([]), depth })?;
+        let id = self.plan(Goal { must: formula, probes: Arc::new([]), depth })?;
         Ok(self.get(id).is_empty())
     }
 
@@ -235,7 +201,7 @@ impl<'a> Planner<'a> {
         for (place, levels) in self.places.into_iter().zip(levels) {
             let Some(place) = place else { continue };
             let depth = Depth { recursion: 0, any: Any::Left(levels, false) };
-            let plan = self.planned(&Demand { must: Formula::TRUE, asks: Arc::new([]), depth }, true)?;
+            let plan = self.planned(&Goal { must: Formula::TRUE, probes: Arc::new([]), depth }, true)?;
             self.plans[place.0 as usize] = plan;
         }
         Ok(())
@@ -252,7 +218,7 @@ impl<'a> Planner<'a> {
     fn below(
         &mut self,
         must: Formula,
-        asks: &[Formula],
+        probes: &[Formula],
         mut depth: Depth,
         within_any: Option<Kind>,
     ) -> Result<Option<PlanId>> {
@@ -267,79 +233,79 @@ impl<'a> Planner<'a> {
             (Any::Unnamed, _) => Any::Unnamed,
             _ => Any::Asked,
         };
-        let id = self.plan(Demand { must, asks: asks.into(), depth })?;
+        let id = self.plan(Goal { must, probes: probes.into(), depth })?;
         Ok((!self.get(id).is_empty()).then_some(id))
     }
 
-    fn plan(&mut self, mut demand: Demand) -> Result<PlanId> {
+    fn plan(&mut self, mut goal: Goal) -> Result<PlanId> {
         // Recursion: what was put off is looked up now, a level less deep.
         let laters = |planner: &mut Self, formula| {
             let leaves = planner.formulas.leaves(formula);
             leaves.iter().any(|&leaf| matches!(planner.formulas.as_leaf(leaf), Some(Leaf::Later(_))))
         };
-        let asks: Vec<Formula> = demand.asks.to_vec();
-        if laters(self, demand.must) || asks.iter().any(|&ask| laters(self, ask)) {
-            match demand.depth.recursion.checked_sub(1) {
-                Some(recursion) => demand.depth.recursion = recursion,
+        let probes: Vec<Formula> = goal.probes.to_vec();
+        if laters(self, goal.must) || probes.iter().any(|&probe| laters(self, probe)) {
+            match goal.depth.recursion.checked_sub(1) {
+                Some(recursion) => goal.depth.recursion = recursion,
                 None => {
                     self.cut = true;
-                    demand.must = Formula::FALSE;
-                    demand.asks = Arc::new([]);
+                    goal.must = Formula::FALSE;
+                    goal.probes = Arc::new([]);
                 }
             }
-            demand.must = self.looked_up(demand.must)?;
-            let asks: Result<Vec<Formula>> = demand.asks.iter().map(|&ask| self.looked_up(ask)).collect();
-            demand.asks = asks?.into();
+            goal.must = self.looked_up(goal.must)?;
+            let probes: Result<Vec<Formula>> = goal.probes.iter().map(|&probe| self.looked_up(probe)).collect();
+            goal.probes = probes?.into();
         }
-        if !self.is_recursive(demand.must) && !demand.asks.iter().any(|&ask| self.is_recursive(ask)) {
-            demand.depth.recursion = 0;
+        if !self.is_recursive(goal.must) && !goal.probes.iter().any(|&probe| self.is_recursive(probe)) {
+            goal.depth.recursion = 0;
         }
-        let any = demand.must == Formula::TRUE && demand.asks.is_empty();
+        let any = goal.must == Formula::TRUE && goal.probes.is_empty();
         if !any {
-            demand.depth.any = Any::Asked;
+            goal.depth.any = Any::Asked;
         }
-        if let Some(&id) = self.known.get(&demand) {
+        if let Some(&id) = self.known.get(&goal) {
             return Ok(id);
         }
-        let place = any && !matches!(demand.depth.any, Any::Left(..));
+        let place = any && !matches!(goal.depth.any, Any::Left(..));
         let plan = if place {
             // How deep it goes is settled when the rest is known.
             Plan { outcomes: vec![Arc::new([])], ..Plan::default() }
         } else {
-            self.planned(&demand, any)?
+            self.planned(&goal, any)?
         };
         let id = PlanId(self.plans.len() as u32);
         self.plans.push(plan);
-        match demand.depth.any {
+        match goal.depth.any {
             Any::Asked if place => self.places[0] = Some(id),
             Any::Unnamed => self.places[1] = Some(id),
             _ => {}
         }
-        self.known.insert(demand, id);
+        self.known.insert(goal, id);
         Ok(id)
     }
 
-    fn planned(&mut self, demand: &Demand, any: bool) -> Result<Plan> {
+    fn planned(&mut self, goal: &Goal, any: bool) -> Result<Plan> {
         self.meter.time()?;
         let mut plan = Plan::default();
-        self.fill(demand, any, &mut plan)?;
+        self.fill(goal, any, &mut plan)?;
         Ok(plan)
     }
 
-    fn fill(&mut self, demand: &Demand, any: bool, plan: &mut Plan) -> Result<()> {
-        let Demand { must, asks, depth } = demand;
+    fn fill(&mut self, goal: &Goal, any: bool, plan: &mut Plan) -> Result<()> {
+        let Goal { must, probes, depth } = goal;
         if *must == Formula::FALSE {
             return Ok(());
         }
         if let Some(values) = self.finite(*must)? {
             for value in values {
-                self.value(value, asks, plan)?;
+                self.value(value, probes, plan)?;
             }
             return Ok(());
         }
         for value in [serde_json::Value::Null, false.into(), true.into()] {
             if self.holds(*must, &value)? == Some(true) {
-                self.value(Json::scalar(value), asks, plan)?;
+                self.value(Json::scalar(value), probes, plan)?;
             }
         }
         for kind in [Kind::Number, Kind::String, Kind::Array, Kind::Object] {
@@ -347,188 +313,33 @@ impl<'a> Planner<'a> {
             if must == Formula::FALSE {
                 continue;
             }
-            let asks: Vec<Formula> = asks.iter().map(|&ask| self.narrow(ask, kind)).collect();
+            let probes: Vec<Formula> = probes.iter().map(|&probe| self.narrow(probe, kind)).collect();
             match kind {
-                Kind::Number => plan.number = self.number(must, &asks, plan)?,
-                Kind::String => plan.string = self.string(must, &asks, plan)?,
-                Kind::Array => plan.array = self.array(must, &asks, *depth, any, plan)?,
-                Kind::Object => plan.object = self.object(must, &asks, *depth, any, plan)?,
+                Kind::Number => plan.number = self.number(must, &probes, plan)?,
+                Kind::String => plan.string = self.string(must, &probes, plan)?,
+                Kind::Array | Kind::Object => {
+                    let residues = std::iter::once(must).chain(probes).collect();
+                    let opening = Opening { residues, depth: *depth, within_any: any.then_some(kind) };
+                    match kind {
+                        Kind::Array => plan.array = self.array(&opening, plan)?,
+                        _ => plan.object = self.object(&opening, plan)?,
+                    }
+                }
             }
         }
         Ok(())
     }
 
     /// Adds a single value, whose answers are known at once; one with an answer that is undecided is left out.
-    fn value(&mut self, value: Json, asks: &[Formula], plan: &mut Plan) -> Result<()> {
-        let verdicts: Result<Vec<Verdict>> = asks.iter().map(|&ask| self.holds(ask, value.value())).collect();
+    fn value(&mut self, value: Json, probes: &[Formula], plan: &mut Plan) -> Result<()> {
+        let verdicts: Result<Vec<Verdict>> =
+            probes.iter().map(|&probe| self.holds(probe, value.value())).collect();
         let answers: Option<Vec<bool>> = verdicts?.into_iter().collect();
         if let Some(answers) = answers {
             let outcome = plan.outcome(&answers);
             plan.values.push((value, outcome));
         }
         Ok(())
-    }
-
-    /// The values that satisfy `must`, where it lists them and each has one text.
-    fn finite(&mut self, must: Formula) -> Result<Option<Vec<Json>>> {
-        let Some(listed) = self.listed(must) else { return Ok(None) };
-        let options = self.options();
-        if listed.iter().any(|value| !has_one_text(value.value(), options)) {
-            return Ok(None);
-        }
-        let mut values = Vec::new();
-        for (at, value) in listed.into_iter().enumerate() {
-            if at % 256 == 0 {
-                self.meter.time()?;
-            }
-            if self.holds(must, value.value())? == Some(true) {
-                values.push(value);
-            }
-        }
-        Ok(Some(values))
-    }
-
-    /// Values among which all are that satisfy `formula`.
-    fn listed(&self, formula: Formula) -> Option<Vec<Json>> {
-        match self.formulas.term(formula) {
-            Term::Constant(false) => Some(Vec::new()),
-            Term::Leaf(Leaf::Values(values)) => Some(values.to_vec()),
-            Term::Leaf(Leaf::Types(types))
-                if !types.meets(Types::ALL.except(Types::NULL.or(Types::BOOLEAN))) =>
-            {
-                let all = [serde_json::Value::Null, false.into(), true.into()];
-                Some(
-                    all.into_iter()
-                        .filter(|value| Types::of(value).meets(*types))
-                        .map(Json::scalar)
-                        .collect(),
-                )
-            }
-            Term::And(parts) => parts.iter().find_map(|&part| self.listed(part)),
-            Term::Or(parts) | Term::One(parts) => {
-                let mut all: Vec<Json> = Vec::new();
-                let mut seen = std::collections::HashSet::new();
-                for &part in parts.iter() {
-                    all.extend(self.listed(part)?.into_iter().filter(|value| seen.insert(value.clone())));
-                }
-                Some(all)
-            }
-            _ => None,
-        }
-    }
-
-    /// The formula with the schemas that were put off in it.
-    fn looked_up(&mut self, formula: Formula) -> Result<Formula> {
-        let later = &self.schema.later;
-        let mut formula = formula;
-        for _ in 0..=later.len() {
-            let next = self.formulas.replace(formula, &mut |formulas, leaf| match formulas.as_leaf(leaf) {
-                Some(&Leaf::Later(number)) => Some(later[number as usize]),
-                _ => None,
-            });
-            if next == formula {
-                return Ok(formula);
-            }
-            formula = next;
-        }
-        Err(Error::schema("", "references lead back to themselves without any property or item in between"))
-    }
-
-    /// Whether a recursive reference can be met in or below `formula`.
-    fn is_recursive(&mut self, formula: Formula) -> bool {
-        if let Some(&known) = self.recursive.get(&formula) {
-            return known;
-        }
-        let mut found = false;
-        for leaf in self.formulas.leaves(formula).iter() {
-            let Some(leaf) = self.formulas.as_leaf(*leaf) else { continue };
-            let below = match leaf {
-                Leaf::Later(_) => {
-                    found = true;
-                    break;
-                }
-                Leaf::Property(_, f)
-                | Leaf::Matching(_, f)
-                | Leaf::Others(_, f)
-                | Leaf::Names(f)
-                | Leaf::Item(_, f)
-                | Leaf::Rest(_, f)
-                | Leaf::Contains(f, _) => *f,
-                _ => continue,
-            };
-            if self.is_recursive(below) {
-                found = true;
-                break;
-            }
-        }
-        self.recursive.insert(formula, found);
-        found
-    }
-
-    /// What `formula` says of values of one kind.
-    fn narrow(&mut self, formula: Formula, kind: Kind) -> Formula {
-        if let Some(&known) = self.narrowed.get(&(formula, kind as u8)) {
-            return known;
-        }
-        let narrowed = self.formulas.replace(formula, &mut |formulas, leaf| {
-            let leaf = formulas.as_leaf(leaf)?.clone();
-            let of = match &leaf {
-                Leaf::Types(types) => return Some(of_kind(formulas, *types, kind)),
-                Leaf::Values(values) => return Some(values_of(formulas, values, kind)),
-                Leaf::Pattern(_) | Leaf::Length { .. } | Leaf::Format(_) => Kind::String,
-                Leaf::Integer | Leaf::AtLeast { .. } | Leaf::AtMost { .. } | Leaf::MultipleOf(_) => {
-                    Kind::Number
-                }
-                Leaf::Present(_)
-                | Leaf::Property(..)
-                | Leaf::Matching(..)
-                | Leaf::Others(..)
-                | Leaf::Names(_)
-                | Leaf::Properties { .. } => Kind::Object,
-                Leaf::Item(..)
-                | Leaf::Rest(..)
-                | Leaf::Contains(..)
-                | Leaf::Items(_)
-                | Leaf::Unique { .. } => Kind::Array,
-                Leaf::Later(_) => return None,
-            };
-            (of != kind).then_some(Formula::TRUE)
-        });
-        self.narrowed.insert((formula, kind as u8), narrowed);
-        narrowed
-    }
-
-    /// The distinct leaves of several residues.
-    fn leaves_of(&mut self, residues: &[Formula]) -> Vec<Formula> {
-        match residues {
-            [only] => self.formulas.leaves(*only).to_vec(),
-            _ => {
-                let mut seen: FastMap<Formula, ()> = FastMap::default();
-                let mut all = Vec::new();
-                for &residue in residues {
-                    let leaves = self.formulas.leaves(residue);
-                    all.extend(leaves.iter().copied().filter(|leaf| seen.insert(*leaf, ()).is_none()));
-                }
-                all
-            }
-        }
-    }
-
-    /// The residues with some leaves decided.
-    fn assign(&mut self, residues: &[Formula], values: &FastMap<Formula, Formula>) -> Vec<Formula> {
-        if values.is_empty() {
-            return residues.to_vec();
-        }
-        residues.iter().map(|&residue| self.formulas.assign(residue, values)).collect()
-    }
-
-    /// The outcome of residues that are all decided; `None` where what must hold does not.
-    fn outcome(&self, residues: &[Formula], plan: &mut Plan) -> Option<u32> {
-        if residues[0] != Formula::TRUE {
-            return None;
-        }
-        let answers: Option<Vec<bool>> = residues[1..].iter().map(|residue| residue.decided()).collect();
-        Some(plan.outcome(&answers?))
     }
 
     /// Counts a state of a plan.
@@ -546,109 +357,3 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// Claims on the next part of a value: those that must hold and those that are asked.
-#[derive(Default)]
-struct Claims {
-    must: Vec<Formula>,
-    /// A leaf, and what decides it.
-    open: Vec<(Formula, Formula)>,
-}
-
-impl Claims {
-    /// The distinct questions.
-    fn asks(&self) -> Vec<Formula> {
-        let mut asks: Vec<Formula> = Vec::new();
-        for &(_, ask) in &self.open {
-            if !asks.contains(&ask) {
-                asks.push(ask);
-            }
-        }
-        asks
-    }
-}
-
-/// What is left of `type` for values of one kind.
-fn of_kind(formulas: &mut Formulas, types: Types, kind: Kind) -> Formula {
-    match kind {
-        Kind::Number => match (types.meets(Types::INTEGER), types.meets(Types::FRACTION)) {
-            (true, true) => Formula::TRUE,
-            (false, false) => Formula::FALSE,
-            (integer, _) => {
-                let leaf = formulas.leaf(Leaf::Integer);
-                if integer { leaf } else { formulas.not(leaf) }
-            }
-        },
-        Kind::String => Formula::constant(types.meets(Types::STRING)),
-        Kind::Array => Formula::constant(types.meets(Types::ARRAY)),
-        Kind::Object => Formula::constant(types.meets(Types::OBJECT)),
-    }
-}
-
-/// What is left of `enum` for values of one kind: scalars are listed, others are described.
-fn values_of(formulas: &mut Formulas, values: &[Json], kind: Kind) -> Formula {
-    let types = match kind {
-        Kind::Number => Types::NUMBER,
-        Kind::String => Types::STRING,
-        Kind::Array => Types::ARRAY,
-        Kind::Object => Types::OBJECT,
-    };
-    let of_kind: Vec<&Json> = values.iter().filter(|value| Types::of(value.value()).meets(types)).collect();
-    if matches!(kind, Kind::Number | Kind::String) {
-        return formulas.leaf(Leaf::Values(of_kind.into_iter().cloned().collect()));
-    }
-    let described: Vec<Formula> = of_kind.into_iter().map(|value| described(formulas, value)).collect();
-    formulas.or(described)
-}
-
-/// An array or object by its parts.
-fn described(formulas: &mut Formulas, value: &Json) -> Formula {
-    let mut claims = Vec::new();
-    match value.value() {
-        serde_json::Value::Array(items) => {
-            for (at, item) in items.iter().enumerate() {
-                let item = formulas.leaf(Leaf::Values([Json::part(item)].into()));
-                claims.push(formulas.leaf(Leaf::Item(at as u64, item)));
-            }
-            let count = items.len() as u64;
-            claims.push(formulas.leaf(Leaf::Items(count)));
-            let more = formulas.leaf(Leaf::Items(count + 1));
-            claims.push(formulas.not(more));
-        }
-        serde_json::Value::Object(members) => {
-            let mut except = super::formula::Except::default();
-            for (name, member) in members {
-                let name: Arc<str> = name.as_str().into();
-                let member = formulas.leaf(Leaf::Values([Json::part(member)].into()));
-                claims.push(formulas.leaf(Leaf::Property(Arc::clone(&name), member)));
-                claims.push(formulas.leaf(Leaf::Present(Arc::clone(&name))));
-                except.names.push(name);
-            }
-            claims.push(formulas.leaf(Leaf::Others(except.into(), Formula::FALSE)));
-        }
-        _ => {}
-    }
-    formulas.and(claims)
-}
-
-/// Whether the options leave a value one text, but for white space that is fixed.
-fn has_one_text(value: &serde_json::Value, options: &JsonOptions) -> bool {
-    use serde_json::Value;
-    let plain = |text: &str| {
-        options.escapes == Escapes::Canonical
-            && text.chars().all(|c| !c.is_control() && (c.is_ascii() || !options.ascii))
-            && options.max_string.is_none_or(|max| text.chars().count() as u64 <= max)
-    };
-    match value {
-        Value::Null | Value::Bool(_) => true,
-        Value::Number(_) => options.numbers == Numbers::Plain && options.max_digits.is_none(),
-        Value::String(text) => plain(text),
-        Value::Array(items) => {
-            !matches!(options.whitespace, Whitespace::Flexible(_))
-                && items.iter().all(|item| has_one_text(item, options))
-        }
-        Value::Object(members) => {
-            !matches!(options.whitespace, Whitespace::Flexible(_))
-                && members.iter().all(|(name, member)| plain(name) && has_one_text(member, options))
-        }
-    }
-}

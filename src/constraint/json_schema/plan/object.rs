@@ -7,12 +7,12 @@
 
 use std::sync::Arc;
 
-use super::live::{live, reached};
-use super::{Any, Claims, Depth, Kind, Plan, PlanId, Planner, Step};
+use super::claims::{Claims, answer};
+use super::frame::{Frame, Opening, State};
+use super::{Plan, PlanId, Planner, Step};
 use crate::automaton::FastMap;
-use crate::constraint::json_schema::formula::{Except, Formula, Leaf};
+use crate::constraint::json_schema::formula::{Formula, Leaf};
 use crate::constraint::json_schema::options::{Additional, Order};
-use crate::constraint::json_schema::types::Types;
 use crate::error::{Error, Result};
 
 /// The ways through an object, from state 0 on.
@@ -49,13 +49,13 @@ pub(in super::super) struct Others {
 
 /// What tells states apart.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Key {
-    at: usize,
-    residues: Vec<Formula>,
+pub(super) struct Key {
+    pub(super) at: usize,
+    pub(super) residues: Vec<Formula>,
     /// Claims that the last property, not a declared one, violated.
-    violated: Vec<Formula>,
+    pub(super) violated: Vec<Formula>,
     /// Whether there was a property that is not declared.
-    more: bool,
+    pub(super) more: bool,
 }
 
 /// How an object may end.
@@ -67,80 +67,68 @@ enum End {
     Lost(u64),
 }
 
-/// States under construction.
-struct Building {
-    names: Vec<Arc<str>>,
+/// What the states of one object share.
+pub(super) struct Course<'o> {
+    pub(super) names: Vec<Arc<str>>,
     /// Whether other properties may come.
     open: bool,
-    depth: Depth,
-    any: bool,
-    numbers: FastMap<Key, u32>,
-    queue: Vec<Key>,
+    pub(super) opening: &'o Opening,
+    pub(super) frame: Frame<Key>,
 }
 
-impl Building {
-    fn number(&mut self, key: Key) -> u32 {
-        let queue = &mut self.queue;
-        *self.numbers.entry(key).or_insert_with_key(|key| {
-            queue.push(key.clone());
-            queue.len() as u32 - 1
-        })
+impl State for ObjectState {
+    fn steps(&mut self) -> Vec<&mut Option<Step>> {
+        let others = self.others.iter_mut().flat_map(|others| &mut others.steps);
+        std::iter::once(&mut self.take).chain(others).collect()
+    }
+
+    fn skip(&mut self) -> Option<&mut Option<u32>> {
+        Some(&mut self.skip)
+    }
+
+    fn set_end(&mut self, outcome: Option<u32>) {
+        self.end = outcome;
     }
 }
 
 impl Planner<'_> {
-    pub(super) fn object(
-        &mut self,
-        must: Formula,
-        asks: &[Formula],
-        depth: Depth,
-        any: bool,
-        plan: &mut Plan,
-    ) -> Result<Option<Object>> {
-        let residues: Vec<Formula> = std::iter::once(must).chain(asks.iter().copied()).collect();
+    pub(super) fn object(&mut self, opening: &Opening, plan: &mut Plan) -> Result<Option<Object>> {
+        let residues = opening.residues.clone();
         let (names, speaks) = self.declared(&residues);
         let open = speaks || names.is_empty() || self.options().additional == Additional::Standard;
-        let mut building =
-            Building { names, open, depth, any, numbers: FastMap::default(), queue: Vec::new() };
-        building.number(Key { at: 0, residues, violated: Vec::new(), more: false });
+        let frame = Frame::new(Key { at: 0, residues, violated: Vec::new(), more: false });
+        let mut course = Course { names, open, opening, frame };
         let mut states: Vec<ObjectState> = Vec::new();
         let mut ends: Vec<Option<Vec<Formula>>> = Vec::new();
         let mut lost = None;
-        while let Some(key) = building.queue.get(states.len()).cloned() {
+        while let Some(key) = course.frame.get(states.len()) {
             self.count()?;
             let mut state = ObjectState { at: key.at, take: None, skip: None, others: None, end: None };
             let mut end = None;
-            if key.at < building.names.len() {
-                state.take = self.take(&key, &mut building)?;
-                state.skip = self.skip(&key, &mut building);
+            if key.at < course.names.len() {
+                state.take = self.take(&key, &mut course)?;
+                state.skip = self.skip(&key, &mut course);
             } else {
                 match self.ended_object(&key) {
                     End::Residues(residues) => end = Some(residues),
                     End::Lost(count) => lost = Some(count),
                     End::None => {}
                 }
-                state.others = self.others(&key, &mut building)?;
+                if course.open {
+                    state.others = self.others(&key, &mut course)?;
+                }
             }
             states.push(state);
             ends.push(end);
         }
-        let live = live(ends.iter().map(Option::is_some), states.iter().map(ObjectState::nexts));
+        let has_end = self.finish(&mut states, &ends, plan);
         if let Some(count) = lost {
-            self.lost(count, !live[0])?;
+            self.lost(count, !has_end)?;
         }
-        if !live[0] {
-            return Ok(None);
+        for state in &mut states {
+            state.others.take_if(|others| others.steps.iter().all(Option::is_none));
         }
-        let reached = reached(&live, states.iter().map(ObjectState::nexts));
-        for (at, state) in states.iter_mut().enumerate() {
-            state.prune(&live);
-            if reached[at]
-                && let Some(ended) = &ends[at]
-            {
-                state.end = self.outcome(ended, plan);
-            }
-        }
-        Ok(Some(Object { names: building.names, states }))
+        Ok(has_end.then_some(Object { names: course.names, states }))
     }
 
     /// The names that residues speak of, in order, and whether they speak of others as well.
@@ -189,8 +177,8 @@ impl Planner<'_> {
     }
 
     /// The step over the next declared property.
-    fn take(&mut self, key: &Key, building: &mut Building) -> Result<Option<Step>> {
-        let name = Arc::clone(&building.names[key.at]);
+    fn take(&mut self, key: &Key, course: &mut Course) -> Result<Option<Step>> {
+        let name = Arc::clone(&course.names[key.at]);
         let sure = self.formulas.conjuncts(key.residues[0]);
         let mut values: FastMap<Formula, Formula> = FastMap::default();
         let mut claims = Claims::default();
@@ -240,15 +228,16 @@ impl Planner<'_> {
         if self.assign(&key.residues, &values)[0] == Formula::FALSE {
             return Ok(None);
         }
-        let asks = claims.asks();
-        let must = self.demanded(&key.residues, &values, &claims);
-        let within = building.any.then_some(Kind::Object);
-        let Some(child) = self.below(must, &asks, building.depth, within)? else { return Ok(None) };
+        let probes = claims.probes();
+        let must = self.required(&key.residues, &values, &claims);
+        let opening = course.opening;
+        let child = self.below(must, &probes, opening.depth, opening.within_any)?;
+        let Some(child) = child else { return Ok(None) };
         let mut next = Vec::new();
         for answers in self.get(child).outcomes.clone() {
             let mut values = values.clone();
             for &(leaf, below) in &claims.open {
-                if !answer(&asks, &answers, below) {
+                if !answer(&probes, &answers, below) {
                     values.insert(leaf, Formula::FALSE);
                 } else if matches!(self.formulas.as_leaf(leaf), Some(Leaf::Property(..))) {
                     values.insert(leaf, Formula::TRUE);
@@ -256,34 +245,15 @@ impl Planner<'_> {
             }
             let residues = self.assign(&key.residues, &values);
             next.push((residues[0] != Formula::FALSE).then(|| {
-                building.number(Key { at: key.at + 1, residues, violated: Vec::new(), more: false })
+                course.frame.number(Key { at: key.at + 1, residues, violated: Vec::new(), more: false })
             }));
         }
         Ok(Some(Step { child, next }))
     }
 
-    /// What must hold of the next value: besides what is claimed outright, that not every question is
-    /// answered in the negative, where that would be the end.
-    fn demanded(
-        &mut self,
-        residues: &[Formula],
-        values: &FastMap<Formula, Formula>,
-        claims: &Claims,
-    ) -> Formula {
-        let mut must = claims.must.clone();
-        if !claims.open.is_empty() {
-            let mut values = values.clone();
-            values.extend(claims.open.iter().map(|&(leaf, _)| (leaf, Formula::FALSE)));
-            if self.assign(&residues[..1], &values)[0] == Formula::FALSE {
-                must.push(self.formulas.or(claims.open.iter().map(|&(_, below)| below)));
-            }
-        }
-        self.formulas.and(must)
-    }
-
     /// The state without the next declared property.
-    fn skip(&mut self, key: &Key, building: &mut Building) -> Option<u32> {
-        let name = &building.names[key.at];
+    fn skip(&mut self, key: &Key, course: &mut Course) -> Option<u32> {
+        let name = &course.names[key.at];
         let mut values: FastMap<Formula, Formula> = FastMap::default();
         for leaf in self.leaves_of(&key.residues) {
             match self.formulas.as_leaf(leaf) {
@@ -294,7 +264,7 @@ impl Planner<'_> {
         }
         let residues = self.assign(&key.residues, &values);
         (residues[0] != Formula::FALSE)
-            .then(|| building.number(Key { at: key.at + 1, residues, violated: Vec::new(), more: false }))
+            .then(|| course.frame.number(Key { at: key.at + 1, residues, violated: Vec::new(), more: false }))
     }
 
     /// The residues of an object that ends.
@@ -339,193 +309,6 @@ impl Planner<'_> {
         self.lost.insert(pointer);
         Ok(())
     }
-
-    /// The steps over a property that is not declared.
-    fn others(&mut self, key: &Key, building: &mut Building) -> Result<Option<Others>> {
-        if !building.open {
-            return Ok(None);
-        }
-        let sure = self.formulas.conjuncts(key.residues[0]);
-        let leaves = self.leaves_of(&key.residues);
-        let mut must = vec![self.formulas.leaf(Leaf::Types(Types::STRING))];
-        let mut asks: Vec<Formula> = Vec::new();
-        for &leaf in &leaves {
-            let Some(what) = self.formulas.as_leaf(leaf).cloned() else { continue };
-            let mut ask = |ask: Formula| {
-                if !asks.contains(&ask) {
-                    asks.push(ask);
-                }
-            };
-            match what {
-                Leaf::Names(below) if sure.contains(&leaf) => must.push(below),
-                Leaf::Names(below) => ask(below),
-                Leaf::Matching(pattern, below) => {
-                    let matches = self.formulas.leaf(Leaf::Pattern(pattern));
-                    if below == Formula::FALSE && sure.contains(&leaf) {
-                        must.push(self.formulas.not(matches));
-                    } else {
-                        ask(matches);
-                    }
-                }
-                Leaf::Others(except, below) => {
-                    let patterns: Vec<Formula> = except
-                        .patterns
-                        .iter()
-                        .map(|pattern| self.formulas.leaf(Leaf::Pattern(Arc::clone(pattern))))
-                        .collect();
-                    if below == Formula::FALSE && sure.contains(&leaf) {
-                        must.push(self.formulas.or(patterns));
-                    } else if below != Formula::TRUE {
-                        patterns.into_iter().for_each(ask);
-                    }
-                }
-                _ => {}
-            }
-        }
-        let must = self.formulas.and(must);
-        let Some(names) = self.below(must, &asks, building.depth, None)? else { return Ok(None) };
-        let mut steps = Vec::new();
-        for answers in self.get(names).outcomes.clone() {
-            let matches = |planner: &mut Self, pattern: &Arc<_>| {
-                let leaf = planner.formulas.leaf(Leaf::Pattern(Arc::clone(pattern)));
-                answer(&asks, &answers, leaf)
-            };
-            let is_other = |planner: &mut Self, except: &Except| {
-                !except.patterns.iter().any(|pattern| matches(planner, pattern))
-            };
-            let mut claims = Claims::default();
-            let mut violated = Vec::new();
-            for &leaf in &leaves {
-                let below = match self.formulas.as_leaf(leaf).cloned() {
-                    // No name that is left is one of these.
-                    Some(Leaf::Matching(_, Formula::FALSE) | Leaf::Others(_, Formula::FALSE))
-                        if sure.contains(&leaf) =>
-                    {
-                        continue;
-                    }
-                    Some(Leaf::Names(below)) if !sure.contains(&leaf) => {
-                        if !answer(&asks, &answers, below) {
-                            violated.push(leaf);
-                        }
-                        continue;
-                    }
-                    Some(Leaf::Matching(pattern, below)) if matches(self, &pattern) => below,
-                    Some(Leaf::Others(except, below)) if is_other(self, &except) => below,
-                    _ => continue,
-                };
-                match below.decided() {
-                    Some(true) => {}
-                    Some(false) => violated.push(leaf),
-                    None if sure.contains(&leaf) => claims.must.push(below),
-                    None => claims.open.push((leaf, below)),
-                }
-            }
-            steps.push(self.other(key, claims, &violated, building)?);
-        }
-        Ok(steps.iter().any(Option::is_some).then_some(Others { names, steps }))
-    }
-
-    /// The step over a property with a name that is not declared, by its claims.
-    fn other(
-        &mut self,
-        key: &Key,
-        claims: Claims,
-        violated: &[Formula],
-        building: &mut Building,
-    ) -> Result<Option<Step>> {
-        let mut counts: FastMap<Formula, Formula> = FastMap::default();
-        for leaf in self.leaves_of(&key.residues) {
-            if let Some(&Leaf::Properties { count, certain, possible }) = self.formulas.as_leaf(leaf) {
-                let fewer = Leaf::Properties {
-                    count,
-                    certain: if key.more { certain } else { certain - 1 },
-                    possible: possible.saturating_sub(1),
-                };
-                counts.insert(leaf, self.formulas.leaf(fewer));
-            }
-        }
-        let residues = self.assign(&key.residues, &counts);
-        let surely: FastMap<Formula, Formula> = violated.iter().map(|&leaf| (leaf, Formula::FALSE)).collect();
-        if self.assign(&residues[..1], &surely)[0] == Formula::FALSE {
-            return Ok(None);
-        }
-        let asks = claims.asks();
-        let must = self.demanded(&residues, &surely, &claims);
-        let mut depth = building.depth;
-        if !building.any && !building.names.is_empty() {
-            depth.any = Any::Unnamed;
-        }
-        let within = building.any.then_some(Kind::Object);
-        let Some(child) = self.below(must, &asks, depth, within)? else { return Ok(None) };
-        let mut next = Vec::new();
-        for answers in self.get(child).outcomes.clone() {
-            let mut violated = violated.to_vec();
-            violated.extend(
-                claims
-                    .open
-                    .iter()
-                    .filter(|(_, below)| !answer(&asks, &answers, *below))
-                    .map(|(leaf, _)| *leaf),
-            );
-            next.push(self.after_other(key, &residues, violated).map(|key| building.number(key)));
-        }
-        Ok(next.iter().any(Option::is_some).then_some(Step { child, next }))
-    }
-
-    /// The state after a property that is not declared and that violated some claims.
-    fn after_other(&mut self, key: &Key, residues: &[Formula], mut violated: Vec<Formula>) -> Option<Key> {
-        let surely = violated.iter().map(|&leaf| (leaf, Formula::FALSE)).collect();
-        if self.assign(&residues[..1], &surely)[0] == Formula::FALSE {
-            return None;
-        }
-        let mut residues = residues.to_vec();
-        for leaf in key.violated.iter().filter(|leaf| !violated.contains(leaf)) {
-            // Not the last of all: it may or may not count.
-            let mut either = [Formula::FALSE, Formula::TRUE].map(|truth| {
-                let values = [(*leaf, truth)].into_iter().collect();
-                self.assign(&residues, &values)
-            });
-            let must = self.formulas.and([either[0][0], either[1][0]]);
-            either[0][0] = must;
-            either[1][0] = must;
-            if must == Formula::FALSE || either[0] != either[1] {
-                return None;
-            }
-            [residues, _] = either;
-        }
-        violated.retain(|leaf| residues.iter().any(|&residue| self.formulas.leaves(residue).contains(leaf)));
-        violated.sort_unstable();
-        violated.dedup();
-        Some(Key { at: key.at, residues, violated, more: true })
-    }
-}
-
-impl ObjectState {
-    fn nexts(&self) -> Vec<u32> {
-        let steps =
-            self.take.iter().chain(self.others.iter().flat_map(|others| others.steps.iter().flatten()));
-        steps.flat_map(|step| step.next.iter().flatten().copied()).chain(self.skip).collect()
-    }
-
-    /// Removes what leads to no end.
-    fn prune(&mut self, live: &[bool]) {
-        let alive = |step: &mut Option<Step>| {
-            if let Some(taken) = step {
-                taken.next.iter_mut().for_each(|next| *next = next.filter(|&to| live[to as usize]));
-                if taken.next.iter().all(Option::is_none) {
-                    *step = None;
-                }
-            }
-        };
-        alive(&mut self.take);
-        self.skip = self.skip.filter(|&to| live[to as usize]);
-        if let Some(others) = &mut self.others {
-            others.steps.iter_mut().for_each(alive);
-            if others.steps.iter().all(Option::is_none) {
-                self.others = None;
-            }
-        }
-    }
 }
 
 /// The error of a count that depends on the names of undeclared properties.
@@ -534,11 +317,4 @@ pub(in super::super) fn uncounted(pointer: String) -> Error {
         pointer,
         "the count depends on names outside `properties` being distinct, which no finite automaton remembers; list the names under `properties`",
     )
-}
-
-fn answer(asks: &[Formula], answers: &[bool], ask: Formula) -> bool {
-    match ask.decided() {
-        Some(truth) => truth,
-        None => asks.iter().position(|known| *known == ask).is_some_and(|at| answers[at]),
-    }
 }

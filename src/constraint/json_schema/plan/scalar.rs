@@ -1,14 +1,14 @@
 //! Numbers and strings: automata over their texts.
 //!
-//! A conjunction becomes one automaton. Any other formula, and any question, is answered by running the automata
-//! of its leaves side by side; one that is dead has decided its leaf, and one on which nothing depends
-//! any more is dropped. A string that is undecided under a `format` is written only where nothing depends on that.
+//! A conjunction becomes one automaton. Any other formula, and any probe, is decided by running the automata of its leaves
+//! side by side, as [`product`](super::product) does.
 
 use std::sync::{Arc, OnceLock};
 
-use super::live::live;
+use super::labelled::Labelled;
+use super::product::{Judged, Product};
 use super::{Plan, Planner};
-use crate::automaton::{ByteDfa, ByteStateId, Expr, FastMap, Interner, Op};
+use crate::automaton::{ByteDfa, Expr, FastMap, Op};
 use crate::constraint::json_schema::format::{Certainty, Exactness, Format};
 use crate::constraint::json_schema::formula::{Formula, Leaf, Term};
 use crate::constraint::json_schema::number::{self, Form};
@@ -16,20 +16,11 @@ use crate::constraint::json_schema::options::{Escapes, Numbers};
 use crate::constraint::json_schema::string::{self, Spelling};
 use crate::error::Result;
 
-/// The texts of scalars: an automaton whose ends have outcomes. State 0 is dead.
-#[derive(Debug)]
-pub(in super::super) enum Labelled {
-    /// All ends have one outcome. The bytes are in runs of one class.
-    Alike { dfa: Arc<ByteDfa>, intervals: Vec<(u8, u8, usize)>, outcome: u32 },
-    /// Rows, and by state the outcome of a text that ends there.
-    Apart { start: u32, rows: Vec<Vec<(u8, u8, u32)>>, ends: Vec<Option<u32>> },
-}
-
 impl Planner<'_> {
     pub(super) fn number(
         &mut self,
         must: Formula,
-        asks: &[Formula],
+        probes: &[Formula],
         plan: &mut Plan,
     ) -> Result<Option<Labelled>> {
         let form = match self.options().numbers {
@@ -37,35 +28,35 @@ impl Planner<'_> {
             Numbers::Any => Form::Any,
         };
         let digits = self.options().max_digits;
-        let free = must == Formula::TRUE && asks.iter().all(|ask| ask.decided().is_some());
+        let free = must == Formula::TRUE && probes.iter().all(|probe| probe.decided().is_some());
         let universe = if free {
             number::exponential(form, digits, self.meter)?
         } else {
             number::universe(form, digits, self.meter)?
         };
-        self.side_by_side(universe.into(), must, asks, plan)
+        self.side_by_side(universe.into(), must, probes, plan)
     }
 
     pub(super) fn string(
         &mut self,
         must: Formula,
-        asks: &[Formula],
+        probes: &[Formula],
         plan: &mut Plan,
     ) -> Result<Option<Labelled>> {
-        if asks.iter().all(|ask| ask.decided().is_some())
+        if probes.iter().all(|probe| probe.decided().is_some())
             && let Some(dfa) = self.conjunction(must)?
         {
             if dfa.is_empty() {
                 return Ok(None);
             }
-            let answers: Vec<bool> = asks.iter().map(|ask| *ask == Formula::TRUE).collect();
+            let answers: Vec<bool> = probes.iter().map(|probe| *probe == Formula::TRUE).collect();
             return Ok(Some(Labelled::alike(dfa, plan.outcome(&answers))));
         }
         let universe = match self.conjunction(Formula::TRUE)? {
             Some(universe) => universe,
             None => return Ok(None),
         };
-        self.side_by_side(universe, must, asks, plan)
+        self.side_by_side(universe, must, probes, plan)
     }
 
     /// The strings of a conjunction of leaves; `None` where it is no such thing.
@@ -208,10 +199,10 @@ impl Planner<'_> {
         &mut self,
         universe: Arc<ByteDfa>,
         must: Formula,
-        asks: &[Formula],
+        probes: &[Formula],
         plan: &mut Plan,
     ) -> Result<Option<Labelled>> {
-        let residues: Vec<Formula> = std::iter::once(must).chain(asks.iter().copied()).collect();
+        let residues: Vec<Formula> = std::iter::once(must).chain(probes.iter().copied()).collect();
         let leaves = self.leaves_of(&residues);
         if leaves.is_empty() {
             return Ok(match self.outcome(&residues, plan) {
@@ -245,221 +236,4 @@ fn any_string(meter: &crate::limits::Meter) -> Result<Arc<ByteDfa>> {
     let any = Expr::Chars(vec![(char::MIN, char::MAX)]);
     let dfa = Expr::Repeat { expr: any.into(), min: 0, max: None }.determinize(meter)?;
     Ok(Arc::clone(ANY.get_or_init(|| dfa.into())))
-}
-
-/// A leaf with the numbers of the automata of the texts of which it surely and possibly holds; mostly they are one.
-struct Judged {
-    leaf: Formula,
-    surely: usize,
-    possibly: usize,
-}
-
-/// Automata running side by side.
-struct Product<'p, 'a, 'b> {
-    planner: &'p mut Planner<'a>,
-    /// That of all texts, and those of the leaves.
-    automata: &'b [Arc<ByteDfa>],
-    leaves: &'b [Judged],
-    residues: Vec<Formula>,
-    /// By which automata are dead: what of the others counts, or `None` where nothing can be accepted.
-    live: FastMap<Vec<bool>, Option<Vec<bool>>>,
-}
-
-impl Product<'_, '_, '_> {
-    fn run(mut self, plan: &mut Plan) -> Result<Option<Labelled>> {
-        let (symbols, columns) = joint_symbols(self.automata);
-        // Runs of bytes of one symbol.
-        let mut intervals: Vec<(u8, u8, usize)> = Vec::new();
-        for byte in 0..=u8::MAX {
-            match intervals.last_mut() {
-                Some((_, last, symbol)) if *symbol == symbols[byte as usize] => *last = byte,
-                _ => intervals.push((byte, byte, symbols[byte as usize])),
-            }
-        }
-        let mut vectors: Interner<u32> = Interner::new();
-        vectors.intern(&vec![0; self.automata.len()]);
-        let mut start: Vec<u32> = self.automata.iter().map(|dfa| dfa.start().0).collect();
-        self.settle(&mut start);
-        let start = vectors.intern(&start).0;
-        let mut found: Vec<Option<Vec<bool>>> = vec![None];
-        let mut rows = vec![Vec::new()];
-        let mut at = 1;
-        while at < vectors.len() {
-            let vector = vectors.get(at as u32).to_vec();
-            let mut targets = vec![0; columns.len()];
-            for (target, classes) in targets.iter_mut().zip(&columns) {
-                let mut next: Vec<u32> = vector
-                    .iter()
-                    .zip(self.automata)
-                    .zip(classes)
-                    .map(|((&state, dfa), &class)| dfa.next_by_class(ByteStateId(state), class).0)
-                    .collect();
-                self.settle(&mut next);
-                *target = vectors.intern(&next).0;
-            }
-            let mut row: Vec<(u8, u8, u32)> = Vec::new();
-            for &(first, last, symbol) in &intervals {
-                match row.last_mut() {
-                    _ if targets[symbol] == 0 => {}
-                    Some(run) if run.2 == targets[symbol] && run.1 + 1 == first => run.1 = last,
-                    _ => row.push((first, last, targets[symbol])),
-                }
-            }
-            rows.push(row);
-            found.push(self.ends(&vector)?);
-            if at % 256 == 0 {
-                self.planner.meter.states(vectors.len())?;
-                self.planner.meter.bytes(vectors.bytes())?;
-                self.planner.meter.time()?;
-            }
-            at += 1;
-        }
-        // Transitions into states that lead to no end are removed.
-        let nexts = rows.iter().map(|row| row.iter().map(|&(_, _, to)| to).collect());
-        let live = live(found.iter().map(Option::is_some), nexts);
-        if !live[start as usize] {
-            return Ok(None);
-        }
-        for row in &mut rows {
-            row.retain(|&(_, _, to)| live[to as usize]);
-        }
-        let ends = found.iter().map(|found| found.as_ref().map(|answers| plan.outcome(answers))).collect();
-        Ok(Some(Labelled::Apart { start, rows, ends }))
-    }
-
-    /// Makes states that decide nothing any more one: dead.
-    fn settle(&mut self, vector: &mut [u32]) {
-        let dead: Vec<bool> = vector.iter().map(|&state| state == 0).collect();
-        if !self.live.contains_key(&dead) {
-            let live = self.live_beside(&dead);
-            self.live.insert(dead.clone(), live);
-        }
-        match &self.live[&dead] {
-            None => vector.fill(0),
-            Some(live) => {
-                for (state, live) in vector.iter_mut().zip(live) {
-                    if !live {
-                        *state = 0;
-                    }
-                }
-            }
-        }
-    }
-
-    fn live_beside(&mut self, dead: &[bool]) -> Option<Vec<bool>> {
-        if dead[0] {
-            return None;
-        }
-        let decided = self.leaves.iter().filter(|judged| dead[judged.possibly]);
-        let values = decided.map(|judged| (judged.leaf, Formula::FALSE)).collect();
-        let residues = self.planner.assign(&self.residues, &values);
-        if residues[0] == Formula::FALSE {
-            return None;
-        }
-        let left = self.planner.leaves_of(&residues);
-        let mut live = vec![true; dead.len()];
-        for judged in self.leaves {
-            live[judged.surely..=judged.possibly].fill(left.contains(&judged.leaf));
-        }
-        Some(live)
-    }
-
-    /// The answers of a text that ends here.
-    fn ends(&mut self, vector: &[u32]) -> Result<Option<Vec<bool>>> {
-        let accepts = |at: usize| self.automata[at].is_accepting(ByteStateId(vector[at]));
-        if !accepts(0) {
-            return Ok(None);
-        }
-        // Leaves that are undecided stay as they are: nothing may depend on them.
-        let truth = |judged: &Judged| match (accepts(judged.surely), accepts(judged.possibly)) {
-            (true, _) => Some((judged.leaf, Formula::TRUE)),
-            (_, false) => Some((judged.leaf, Formula::FALSE)),
-            _ => None,
-        };
-        let values = self.leaves.iter().filter_map(truth).collect();
-        let residues = self.planner.assign(&self.residues, &values);
-        if residues[0] != Formula::TRUE {
-            return Ok(None);
-        }
-        Ok(residues[1..].iter().map(|residue| residue.decided()).collect())
-    }
-}
-
-impl Labelled {
-    fn alike(dfa: Arc<ByteDfa>, outcome: u32) -> Self {
-        Self::Alike { intervals: dfa.intervals(), dfa, outcome }
-    }
-
-    pub(in super::super) fn start(&self) -> u32 {
-        match self {
-            Self::Alike { dfa, .. } => dfa.start().0,
-            Self::Apart { start, .. } => *start,
-        }
-    }
-
-    pub(in super::super) fn state_count(&self) -> usize {
-        match self {
-            Self::Alike { dfa, .. } => dfa.state_count(),
-            Self::Apart { rows, .. } => rows.len(),
-        }
-    }
-
-    /// Puts the transitions of a state in the place of those in `row`, in order.
-    pub(in super::super) fn row(&self, state: u32, row: &mut Vec<(u8, u8, u32)>) {
-        row.clear();
-        let (dfa, intervals) = match self {
-            Self::Alike { dfa, intervals, .. } => (dfa, intervals),
-            Self::Apart { rows, .. } => return row.extend_from_slice(&rows[state as usize]),
-        };
-        for &(first, last, class) in intervals {
-            let to = dfa.next_by_class(ByteStateId(state), class).0;
-            match row.last_mut() {
-                _ if to == 0 => {}
-                Some(run) if run.2 == to && run.1 + 1 == first => run.1 = last,
-                _ => row.push((first, last, to)),
-            }
-        }
-    }
-
-    /// Whether a text goes on from a state.
-    pub(in super::super) fn goes_on(&self, state: u32) -> bool {
-        match self {
-            Self::Alike { dfa, .. } => (0..dfa.class_count())
-                .any(|class| dfa.next_by_class(ByteStateId(state), class) != ByteStateId::DEAD),
-            Self::Apart { rows, .. } => !rows[state as usize].is_empty(),
-        }
-    }
-
-    /// The outcome of a text that ends in a state.
-    pub(in super::super) fn end(&self, state: u32) -> Option<u32> {
-        match self {
-            Self::Alike { dfa, outcome, .. } => dfa.is_accepting(ByteStateId(state)).then_some(*outcome),
-            Self::Apart { ends, .. } => ends[state as usize],
-        }
-    }
-
-    /// The outcome of a text.
-    pub(in super::super) fn outcome(&self, text: &[u8]) -> Option<u32> {
-        let mut row = Vec::new();
-        let mut state = self.start();
-        for byte in text {
-            self.row(state, &mut row);
-            state = row.iter().find(|run| run.0 <= *byte && *byte <= run.1)?.2;
-        }
-        self.end(state)
-    }
-}
-
-/// The coarsest symbols that all automata can be read by, and each symbol's class in each.
-fn joint_symbols(automata: &[Arc<ByteDfa>]) -> ([usize; 256], Vec<Vec<usize>>) {
-    let mut columns: Vec<Vec<usize>> = Vec::new();
-    let mut known: FastMap<Vec<usize>, usize> = FastMap::default();
-    let symbols = std::array::from_fn(|byte| {
-        let column: Vec<usize> = automata.iter().map(|dfa| dfa.classes()[byte] as usize).collect();
-        *known.entry(column).or_insert_with_key(|column| {
-            columns.push(column.clone());
-            columns.len() - 1
-        })
-    });
-    (symbols, columns)
 }

@@ -1,0 +1,55 @@
+//! Claims on the next part of an array or an object.
+
+use super::Planner;
+use crate::automaton::FastMap;
+use crate::constraint::json_schema::formula::Formula;
+
+/// Claims that must hold of the part, and those whose truth is to be known.
+#[derive(Default)]
+pub(super) struct Claims {
+    pub(super) must: Vec<Formula>,
+    /// A leaf of the residues, and the probe that decides it.
+    pub(super) open: Vec<(Formula, Formula)>,
+}
+
+impl Claims {
+    /// The distinct probes.
+    pub(super) fn probes(&self) -> Vec<Formula> {
+        let mut probes: Vec<Formula> = Vec::new();
+        for &(_, probe) in &self.open {
+            if !probes.contains(&probe) {
+                probes.push(probe);
+            }
+        }
+        probes
+    }
+}
+
+/// The answer to `probe`, by the answers to `probes`.
+pub(super) fn answer(probes: &[Formula], answers: &[bool], probe: Formula) -> bool {
+    match probe.decided() {
+        Some(truth) => truth,
+        None => probes.iter().position(|known| *known == probe).is_some_and(|at| answers[at]),
+    }
+}
+
+impl Planner<'_> {
+    /// What must hold of the next value: besides what is claimed outright, that not every probe is
+    /// answered in the negative, where that would be the end.
+    pub(super) fn required(
+        &mut self,
+        residues: &[Formula],
+        values: &FastMap<Formula, Formula>,
+        claims: &Claims,
+    ) -> Formula {
+        let mut must = claims.must.clone();
+        if !claims.open.is_empty() {
+            let mut values = values.clone();
+            values.extend(claims.open.iter().map(|&(leaf, _)| (leaf, Formula::FALSE)));
+            if self.assign(&residues[..1], &values)[0] == Formula::FALSE {
+                must.push(self.formulas.or(claims.open.iter().map(|&(_, below)| below)));
+            }
+        }
+        self.formulas.and(must)
+    }
+}

@@ -1,0 +1,81 @@
+//! Values that a formula lists.
+
+use super::Planner;
+use crate::constraint::json_schema::formula::{Formula, Leaf, Term};
+use crate::constraint::json_schema::options::{Escapes, JsonOptions, Numbers, Whitespace};
+use crate::constraint::json_schema::types::Types;
+use crate::constraint::json_schema::value::Json;
+use crate::error::Result;
+
+impl Planner<'_> {
+    /// The values that satisfy `must`, where it lists them and each has one text.
+    pub(super) fn finite(&mut self, must: Formula) -> Result<Option<Vec<Json>>> {
+        let Some(listed) = self.listed(must) else { return Ok(None) };
+        let options = self.options();
+        if listed.iter().any(|value| !has_one_text(value.value(), options)) {
+            return Ok(None);
+        }
+        let mut values = Vec::new();
+        for (at, value) in listed.into_iter().enumerate() {
+            if at % 256 == 0 {
+                self.meter.time()?;
+            }
+            if self.holds(must, value.value())? == Some(true) {
+                values.push(value);
+            }
+        }
+        Ok(Some(values))
+    }
+
+    /// Values among which all are that satisfy `formula`.
+    pub(super) fn listed(&self, formula: Formula) -> Option<Vec<Json>> {
+        match self.formulas.term(formula) {
+            Term::Constant(false) => Some(Vec::new()),
+            Term::Leaf(Leaf::Values(values)) => Some(values.to_vec()),
+            Term::Leaf(Leaf::Types(types))
+                if !types.meets(Types::ALL.except(Types::NULL.or(Types::BOOLEAN))) =>
+            {
+                let all = [serde_json::Value::Null, false.into(), true.into()];
+                Some(
+                    all.into_iter()
+                        .filter(|value| Types::of(value).meets(*types))
+                        .map(Json::scalar)
+                        .collect(),
+                )
+            }
+            Term::And(parts) => parts.iter().find_map(|&part| self.listed(part)),
+            Term::Or(parts) | Term::One(parts) => {
+                let mut all: Vec<Json> = Vec::new();
+                let mut seen = std::collections::HashSet::new();
+                for &part in parts.iter() {
+                    all.extend(self.listed(part)?.into_iter().filter(|value| seen.insert(value.clone())));
+                }
+                Some(all)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether the options leave a value one text, but for white space that is fixed.
+fn has_one_text(value: &serde_json::Value, options: &JsonOptions) -> bool {
+    use serde_json::Value;
+    let plain = |text: &str| {
+        options.escapes == Escapes::Canonical
+            && text.chars().all(|c| !c.is_control() && (c.is_ascii() || !options.ascii))
+            && options.max_string.is_none_or(|max| text.chars().count() as u64 <= max)
+    };
+    match value {
+        Value::Null | Value::Bool(_) => true,
+        Value::Number(_) => options.numbers == Numbers::Plain && options.max_digits.is_none(),
+        Value::String(text) => plain(text),
+        Value::Array(items) => {
+            !matches!(options.whitespace, Whitespace::Flexible(_))
+                && items.iter().all(|item| has_one_text(item, options))
+        }
+        Value::Object(members) => {
+            !matches!(options.whitespace, Whitespace::Flexible(_))
+                && members.iter().all(|(name, member)| plain(name) && has_one_text(member, options))
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The states of arrays and objects: what both begin with, how states are found, and which of them stay.
+//!
+//! A state is known by a key, which holds the *residues*: what is left of the formula that must hold, and of each probe.
+//! A state whose residues are decided can end the value; states from which no end is reached are removed.
+
+use std::hash::Hash;
+
+use super::live::{live, reached};
+use super::nesting::Depth;
+use super::{Kind, Plan, Planner, Step};
+use crate::automaton::FastMap;
+use crate::constraint::json_schema::formula::Formula;
+
+/// What an array or an object begins with.
+pub(super) struct Opening {
+    /// What must hold, and behind it the probes.
+    pub(super) residues: Vec<Formula>,
+    pub(super) depth: Depth,
+    /// What the value is, where anything goes for it.
+    pub(super) within_any: Option<Kind>,
+}
+
+/// A state of an array or an object.
+pub(super) trait State {
+    fn steps(&mut self) -> Vec<&mut Option<Step>>;
+
+    /// Where the value goes on without a step.
+    fn skip(&mut self) -> Option<&mut Option<u32>> {
+        None
+    }
+
+    fn set_end(&mut self, outcome: Option<u32>);
+}
+
+/// States in the order in which their keys are met, from 0 on.
+pub(super) struct Frame<K> {
+    numbers: FastMap<K, u32>,
+    keys: Vec<K>,
+}
+
+impl<K: Clone + Eq + Hash> Frame<K> {
+    pub(super) fn new(first: K) -> Self {
+        let numbers = [(first.clone(), 0)].into_iter().collect();
+        Self { numbers, keys: vec![first] }
+    }
+
+    /// The number of a state.
+    pub(super) fn number(&mut self, key: K) -> u32 {
+        let keys = &mut self.keys;
+        *self.numbers.entry(key).or_insert_with_key(|key| {
+            keys.push(key.clone());
+            keys.len() as u32 - 1
+        })
+    }
+
+    /// The key of a state that was met.
+    pub(super) fn get(&self, state: usize) -> Option<K> {
+        self.keys.get(state).cloned()
+    }
+}
+
+impl Planner<'_> {
+    /// Leaves of the states those that lead to an end, and gives the ends that are reached their outcomes; `ends` are the
+    /// decided residues. False where no end is reached.
+    pub(super) fn finish<S: State>(
+        &self,
+        states: &mut [S],
+        ends: &[Option<Vec<Formula>>],
+        plan: &mut Plan,
+    ) -> bool {
+        let nexts: Vec<Vec<u32>> = states.iter_mut().map(nexts).collect();
+        let live = live(ends.iter().map(Option::is_some), nexts.iter().cloned());
+        if !live[0] {
+            return false;
+        }
+        let reached = reached(&live, nexts.into_iter());
+        for (at, state) in states.iter_mut().enumerate() {
+            prune(state, &live);
+            if reached[at]
+                && let Some(ended) = &ends[at]
+            {
+                state.set_end(self.outcome(ended, plan));
+            }
+        }
+        true
+    }
+
+    /// The distinct leaves of several residues.
+    pub(super) fn leaves_of(&mut self, residues: &[Formula]) -> Vec<Formula> {
+        match residues {
+            [only] => self.formulas.leaves(*only).to_vec(),
+            _ => {
+                let mut seen: FastMap<Formula, ()> = FastMap::default();
+                let mut all = Vec::new();
+                for &residue in residues {
+                    let leaves = self.formulas.leaves(residue);
+                    all.extend(leaves.iter().copied().filter(|leaf| seen.insert(*leaf, ()).is_none()));
+                }
+                all
+            }
+        }
+    }
+
+    /// The residues with some leaves decided.
+    pub(super) fn assign(&mut self, residues: &[Formula], values: &FastMap<Formula, Formula>) -> Vec<Formula> {
+        if values.is_empty() {
+            return residues.to_vec();
+        }
+        residues.iter().map(|&residue| self.formulas.assign(residue, values)).collect()
+    }
+
+    /// The outcome of residues that are all decided; `None` where what must hold does not.
+    pub(super) fn outcome(&self, residues: &[Formula], plan: &mut Plan) -> Option<u32> {
+        if residues[0] != Formula::TRUE {
+            return None;
+        }
+        let answers: Option<Vec<bool>> = residues[1..].iter().map(|residue| residue.decided()).collect();
+        Some(plan.outcome(&answers?))
+    }
+}
+
+/// The states that a state leads to.
+fn nexts(state: &mut impl State) -> Vec<u32> {
+    let steps = state.steps().into_iter().flatten();
+    let mut nexts: Vec<u32> = steps.flat_map(|step| step.next.iter().flatten().copied()).collect();
+    nexts.extend(state.skip().and_then(|skip| *skip));
+    nexts
+}
+
+/// Removes what leads to no end.
+fn prune(state: &mut impl State, live: &[bool]) {
+    let alive = |to: Option<u32>| to.filter(|&to| live[to as usize]);
+    for place in state.steps() {
+        let Some(step) = place else { continue };
+        step.next.iter_mut().for_each(|next| *next = alive(*next));
+        if step.next.iter().all(Option::is_none) {
+            *place = None;
+        }
+    }
+    if let Some(skip) = state.skip() {
+        *skip = alive(*skip);
+    }
+}

@@ -1,0 +1,170 @@
+//! Properties that an object does not declare.
+
+use std::sync::Arc;
+
+use super::claims::{Claims, answer};
+use super::frame::Opening;
+use super::nesting::Any;
+use super::object::{Course, Key, Others};
+use super::{Planner, Step};
+use crate::automaton::FastMap;
+use crate::constraint::json_schema::formula::{Except, Formula, Leaf};
+use crate::constraint::json_schema::types::Types;
+use crate::error::Result;
+
+impl Planner<'_> {
+    /// The steps over a property that is not declared.
+    pub(super) fn others(&mut self, key: &Key, course: &mut Course) -> Result<Option<Others>> {
+        let sure = self.formulas.conjuncts(key.residues[0]);
+        let leaves = self.leaves_of(&key.residues);
+        let mut must = vec![self.formulas.leaf(Leaf::Types(Types::STRING))];
+        let mut probes: Vec<Formula> = Vec::new();
+        for &leaf in &leaves {
+            let Some(what) = self.formulas.as_leaf(leaf).cloned() else { continue };
+            let mut probe = |probe: Formula| {
+                if !probes.contains(&probe) {
+                    probes.push(probe);
+                }
+            };
+            match what {
+                Leaf::Names(below) if sure.contains(&leaf) => must.push(below),
+                Leaf::Names(below) => probe(below),
+                Leaf::Matching(pattern, below) => {
+                    let matches = self.formulas.leaf(Leaf::Pattern(pattern));
+                    if below == Formula::FALSE && sure.contains(&leaf) {
+                        must.push(self.formulas.not(matches));
+                    } else {
+                        probe(matches);
+                    }
+                }
+                Leaf::Others(except, below) => {
+                    let patterns: Vec<Formula> = except
+                        .patterns
+                        .iter()
+                        .map(|pattern| self.formulas.leaf(Leaf::Pattern(Arc::clone(pattern))))
+                        .collect();
+                    if below == Formula::FALSE && sure.contains(&leaf) {
+                        must.push(self.formulas.or(patterns));
+                    } else if below != Formula::TRUE {
+                        patterns.into_iter().for_each(&mut probe);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let must = self.formulas.and(must);
+        let Some(names) = self.below(must, &probes, course.opening.depth, None)? else { return Ok(None) };
+        let mut steps = Vec::new();
+        for answers in self.get(names).outcomes.clone() {
+            let matches = |planner: &mut Self, pattern: &Arc<_>| {
+                let leaf = planner.formulas.leaf(Leaf::Pattern(Arc::clone(pattern)));
+                answer(&probes, &answers, leaf)
+            };
+            let is_other = |planner: &mut Self, except: &Except| {
+                !except.patterns.iter().any(|pattern| matches(planner, pattern))
+            };
+            let mut claims = Claims::default();
+            let mut violated = Vec::new();
+            for &leaf in &leaves {
+                let below = match self.formulas.as_leaf(leaf).cloned() {
+                    // No name that is left is one of these.
+                    Some(Leaf::Matching(_, Formula::FALSE) | Leaf::Others(_, Formula::FALSE))
+                        if sure.contains(&leaf) =>
+                    {
+                        continue;
+                    }
+                    Some(Leaf::Names(below)) if !sure.contains(&leaf) => {
+                        if !answer(&probes, &answers, below) {
+                            violated.push(leaf);
+                        }
+                        continue;
+                    }
+                    Some(Leaf::Matching(pattern, below)) if matches(self, &pattern) => below,
+                    Some(Leaf::Others(except, below)) if is_other(self, &except) => below,
+                    _ => continue,
+                };
+                match below.decided() {
+                    Some(true) => {}
+                    Some(false) => violated.push(leaf),
+                    None if sure.contains(&leaf) => claims.must.push(below),
+                    None => claims.open.push((leaf, below)),
+                }
+            }
+            steps.push(self.other(key, claims, &violated, course)?);
+        }
+        Ok(steps.iter().any(Option::is_some).then_some(Others { names, steps }))
+    }
+
+    /// The step over a property with a name that is not declared, by its claims.
+    fn other(
+        &mut self,
+        key: &Key,
+        claims: Claims,
+        violated: &[Formula],
+        course: &mut Course,
+    ) -> Result<Option<Step>> {
+        let mut counts: FastMap<Formula, Formula> = FastMap::default();
+        for leaf in self.leaves_of(&key.residues) {
+            if let Some(&Leaf::Properties { count, certain, possible }) = self.formulas.as_leaf(leaf) {
+                let fewer = Leaf::Properties {
+                    count,
+                    certain: if key.more { certain } else { certain - 1 },
+                    possible: possible.saturating_sub(1),
+                };
+                counts.insert(leaf, self.formulas.leaf(fewer));
+            }
+        }
+        let residues = self.assign(&key.residues, &counts);
+        let surely: FastMap<Formula, Formula> = violated.iter().map(|&leaf| (leaf, Formula::FALSE)).collect();
+        if self.assign(&residues[..1], &surely)[0] == Formula::FALSE {
+            return Ok(None);
+        }
+        let probes = claims.probes();
+        let must = self.required(&residues, &surely, &claims);
+        let &Opening { mut depth, within_any, .. } = course.opening;
+        if within_any.is_none() && !course.names.is_empty() {
+            depth.any = Any::Unnamed;
+        }
+        let Some(child) = self.below(must, &probes, depth, within_any)? else { return Ok(None) };
+        let mut next = Vec::new();
+        for answers in self.get(child).outcomes.clone() {
+            let mut violated = violated.to_vec();
+            violated.extend(
+                claims
+                    .open
+                    .iter()
+                    .filter(|(_, below)| !answer(&probes, &answers, *below))
+                    .map(|(leaf, _)| *leaf),
+            );
+            next.push(self.after_other(key, &residues, violated).map(|key| course.frame.number(key)));
+        }
+        Ok(next.iter().any(Option::is_some).then_some(Step { child, next }))
+    }
+
+    /// The state after a property that is not declared and that violated some claims.
+    fn after_other(&mut self, key: &Key, residues: &[Formula], mut violated: Vec<Formula>) -> Option<Key> {
+        let surely = violated.iter().map(|&leaf| (leaf, Formula::FALSE)).collect();
+        if self.assign(&residues[..1], &surely)[0] == Formula::FALSE {
+            return None;
+        }
+        let mut residues = residues.to_vec();
+        for leaf in key.violated.iter().filter(|leaf| !violated.contains(leaf)) {
+            // Not the last of all: it may or may not count.
+            let mut either = [Formula::FALSE, Formula::TRUE].map(|truth| {
+                let values = [(*leaf, truth)].into_iter().collect();
+                self.assign(&residues, &values)
+            });
+            let must = self.formulas.and([either[0][0], either[1][0]]);
+            either[0][0] = must;
+            either[1][0] = must;
+            if must == Formula::FALSE || either[0] != either[1] {
+                return None;
+            }
+            [residues, _] = either;
+        }
+        violated.retain(|leaf| residues.iter().any(|&residue| self.formulas.leaves(residue).contains(leaf)));
+        violated.sort_unstable();
+        violated.dedup();
+        Some(Key { at: key.at, residues, violated, more: true })
+    }
+}

@@ -1,0 +1,165 @@
+//! Automata running side by side: which texts satisfy a formula, by the automata of its leaves.
+//!
+//! An automaton that is dead has decided its leaf, and one on which nothing depends any more is dropped. A string that is
+//! undecided under a `format` is accepted only where nothing depends on that.
+
+use std::sync::Arc;
+
+use super::labelled::Labelled;
+use super::live::live;
+use super::{Plan, Planner};
+use crate::automaton::{ByteDfa, ByteStateId, FastMap, Interner};
+use crate::constraint::json_schema::formula::Formula;
+use crate::error::Result;
+
+/// A leaf with the numbers of the automata of the texts of which it surely and possibly holds; mostly they are one.
+pub(super) struct Judged {
+    pub(super) leaf: Formula,
+    pub(super) surely: usize,
+    pub(super) possibly: usize,
+}
+
+/// Automata running side by side.
+pub(super) struct Product<'p, 'a, 'b> {
+    pub(super) planner: &'p mut Planner<'a>,
+    /// That of all texts, and those of the leaves.
+    pub(super) automata: &'b [Arc<ByteDfa>],
+    pub(super) leaves: &'b [Judged],
+    pub(super) residues: Vec<Formula>,
+    /// By which automata are dead: what of the others counts, or `None` where nothing can be accepted.
+    pub(super) live: FastMap<Vec<bool>, Option<Vec<bool>>>,
+}
+
+impl Product<'_, '_, '_> {
+    pub(super) fn run(mut self, plan: &mut Plan) -> Result<Option<Labelled>> {
+        let (symbols, columns) = joint_symbols(self.automata);
+        // Runs of bytes of one symbol.
+        let mut intervals: Vec<(u8, u8, usize)> = Vec::new();
+        for byte in 0..=u8::MAX {
+            match intervals.last_mut() {
+                Some((_, last, symbol)) if *symbol == symbols[byte as usize] => *last = byte,
+                _ => intervals.push((byte, byte, symbols[byte as usize])),
+            }
+        }
+        let mut vectors: Interner<u32> = Interner::new();
+        vectors.intern(&vec![0; self.automata.len()]);
+        let mut start: Vec<u32> = self.automata.iter().map(|dfa| dfa.start().0).collect();
+        self.settle(&mut start);
+        let start = vectors.intern(&start).0;
+        let mut found: Vec<Option<Vec<bool>>> = vec![None];
+        let mut rows = vec![Vec::new()];
+        let mut at = 1;
+        while at < vectors.len() {
+            let vector = vectors.get(at as u32).to_vec();
+            let mut targets = vec![0; columns.len()];
+            for (target, classes) in targets.iter_mut().zip(&columns) {
+                let mut next: Vec<u32> = vector
+                    .iter()
+                    .zip(self.automata)
+                    .zip(classes)
+                    .map(|((&state, dfa), &class)| dfa.next_by_class(ByteStateId(state), class).0)
+                    .collect();
+                self.settle(&mut next);
+                *target = vectors.intern(&next).0;
+            }
+            let mut row: Vec<(u8, u8, u32)> = Vec::new();
+            for &(first, last, symbol) in &intervals {
+                match row.last_mut() {
+                    _ if targets[symbol] == 0 => {}
+                    Some(run) if run.2 == targets[symbol] && run.1 + 1 == first => run.1 = last,
+                    _ => row.push((first, last, targets[symbol])),
+                }
+            }
+            rows.push(row);
+            found.push(self.ends(&vector)?);
+            if at % 256 == 0 {
+                self.planner.meter.states(vectors.len())?;
+                self.planner.meter.bytes(vectors.bytes())?;
+                self.planner.meter.time()?;
+            }
+            at += 1;
+        }
+        // Transitions into states that lead to no end are removed.
+        let nexts = rows.iter().map(|row| row.iter().map(|&(_, _, to)| to).collect());
+        let live = live(found.iter().map(Option::is_some), nexts);
+        if !live[start as usize] {
+            return Ok(None);
+        }
+        for row in &mut rows {
+            row.retain(|&(_, _, to)| live[to as usize]);
+        }
+        let ends = found.iter().map(|found| found.as_ref().map(|answers| plan.outcome(answers))).collect();
+        Ok(Some(Labelled::Apart { start, rows, ends }))
+    }
+
+    /// Makes states that decide nothing any more one: dead.
+    fn settle(&mut self, vector: &mut [u32]) {
+        let dead: Vec<bool> = vector.iter().map(|&state| state == 0).collect();
+        if !self.live.contains_key(&dead) {
+            let live = self.live_beside(&dead);
+            self.live.insert(dead.clone(), live);
+        }
+        match &self.live[&dead] {
+            None => vector.fill(0),
+            Some(live) => {
+                for (state, live) in vector.iter_mut().zip(live) {
+                    if !live {
+                        *state = 0;
+                    }
+                }
+            }
+        }
+    }
+
+    fn live_beside(&mut self, dead: &[bool]) -> Option<Vec<bool>> {
+        if dead[0] {
+            return None;
+        }
+        let decided = self.leaves.iter().filter(|judged| dead[judged.possibly]);
+        let values = decided.map(|judged| (judged.leaf, Formula::FALSE)).collect();
+        let residues = self.planner.assign(&self.residues, &values);
+        if residues[0] == Formula::FALSE {
+            return None;
+        }
+        let left = self.planner.leaves_of(&residues);
+        let mut live = vec![true; dead.len()];
+        for judged in self.leaves {
+            live[judged.surely..=judged.possibly].fill(left.contains(&judged.leaf));
+        }
+        Some(live)
+    }
+
+    /// The answers of a text that ends here.
+    fn ends(&mut self, vector: &[u32]) -> Result<Option<Vec<bool>>> {
+        let accepts = |at: usize| self.automata[at].is_accepting(ByteStateId(vector[at]));
+        if !accepts(0) {
+            return Ok(None);
+        }
+        // Leaves that are undecided stay as they are: nothing may depend on them.
+        let truth = |judged: &Judged| match (accepts(judged.surely), accepts(judged.possibly)) {
+            (true, _) => Some((judged.leaf, Formula::TRUE)),
+            (_, false) => Some((judged.leaf, Formula::FALSE)),
+            _ => None,
+        };
+        let values = self.leaves.iter().filter_map(truth).collect();
+        let residues = self.planner.assign(&self.residues, &values);
+        if residues[0] != Formula::TRUE {
+            return Ok(None);
+        }
+        Ok(residues[1..].iter().map(|residue| residue.decided()).collect())
+    }
+}
+
+/// The coarsest symbols that all automata can be read by, and each symbol's class in each.
+fn joint_symbols(automata: &[Arc<ByteDfa>]) -> ([usize; 256], Vec<Vec<usize>>) {
+    let mut columns: Vec<Vec<usize>> = Vec::new();
+    let mut known: FastMap<Vec<usize>, usize> = FastMap::default();
+    let symbols = std::array::from_fn(|byte| {
+        let column: Vec<usize> = automata.iter().map(|dfa| dfa.classes()[byte] as usize).collect();
+        *known.entry(column).or_insert_with_key(|column| {
+            columns.push(column.clone());
+            columns.len() - 1
+        })
+    });
+    (symbols, columns)
+}

@@ -1,0 +1,55 @@
+//! Recursive references: schemas that were put off while they were being read.
+
+use super::Planner;
+use crate::constraint::json_schema::formula::{Formula, Leaf};
+use crate::error::{Error, Result};
+
+impl Planner<'_> {
+    /// The formula with the schemas that were put off in it.
+    pub(super) fn looked_up(&mut self, formula: Formula) -> Result<Formula> {
+        let later = &self.schema.later;
+        let mut formula = formula;
+        for _ in 0..=later.len() {
+            let next = self.formulas.replace(formula, &mut |formulas, leaf| match formulas.as_leaf(leaf) {
+                Some(&Leaf::Later(number)) => Some(later[number as usize]),
+                _ => None,
+            });
+            if next == formula {
+                return Ok(formula);
+            }
+            formula = next;
+        }
+        Err(Error::schema("", "references lead back to themselves without any property or item in between"))
+    }
+
+    /// Whether a recursive reference can be met in or below `formula`.
+    pub(super) fn is_recursive(&mut self, formula: Formula) -> bool {
+        if let Some(&known) = self.recursive.get(&formula) {
+            return known;
+        }
+        let mut found = false;
+        for leaf in self.formulas.leaves(formula).iter() {
+            let Some(leaf) = self.formulas.as_leaf(*leaf) else { continue };
+            let below = match leaf {
+                Leaf::Later(_) => {
+                    found = true;
+                    break;
+                }
+                Leaf::Property(_, f)
+                | Leaf::Matching(_, f)
+                | Leaf::Others(_, f)
+                | Leaf::Names(f)
+                | Leaf::Item(_, f)
+                | Leaf::Rest(_, f)
+                | Leaf::Contains(f, _) => *f,
+                _ => continue,
+            };
+            if self.is_recursive(below) {
+                found = true;
+                break;
+            }
+        }
+        self.recursive.insert(formula, found);
+        found
+    }
+}
