@@ -82,7 +82,9 @@ impl Parser<'_> {
                 Escape::Char(c) => literal(c),
                 Escape::Class(set) => Term::Class(set),
             },
-            Some('*' | '+' | '?') => return Err(self.cursor.refuse(start, "a quantifier with nothing to repeat")),
+            Some('*' | '+' | '?') => {
+                return Err(self.cursor.refuse(start, "a quantifier with nothing to repeat"));
+            }
             Some('{') if self.braces(start)?.is_some() => {
                 return Err(self.cursor.refuse(start, "a quantifier with nothing to repeat"));
             }
@@ -121,7 +123,9 @@ impl Parser<'_> {
             let name = self.cursor.rest().split('>').next().unwrap_or_default().to_owned();
             let plain = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
             if name.is_empty() || !name.chars().all(plain) || !self.cursor.eat(&(name + ">")) {
-                return Err(self.cursor.refuse(start, "a group's name is made of letters, digits, `_` and `$`"));
+                return Err(self
+                    .cursor
+                    .refuse(start, "a group's name is made of letters, digits, `_` and `$`"));
             }
         }
         self.depth += 1;

@@ -102,7 +102,11 @@ impl Planner<'_> {
     }
 
     /// The residues with some leaves decided.
-    pub(super) fn assign(&mut self, residues: &[Formula], values: &FastMap<Formula, Formula>) -> Vec<Formula> {
+    pub(super) fn assign(
+        &mut self,
+        residues: &[Formula],
+        values: &FastMap<Formula, Formula>,
+    ) -> Vec<Formula> {
         if values.is_empty() {
             return residues.to_vec();
         }

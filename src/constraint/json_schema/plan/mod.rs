@@ -254,7 +254,8 @@ impl<'a> Planner<'a> {
                 }
             }
             goal.must = self.looked_up(goal.must)?;
-            let probes: Result<Vec<Formula>> = goal.probes.iter().map(|&probe| self.looked_up(probe)).collect();
+            let probes: Result<Vec<Formula>> =
+                goal.probes.iter().map(|&probe| self.looked_up(probe)).collect();
             goal.probes = probes?.into();
         }
         if !self.is_recursive(goal.must) && !goal.probes.iter().any(|&probe| self.is_recursive(probe)) {
@@ -356,4 +357,3 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 }
-
