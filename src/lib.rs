@@ -18,7 +18,7 @@
 //! | [`tensor`] | the same on a device |
 //! | [`processor`] | logits processors and their chains |
 //! | [`sampling`] | greedy and Gumbel-max |
-//! | [`generation`] | the model trait, the decode loop and its recorded graph, streaming |
+//! | [`generation`] | the model trait, the decode loop and its recorded graph, streaming, slots, speculative decoding |
 //! | [`prelude`] | what an application imports |
 //!
 //! The [`glossary`] defines the terms.

@@ -1,11 +1,10 @@
 //! The decode step, recorded once and replayed.
 //!
-//! A step of [`generate`](super::generate) issues a few hundred operations, each of them a launch with its
-//! own bookkeeping on the host. Their shapes never change, and all that a step reads and writes lies in
-//! buffers that live as long as the batch: the cache, the states of the processors, the last tokens, the
-//! number of the step, the tokens so far. So the step is recorded once, and a replay is one dispatch on the
-//! host's side: a CUDA graph on CUDA, a list of prepared dispatches on WGPU. A device that cannot record, the
-//! CPU, runs the step again.
+//! A step of [`generate`](super::generate) issues a few hundred operations, and the host prepares the launch of each.
+//! Their shapes never change, and all that a step reads and writes lies in buffers that live as long as the batch: the
+//! cache, the states of the processors, the last tokens, the number of the step, the tokens so far. So the step can be
+//! recorded once, and a replay is one dispatch on the host's side: a CUDA graph on CUDA, a list of prepared dispatches
+//! on WGPU. The CPU, which cannot record, runs the step again.
 //!
 //! What a new batch brings (its prompts, constraints, budgets and seeds) is written into the same buffers.
 
@@ -40,9 +39,9 @@ pub(super) const RECORDING: usize = 5;
 /// batches the prompts, budgets and seeds may change, and so may the constraints, within the capacity that
 /// [`TensorOptions`](crate::TensorOptions) reserves; the number of rows and the [`GenerationConfig`] may not.
 ///
-/// The graph borrows the model. A model is fit for it if its [`step`](CausalLm::step) reads nothing but its
-/// weights and the cache, makes no tensor from host data, and leaves the cache in the buffers it found it in,
-/// see [`Persistent`]. It stays on the thread that recorded it, which is where its device expects it.
+/// The graph borrows the model. The model's [`step`](CausalLm::step) must read nothing but its weights and the cache,
+/// upload nothing, and leave the cache in the buffers it found it in, see [`Persistent`]. The graph stays on the thread
+/// that recorded it, as its device requires.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -99,13 +98,13 @@ impl<'m, M: CausalLm<Cache: Persistent>> DecodeGraph<'m, M> {
     /// row, prompt and output together.
     ///
     /// The requests stand for those to come; nothing is generated yet. Their constraints must fit what
-    /// [`GenerationConfig::tensors`] reserves, and where it reserves nothing, they are the measure.
+    /// [`GenerationConfig::tensors`] reserves; where it reserves nothing, later constraints must fit in the place of
+    /// these.
     ///
     /// # Errors
     /// As [`generate`](super::generate), and:
     /// - [`Error::is_input`]: a `capacity` below 5, which recording takes, or above the positions of the model;
-    /// - [`Error::is_model`]: the device records graphs, but not of this step: it reads back, or makes tensors
-    ///   from host data.
+    /// - [`Error::is_model`]: the device records graphs, but not of this step, which reads back or uploads.
     pub fn record(
         model: &'m M,
         vocabulary: &'m Vocabulary,
@@ -138,7 +137,8 @@ impl<'m, M: CausalLm<Cache: Persistent>> DecodeGraph<'m, M> {
 
     /// Whether a replay is a dispatch of recorded launches; on the CPU it runs the step again.
     ///
-    /// No device that can record falls back to the latter: [`record`](Self::record) fails instead.
+    /// A device that can record, but not this step, is an error of [`record`](Self::record) and never runs it again
+    /// instead.
     pub fn is_hardware(&self) -> bool {
         self.graph.is_hardware()
     }

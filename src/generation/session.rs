@@ -13,8 +13,8 @@ use crate::error::Result;
 use crate::processor::{Chain, DfaProcessor, InitContext, LogitsProcessor, Persistent, StepContext};
 use crate::vocabulary::Vocabulary;
 
-/// The tensors of a session are the only handles of their buffers, so that [`step`](Self::step) writes all
-/// of them in place and can be recorded.
+/// Its tensors are the only handles of their buffers, so that [`step`](Self::step) writes all of them in place and can
+/// be recorded.
 pub(super) struct Session<'m, M: CausalLm> {
     model: &'m M,
     cache: M::Cache,

@@ -112,8 +112,8 @@ impl<'m, M: SlotLm> Slots<'m, M> {
     /// as the batch lives. A device that cannot record, the CPU, runs the step again.
     ///
     /// # Errors
-    /// As [`new`](Self::new), and [`Error::is_model`] where the device records graphs, but not of this step: it
-    /// reads back, or makes tensors from host data.
+    /// As [`new`](Self::new), and [`Error::is_model`] where the device records graphs, but not of this step, which reads
+    /// back or uploads.
     pub fn record(
         model: &'m M,
         vocabulary: &'m Vocabulary,

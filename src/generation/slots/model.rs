@@ -6,8 +6,8 @@ use crate::generation::CausalLm;
 
 /// A causal language model whose rows begin on their own, each at its own position, while the others go on.
 ///
-/// As in [`CausalLm`], a step has constant shapes and reads nothing from the device; to be recorded, it makes no
-/// tensor from host data and writes all that it changes into the buffers that it found.
+/// As in [`CausalLm`], a step has constant shapes and reads nothing from the device; to be recorded, it uploads nothing
+/// and writes all that it changes into the buffers that it found.
 ///
 /// ```
 /// use burn::tensor::{DType, Device, Int, Tensor};
