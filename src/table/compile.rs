@@ -96,7 +96,7 @@ pub(super) fn from_bytes(text: &TextAutomaton, vocabulary: &Vocabulary, meter: &
     let all_reached = text.special_edges.is_empty() && spelled.iter().all(|&spelled| spelled);
     let mut source =
         Source { states, start, accepting, columns, tokens, runs, all_reached, free: text.free_states };
-    source.set_marks(&text.special_edges, vocabulary)?;
+    source.set_special_edges(&text.special_edges, vocabulary)?;
     build(source, vocabulary, meter)
 }
 

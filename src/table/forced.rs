@@ -1,6 +1,6 @@
 //! Tokens that a state leaves no choice about.
 
-use super::{Parts, Reading, RowPosition, StateId, TokenTable};
+use super::{TableParts, TokenReading, RowPosition, StateId, TokenTable};
 use crate::vocabulary::{TokenId, Vocabulary};
 
 /// More legal tokens than this are never all beginnings of one another.
@@ -12,12 +12,12 @@ impl TokenTable {
     pub(crate) fn forced(&self, vocabulary: &Vocabulary, longest: bool) -> Vec<Option<TokenId>> {
         let parts = self.parts();
         let most = if longest { MOST } else { 1 };
-        let members = members(parts);
-        let bytes = if longest { parts.forced_bytes(&members, vocabulary) } else { Vec::new() };
+        let tokens_of = tokens_of(parts);
+        let bytes = if longest { parts.forced_bytes(&tokens_of, vocabulary) } else { Vec::new() };
         let (mut legal, mut run) = (Vec::new(), Vec::new());
         let forced = |state| {
             legal.clear();
-            let few = parts.few_legal(state, &members, most, &mut legal);
+            let few = parts.few_legal(state, &tokens_of, most, &mut legal);
             if let ([only], true) = (&legal[..], few) {
                 return Some(*only);
             }
@@ -34,39 +34,39 @@ impl TokenTable {
 }
 
 /// The tokens of each column of a tabulated table, of each reserved column of a walked one.
-fn members(parts: &Parts) -> Vec<Vec<TokenId>> {
-    let mut members = vec![Vec::new(); parts.columns];
+fn tokens_of(parts: &TableParts) -> Vec<Vec<TokenId>> {
+    let mut tokens_of = vec![Vec::new(); parts.columns];
     for id in (0..parts.vocabulary_len as u32).map(TokenId) {
         let column = match &parts.reading {
-            Reading::Classes(class) => Some(class[id.index()]),
-            Reading::Bytes { .. } => parts.reserved_column(id),
+            TokenReading::Classes(class) => Some(class[id.index()]),
+            TokenReading::Bytes { .. } => parts.reserved_column(id),
         };
         if let Some(column) = column {
-            members[column as usize].push(id);
+            tokens_of[column as usize].push(id);
         }
     }
-    members
+    tokens_of
 }
 
-impl Parts {
+impl TableParts {
     /// Collects the legal tokens of a state of the constraint; false where there are more than `most`, or where more
     /// than one byte may come next.
     fn few_legal(
         &self,
         state: StateId,
-        members: &[Vec<TokenId>],
+        tokens_of: &[Vec<TokenId>],
         most: usize,
         legal: &mut Vec<TokenId>,
     ) -> bool {
         let row = self.row(state);
-        let columns = row.iter().zip(members).filter(|&(&next, _)| next != StateId::DEAD.0);
+        let columns = row.iter().zip(tokens_of).filter(|&(&next, _)| next != StateId::DEAD.0);
         for tokens in columns.map(|(_, tokens)| tokens) {
             if legal.len() + tokens.len() > most {
                 return false;
             }
             legal.extend(tokens);
         }
-        if let Reading::Bytes { column_of, vocabulary, .. } = &self.reading {
+        if let TokenReading::Bytes { column_of, vocabulary, .. } = &self.reading {
             let alive = column_of.iter().filter(|&&column| row[column as usize] != StateId::DEAD.0);
             match (alive.take(2).count(), legal.len()) {
                 (0, _) => {}
@@ -82,14 +82,14 @@ impl Parts {
     }
 }
 
-impl Parts {
+impl TableParts {
     /// The only byte that may come next in every state, and the state after it.
-    fn forced_bytes(&self, members: &[Vec<TokenId>], vocabulary: &Vocabulary) -> Vec<Option<(u8, StateId)>> {
+    fn forced_bytes(&self, tokens_of: &[Vec<TokenId>], vocabulary: &Vocabulary) -> Vec<Option<(u8, StateId)>> {
         let (mut single, mut starts) = ([None; 256], vec![Starts::default(); self.columns]);
         match &self.reading {
-            Reading::Classes(_) => {
-                for (column, members) in starts.iter_mut().zip(members) {
-                    members.iter().for_each(|&id| column.add(vocabulary.bytes(id).map(|bytes| bytes[0])));
+            TokenReading::Classes(_) => {
+                for (column, tokens_of) in starts.iter_mut().zip(tokens_of) {
+                    tokens_of.iter().for_each(|&id| column.add(vocabulary.bytes(id).map(|bytes| bytes[0])));
                 }
                 for (id, bytes) in vocabulary.iter() {
                     if let [byte] = bytes {
@@ -97,16 +97,16 @@ impl Parts {
                     }
                 }
             }
-            Reading::Bytes { column_of, .. } => {
-                for (column, members) in starts.iter_mut().zip(members) {
-                    members.iter().for_each(|_| column.add(None));
+            TokenReading::Bytes { column_of, .. } => {
+                for (column, tokens_of) in starts.iter_mut().zip(tokens_of) {
+                    tokens_of.iter().for_each(|_| column.add(None));
                 }
                 (0..=u8::MAX).for_each(|byte| starts[column_of[byte as usize] as usize].add(Some(byte)));
             }
         }
         let after = |state: StateId, byte: u8| match &self.reading {
-            Reading::Classes(_) => single[byte as usize].map_or(StateId::DEAD, |id| self.next(state, id)),
-            Reading::Bytes { column_of, .. } => StateId(self.row(state)[column_of[byte as usize] as usize]),
+            TokenReading::Classes(_) => single[byte as usize].map_or(StateId::DEAD, |id| self.next(state, id)),
+            TokenReading::Bytes { column_of, .. } => StateId(self.row(state)[column_of[byte as usize] as usize]),
         };
         (0..self.tokens_to_end.len() as u32)
             .map(|state| {

@@ -38,7 +38,8 @@ mod cache;
 mod columns;
 mod compile;
 mod forced;
-mod marks;
+mod special;
+mod parts;
 mod position;
 mod prune;
 mod sample;
@@ -57,7 +58,8 @@ use crate::constraint::{Constraint, Lowered, TextAutomaton, Unrolled};
 use crate::error::{Error, Limit, Result};
 use crate::limits::{Limits, Meter};
 use crate::vocabulary::{Fingerprint, TokenId, Vocabulary};
-pub(crate) use marks::Marks;
+pub(crate) use special::SpecialTokens;
+pub(crate) use parts::{TableParts, TokenReading};
 pub(crate) use walk::reserved_column;
 
 /// A constraint compiled for one vocabulary; see the [module](self) for its shape and invariants.
@@ -80,40 +82,8 @@ pub(crate) use walk::reserved_column;
 /// ```
 #[derive(Clone)]
 pub struct TokenTable {
-    parts: Arc<Parts>,
+    parts: Arc<TableParts>,
     unrolled: Option<Unrolled>,
-}
-
-/// The arrays of a table.
-#[derive(PartialEq, Eq)]
-pub(crate) struct Parts {
-    /// `D`, `[states, columns]`, row by row.
-    pub(crate) next: Vec<u32>,
-    pub(crate) columns: usize,
-    pub(crate) reading: Reading,
-    /// `[states]`; `u32::MAX` where no token path leads to the end.
-    pub(crate) tokens_to_end: Vec<u32>,
-    pub(crate) start: StateId,
-    pub(crate) vocabulary_len: usize,
-    pub(crate) fingerprint: Fingerprint,
-}
-
-/// How tokens are read: the columns of `D` that a token passes.
-#[derive(PartialEq, Eq)]
-pub(crate) enum Reading {
-    /// One column each, its class: `[vocabulary]`.
-    Classes(Vec<u32>),
-    /// Text byte by byte, through the column of each byte; everything else in one reserved column.
-    Bytes {
-        column_of: Box<[u32; 256]>,
-        vocabulary: Vocabulary,
-        /// Tokens that are not read as text.
-        marks: Marks,
-        /// `[states]`: whether every plain token may follow, the budget left out.
-        takes_plain: Vec<bool>,
-        /// The longest way from any state to the end.
-        farthest: u32,
-    },
 }
 
 impl TokenTable {
@@ -227,9 +197,9 @@ impl TokenTable {
         fingerprint: Fingerprint,
     ) -> Self {
         let vocabulary_len = class.len();
-        let reading = Reading::Classes(class);
+        let reading = TokenReading::Classes(class);
         let parts =
-            Parts { next, columns: classes, reading, tokens_to_end, start, vocabulary_len, fingerprint };
+            TableParts { next, columns: classes, reading, tokens_to_end, start, vocabulary_len, fingerprint };
         Self { parts: Arc::new(parts), unrolled: None }
     }
 
@@ -238,13 +208,13 @@ impl TokenTable {
         Self { unrolled, ..self }
     }
 
-    pub(crate) fn parts(&self) -> &Parts {
+    pub(crate) fn parts(&self) -> &TableParts {
         &self.parts
     }
 
     /// Whether it is walked, and reads some tokens as themselves.
-    pub(crate) fn has_marks(&self) -> bool {
-        self.parts.marks().columns() > 0
+    pub(crate) fn has_special_tokens(&self) -> bool {
+        self.parts.special().columns() > 0
     }
 
     /// Whether `other` is this table or a clone of it.
@@ -259,7 +229,7 @@ impl TokenTable {
 
     /// Whether tokens are followed byte by byte.
     pub fn is_walked(&self) -> bool {
-        matches!(self.parts.reading, Reading::Bytes { .. })
+        matches!(self.parts.reading, TokenReading::Bytes { .. })
     }
 
     /// Number of states, reserved ones included.
@@ -361,74 +331,6 @@ impl TokenTable {
     /// [`Error::is_table`], naming the entry.
     pub fn validate(&self) -> Result<()> {
         self.parts.validate()
-    }
-}
-
-impl Parts {
-    fn row(&self, state: StateId) -> &[u32] {
-        &self.next[state.index() * self.columns..][..self.columns]
-    }
-
-    pub(crate) fn next(&self, state: StateId, token: TokenId) -> StateId {
-        match &self.reading {
-            Reading::Classes(class) => {
-                let class = class.get(token.index()).copied().unwrap_or(TokenTable::NEVER);
-                StateId(self.row(state)[class as usize])
-            }
-            Reading::Bytes { column_of, vocabulary, marks, .. } => {
-                if let Some(column) = marks.column(token) {
-                    return StateId(self.row(state)[column as usize]);
-                }
-                let Some(bytes) = vocabulary.bytes(token) else {
-                    return StateId(self.row(state)[walk::reserved_column(vocabulary, token) as usize]);
-                };
-                let end = bytes.iter().try_fold(state, |state, &byte| {
-                    let next = StateId(self.row(state)[column_of[byte as usize] as usize]);
-                    (next != StateId::DEAD).then_some(next)
-                });
-                // Alive as bytes is not enough: some token path must lead on.
-                end.filter(|end| self.tokens_to_end[end.index()] != u32::MAX).unwrap_or(StateId::DEAD)
-            }
-        }
-    }
-
-    fn validate(&self) -> Result<()> {
-        let (states, columns) = (self.tokens_to_end.len(), self.columns);
-        if states < StateId::RESERVED as usize || columns < TokenTable::RESERVED_COLUMNS {
-            return Err(Error::table(format!(
-                "{states} states and {columns} columns are fewer than the reserved ones"
-            )));
-        }
-        if self.next.len() != states * columns {
-            return Err(Error::table(format!(
-                "{} transitions for {states} states and {columns} columns",
-                self.next.len()
-            )));
-        }
-        if self.start.index() >= states || self.start == StateId::DEAD {
-            return Err(Error::table(format!("start state {} of {states} states", self.start)));
-        }
-        // In one pass without a way out, which takes several entries at a time.
-        let greatest = self.next.iter().fold(0, |greatest, &next| greatest.max(next));
-        if greatest as usize >= states
-            && let Some(at) = self.next.iter().position(|&next| next as usize >= states)
-        {
-            return Err(Error::table(format!(
-                "state {}, column {}: next state {} of {states} states",
-                at / columns,
-                at % columns,
-                self.next[at]
-            )));
-        }
-        let read: &[u32] = match &self.reading {
-            Reading::Classes(class) => class,
-            Reading::Bytes { column_of, .. } => column_of.as_slice(),
-        };
-        if let Some(at) = read.iter().position(|&column| column as usize >= columns) {
-            let what = if let Reading::Classes(_) = self.reading { "token" } else { "byte" };
-            return Err(Error::table(format!("{what} {at}: column {} of {columns}", read[at])));
-        }
-        Ok(())
     }
 }
 

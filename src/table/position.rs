@@ -2,7 +2,7 @@
 //!
 //! The kernels and Burn's built-in operations have the same two functions, see `kernel::step`.
 
-use super::{Parts, StateId, TokenTable};
+use super::{TableParts, StateId, TokenTable};
 use crate::vocabulary::TokenId;
 
 /// Where one row is in its table.
@@ -63,7 +63,7 @@ impl TokenTable {
     }
 }
 
-impl Parts {
+impl TableParts {
     /// See [`TokenTable::after`].
     #[inline]
     pub(crate) fn after(&self, position: RowPosition, token: TokenId) -> RowPosition {

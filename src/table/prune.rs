@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Parts, Reading, TokenTable};
+use super::{TableParts, TokenReading, TokenTable};
 use crate::error::{Error, Result};
 use crate::vocabulary::{TokenId, Vocabulary};
 
@@ -46,16 +46,16 @@ impl TokenTable {
         let own = Vocabulary::from_tokens(ids.iter().map(content))?.with_eos(ends)?;
         let parts = self.parts();
         let reading = match &parts.reading {
-            Reading::Classes(class) => Reading::Classes(ids.iter().map(|id| class[id.index()]).collect()),
-            Reading::Bytes { column_of, marks, takes_plain, farthest, .. } => Reading::Bytes {
+            TokenReading::Classes(class) => TokenReading::Classes(ids.iter().map(|id| class[id.index()]).collect()),
+            TokenReading::Bytes { column_of, special, takes_plain, farthest, .. } => TokenReading::Bytes {
                 column_of: column_of.clone(),
                 vocabulary: own.clone(),
-                marks: marks.prune(ids),
+                special: special.prune(ids),
                 takes_plain: takes_plain.clone(),
                 farthest: *farthest,
             },
         };
-        let parts = Parts {
+        let parts = TableParts {
             next: parts.next.clone(),
             columns: parts.columns,
             reading,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::build::{RESERVED_TOKENS_TO_END, no_token_path, reserved_rows, with_the_end};
-use super::{Marks, Parts, Reading, RowPosition, StateId, TokenTable};
+use super::{SpecialTokens, TableParts, TokenReading, RowPosition, StateId, TokenTable};
 use crate::automaton::{Csr, RowDfa};
 use crate::constraint::TextAutomaton;
 use crate::error::Result;
@@ -42,8 +42,8 @@ fn spread(
 ) -> Result<TokenTable> {
     let states = rows.state_count() + SHIFT as usize;
     let reserved = TokenTable::RESERVED_COLUMNS;
-    let marks = Marks::new(of_tokens, rows.class_count() + reserved, vocabulary)?;
-    let columns = rows.class_count() + reserved + marks.columns();
+    let special = SpecialTokens::new(of_tokens, rows.class_count() + reserved, vocabulary)?;
+    let columns = rows.class_count() + reserved + special.columns();
     meter.states(states)?;
     meter.bytes(states.saturating_mul(columns + 2).saturating_mul(4).saturating_add(rows.bytes()))?;
     let mut next = reserved_rows(states, columns);
@@ -58,21 +58,21 @@ fn spread(
         rows.fill(state, &mut row[reserved..], SHIFT);
     }
     for &(state, token, to) in of_tokens {
-        if let Some(column) = marks.column(token) {
+        if let Some(column) = special.column(token) {
             next[(state + SHIFT) as usize * columns + column as usize] = to + SHIFT;
         }
     }
     meter.time()?;
-    let spells = spells_every_byte(rows, vocabulary, &marks);
+    let spells = spells_every_byte(rows, vocabulary, &special);
     let is_marked = !of_tokens.is_empty();
     let own = rows.bytes_to_end()[1..].iter().map(|&bytes| bytes.saturating_add(1));
-    let mut parts = Parts {
+    let mut parts = TableParts {
         next,
         columns,
-        reading: Reading::Bytes {
+        reading: TokenReading::Bytes {
             column_of: Box::new(rows.classes().map(|class| u32::from(class) + reserved as u32)),
             vocabulary: vocabulary.clone(),
-            marks,
+            special,
             takes_plain: Vec::new(),
             farthest: 0,
         },
@@ -87,28 +87,28 @@ fn spread(
         let edges = token_edges(&parts, vocabulary, meter)?;
         parts.tokens_to_end = to_end(&parts, edges);
     } else if is_marked {
-        // Marks are ways on as well.
+        // SpecialTokens are ways on as well.
         parts.tokens_to_end = to_end(&parts, byte_edges(&parts));
     }
     if parts.tokens_to_end[parts.start.index()] == u32::MAX {
         return Err(no_token_path());
     }
-    parts.seal_marks();
+    parts.seal_special_edges();
     parts.find_plain(rows);
     Ok(TokenTable { parts: Arc::new(parts), unrolled: None })
 }
 
 /// Whether for every byte that a live state takes there is a token of one byte that acts like it there, so that
 /// being alive in bytes is being alive in tokens.
-fn spells_every_byte(rows: &RowDfa, vocabulary: &Vocabulary, marks: &Marks) -> bool {
+fn spells_every_byte(rows: &RowDfa, vocabulary: &Vocabulary, special: &SpecialTokens) -> bool {
     let mut spelled = vec![false; rows.class_count()];
-    if marks.tokens().is_empty() {
+    if special.tokens().is_empty() {
         for (byte, &class) in rows.classes().iter().enumerate() {
             spelled[class as usize] |= vocabulary.spelled_bytes()[byte];
         }
     } else {
         for (id, bytes) in vocabulary.iter() {
-            if let ([byte], None) = (bytes, marks.column(id)) {
+            if let ([byte], None) = (bytes, special.column(id)) {
                 spelled[rows.classes()[*byte as usize] as usize] = true;
             }
         }
@@ -125,7 +125,7 @@ fn spells_every_byte(rows: &RowDfa, vocabulary: &Vocabulary, marks: &Marks) -> b
 }
 
 /// `(from, to)` for every byte that a live state takes.
-fn byte_edges(parts: &Parts) -> Vec<(u32, u32)> {
+fn byte_edges(parts: &TableParts) -> Vec<(u32, u32)> {
     let rows = parts.next.chunks_exact(parts.columns).enumerate().skip(StateId::RESERVED as usize);
     let mut edges = Vec::new();
     let mut targets = Vec::new();
@@ -140,8 +140,8 @@ fn byte_edges(parts: &Parts) -> Vec<(u32, u32)> {
 }
 
 /// `(from, to)` for every token of text that a live state takes.
-fn token_edges(parts: &Parts, vocabulary: &Vocabulary, meter: &Meter) -> Result<Vec<(u32, u32)>> {
-    let Reading::Bytes { column_of, marks, .. } = &parts.reading else {
+fn token_edges(parts: &TableParts, vocabulary: &Vocabulary, meter: &Meter) -> Result<Vec<(u32, u32)>> {
+    let TokenReading::Bytes { column_of, special, .. } = &parts.reading else {
         return Ok(Vec::new());
     };
     let mut edges = Vec::new();
@@ -157,7 +157,7 @@ fn token_edges(parts: &Parts, vocabulary: &Vocabulary, meter: &Meter) -> Result<
             false,
             |_, landing| landings.push(landing.0),
         );
-        let marked = marks.of(parts.row(StateId(state)));
+        let marked = special.of(parts.row(StateId(state)));
         landings.extend(marked.iter().filter(|&&to| to != StateId::DEAD.0));
         landings.sort_unstable();
         landings.dedup();
@@ -167,7 +167,7 @@ fn token_edges(parts: &Parts, vocabulary: &Vocabulary, meter: &Meter) -> Result<
 }
 
 /// Steps along `edges` to the end, one for the end of sequence included; `u32::MAX` where there is no way.
-fn to_end(parts: &Parts, edges: Vec<(u32, u32)>) -> Vec<u32> {
+fn to_end(parts: &TableParts, edges: Vec<(u32, u32)>) -> Vec<u32> {
     let states = parts.next.len() / parts.columns;
     let backward = Csr::new(states, edges.into_iter().map(|(from, to)| (to, from)));
     let own = StateId::RESERVED..states as u32;
@@ -178,15 +178,15 @@ fn to_end(parts: &Parts, edges: Vec<(u32, u32)>) -> Vec<u32> {
     to_end
 }
 
-impl Parts {
+impl TableParts {
     /// The column of a token that is read in one of the reserved columns; `None` where it is text.
     pub(crate) fn reserved_column(&self, token: TokenId) -> Option<u32> {
         match &self.reading {
-            Reading::Classes(class) => {
+            TokenReading::Classes(class) => {
                 let class = class.get(token.index()).copied().unwrap_or(TokenTable::NEVER);
                 (class < TokenTable::RESERVED_COLUMNS as u32).then_some(class)
             }
-            Reading::Bytes { vocabulary, marks, .. } => marks
+            TokenReading::Bytes { vocabulary, special, .. } => special
                 .column(token)
                 .or_else(|| vocabulary.bytes(token).is_none().then(|| reserved_column(vocabulary, token))),
         }
@@ -223,7 +223,7 @@ impl Parts {
 
     /// As [`find_plain`](Self::find_plain), from the columns alone.
     pub(super) fn find_plain_in_columns(&mut self) {
-        let Reading::Bytes { column_of, .. } = &self.reading else { return };
+        let TokenReading::Bytes { column_of, .. } = &self.reading else { return };
         let mut columns: Vec<usize> =
             (0..=u8::MAX).filter(|&b| is_plain_byte(b)).map(|b| column_of[b as usize] as usize).collect();
         columns.sort_unstable();
@@ -265,7 +265,7 @@ impl Parts {
         }
         let alive = self.tokens_to_end.iter().filter(|&&tokens| tokens != u32::MAX);
         let most = alive.copied().max().unwrap_or(0);
-        if let Reading::Bytes { takes_plain, farthest, .. } = &mut self.reading {
+        if let TokenReading::Bytes { takes_plain, farthest, .. } = &mut self.reading {
             (*takes_plain, *farthest) = (takes, most);
         }
     }
@@ -281,7 +281,7 @@ impl Parts {
         mut found: impl FnMut(TokenId, StateId),
     ) {
         let trie = vocabulary.trie();
-        let marks = self.marks();
+        let special = self.special();
         let plain = if but_plain { vocabulary.plain_subtrees() } else { &[] };
         // `path[d]` is the state after the first `d` bytes of the node at hand.
         let mut path = vec![position.state.0; trie.max_depth() + 1];
@@ -301,7 +301,7 @@ impl Parts {
             }
             path[depth] = next;
             if self.can_end(RowPosition::new(StateId(next), left)) {
-                for &id in trie.tokens(node).iter().filter(|&&id| marks.column(id).is_none()) {
+                for &id in trie.tokens(node).iter().filter(|&&id| special.column(id).is_none()) {
                     found(id, StateId(next));
                 }
             }

@@ -168,7 +168,7 @@ impl Arena {
                 "a walked table has no token classes: compile it with `TokenTable::tabulate`, or take `Layout::Walk`",
             ));
         }
-        if sizes.layout == Layout::Walk && table.has_marks() {
+        if sizes.layout == Layout::Walk && table.has_special_tokens() {
             return Err(Error::input(
                 "a walked table reads its marker as a token of its own, for which an arena has no room: compile it with `TokenTable::tabulate`",
             ));

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::NUMBERS;
 use super::placement::{Joined, Paged, Placement};
-use crate::table::{Parts, Reading, RowPosition, StateId, TokenTable};
+use crate::table::{TableParts, TokenReading, RowPosition, StateId, TokenTable};
 use crate::vocabulary::{ClassTokens, TokenId};
 
 /// The tables of a batch, and where their states lie among those of all.
@@ -18,12 +18,12 @@ pub(crate) struct HostTable {
 struct Entry {
     table: TokenTable,
     /// Made when first asked for.
-    members: OnceLock<Arc<ClassTokens>>,
+    class_tokens: OnceLock<Arc<ClassTokens>>,
 }
 
 impl Entry {
     fn new(table: &TokenTable) -> Arc<Self> {
-        Arc::new(Self { table: table.clone(), members: OnceLock::new() })
+        Arc::new(Self { table: table.clone(), class_tokens: OnceLock::new() })
     }
 }
 
@@ -32,7 +32,7 @@ impl Entry {
 pub(crate) struct HostRow<'a> {
     pub(crate) table: &'a TokenTable,
     /// The tokens of every class.
-    pub(crate) members: &'a ClassTokens,
+    pub(crate) class_tokens: &'a ClassTokens,
     pub(crate) position: RowPosition,
 }
 
@@ -77,9 +77,9 @@ impl HostTable {
     /// The row of a position; in a reserved state it follows the first table.
     pub(crate) fn row(&self, position: [i32; NUMBERS]) -> HostRow<'_> {
         let (index, position) = self.own(position);
-        let Entry { table, members } = &*self.tables[index];
-        let members = members.get_or_init(|| self::members(table.parts()));
-        HostRow { table, members, position }
+        let Entry { table, class_tokens } = &*self.tables[index];
+        let class_tokens = class_tokens.get_or_init(|| self::class_tokens(table.parts()));
+        HostRow { table, class_tokens, position }
     }
 
     /// See [`TokenTable::can_end`].
@@ -100,22 +100,22 @@ impl HostTable {
 }
 
 /// The classes of walked text, which has none of its own: those of the reserved columns, what is not plain, what is;
-/// then those of marks.
-const MARKS: u32 = TokenTable::RESERVED_COLUMNS as u32 + 2;
+/// then those of special tokens.
+const FIRST_SPECIAL: u32 = TokenTable::RESERVED_COLUMNS as u32 + 2;
 
 /// The tokens of every class.
-fn members(parts: &Parts) -> Arc<ClassTokens> {
+fn class_tokens(parts: &TableParts) -> Arc<ClassTokens> {
     match &parts.reading {
-        Reading::Classes(class) => ClassTokens::by_class(class, parts.columns).into(),
-        Reading::Bytes { vocabulary, marks, .. } if marks.tokens().is_empty() => {
+        TokenReading::Classes(class) => ClassTokens::by_class(class, parts.columns).into(),
+        TokenReading::Bytes { vocabulary, special, .. } if special.tokens().is_empty() => {
             Arc::clone(vocabulary.class_tokens())
         }
-        Reading::Bytes { vocabulary, marks, .. } => {
+        TokenReading::Bytes { vocabulary, special, .. } => {
             let mut class = vocabulary.class_tokens().classes();
-            for &(token, mark) in marks.tokens() {
-                class[token.index()] = MARKS + mark;
+            for &(token, mark) in special.tokens() {
+                class[token.index()] = FIRST_SPECIAL + mark;
             }
-            ClassTokens::by_class(&class, MARKS as usize + marks.columns()).into()
+            ClassTokens::by_class(&class, FIRST_SPECIAL as usize + special.columns()).into()
         }
     }
 }

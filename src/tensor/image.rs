@@ -15,7 +15,7 @@ use super::placement::{Joined, PAGE, first_of, placed, runs};
 use super::text::{self, Text, text_of, texts};
 use super::{Sizes, ints};
 use crate::persistent::Persistent;
-use crate::table::{Reading, StateId, TokenTable};
+use crate::table::{TokenReading, StateId, TokenTable};
 use crate::vocabulary::{TokenId, Vocabulary};
 
 /// The arrays, in the order in which they lie.
@@ -142,10 +142,10 @@ impl Source<'_> {
     fn next(&self, state: StateId, out: &mut Vec<i32>) {
         let (table, row) = (self.table, self.table.row(state));
         match (self.sizes.layout, &table.parts().reading) {
-            (Layout::Dense, Reading::Classes(class)) => {
+            (Layout::Dense, TokenReading::Classes(class)) => {
                 out.extend(class.iter().map(|&class| self.number(row[class as usize])));
             }
-            (Layout::Dense, Reading::Bytes { .. }) => {
+            (Layout::Dense, TokenReading::Bytes { .. }) => {
                 let tokens = (0..table.vocabulary_len() as u32).map(TokenId);
                 out.extend(tokens.map(|token| self.number(table.next(state, token).0)));
             }
@@ -167,7 +167,7 @@ impl Source<'_> {
     }
 
     fn classes(&self, out: &mut Vec<i32>) {
-        if let Reading::Classes(class) = &self.table.parts().reading {
+        if let TokenReading::Classes(class) = &self.table.parts().reading {
             out.extend(class.iter().map(|&class| class as i32));
         }
     }

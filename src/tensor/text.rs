@@ -4,7 +4,7 @@
 //! that a table reads as itself. Tables that read the same tokens as themselves share one text.
 
 use super::Sizes;
-use crate::table::{Reading, TokenTable, reserved_column};
+use crate::table::{TokenReading, TokenTable, reserved_column};
 use crate::vocabulary::{TokenId, Vocabulary};
 
 /// The first symbol that is no byte: one for each reserved column.
@@ -26,10 +26,10 @@ pub(super) struct Text<'a> {
 pub(super) fn texts<'a>(tables: &[&'a TokenTable]) -> Vec<Text<'a>> {
     let mut texts: Vec<Text> = Vec::new();
     for table in tables {
-        if let Reading::Bytes { vocabulary, marks, .. } = &table.parts().reading
+        if let TokenReading::Bytes { vocabulary, special, .. } = &table.parts().reading
             && !texts.iter().any(|text| text.reads(table))
         {
-            texts.push(Text { vocabulary, own: marks.tokens(), count: marks.columns() });
+            texts.push(Text { vocabulary, own: special.tokens(), count: special.columns() });
         }
     }
     texts
@@ -43,11 +43,11 @@ pub(super) fn text_of(texts: &[Text], table: &TokenTable) -> i32 {
 /// The column of every symbol in a walked table; nothing where tokens are read by class.
 pub(super) fn symbol_columns(table: &TokenTable) -> Vec<i32> {
     match &table.parts().reading {
-        Reading::Classes(_) => Vec::new(),
-        Reading::Bytes { column_of, marks, .. } => {
+        TokenReading::Classes(_) => Vec::new(),
+        TokenReading::Bytes { column_of, special, .. } => {
             let bytes = column_of.iter().map(|&column| column as i32);
             let count = table.class_count() as i32;
-            let own = count - marks.columns() as i32..count;
+            let own = count - special.columns() as i32..count;
             bytes.chain(0..TokenTable::RESERVED_COLUMNS as i32).chain(own).collect()
         }
     }
@@ -60,7 +60,7 @@ impl<'a> Text<'a> {
     }
 
     fn reads(&self, table: &TokenTable) -> bool {
-        matches!(&table.parts().reading, Reading::Bytes { marks, .. } if marks.tokens() == self.own)
+        matches!(&table.parts().reading, TokenReading::Bytes { special, .. } if special.tokens() == self.own)
     }
 
     /// The number of symbols of tokens that are read as themselves.

@@ -6,7 +6,7 @@
 use burn::tensor::{bf16, f16};
 
 use crate::sampling::Noise;
-use crate::table::{Reading, RowPosition, StateId, TokenTable};
+use crate::table::{TokenReading, RowPosition, StateId, TokenTable};
 use crate::tensor::HostRow;
 use crate::vocabulary::ClassTokens;
 
@@ -64,9 +64,9 @@ impl<F: Logit> Scratch<F> {
         let RowPosition { state, remaining } = at.position;
         // To the budget of no token only the end of the sequence is left, as to that of one.
         let remaining = match &parts.reading {
-            Reading::Classes(_) => remaining.max(1),
+            TokenReading::Classes(_) => remaining.max(1),
             // More than the longest way makes no difference.
-            Reading::Bytes { farthest, .. } => remaining.clamp(1, farthest.saturating_add(1)),
+            TokenReading::Bytes { farthest, .. } => remaining.clamp(1, farthest.saturating_add(1)),
         };
         let (position, left) = (RowPosition::new(state, remaining), remaining - 1);
         // Draft tokens in a string are in one state; so are many rows of a batch.
@@ -79,14 +79,14 @@ impl<F: Logit> Scratch<F> {
         self.legal.clear();
         self.text.clear();
         match &parts.reading {
-            Reading::Classes(_) => self.legal.extend(row.iter().map(|&next| can_end(next))),
-            Reading::Bytes { column_of, vocabulary, marks, takes_plain, farthest } => {
+            TokenReading::Classes(_) => self.legal.extend(row.iter().map(|&next| can_end(next))),
+            TokenReading::Bytes { column_of, vocabulary, special, takes_plain, farthest } => {
                 let reserved = &row[..TokenTable::RESERVED_COLUMNS];
                 self.legal.extend(reserved.iter().map(|&next| can_end(next)));
                 let is_free = state == StateId::UNCONSTRAINED;
                 let all_plain = takes_plain[state.index()] && *farthest <= left;
                 self.legal.extend([is_free, is_free || all_plain]);
-                self.legal.extend(marks.of(row).iter().map(|&next| can_end(next)));
+                self.legal.extend(special.of(row).iter().map(|&next| can_end(next)));
                 if state.0 >= StateId::RESERVED {
                     let (text, plain) = (&mut self.text, vocabulary.plain_tokens());
                     parts.each_text(position, vocabulary, column_of, all_plain, |id, _| {
@@ -98,15 +98,15 @@ impl<F: Logit> Scratch<F> {
             }
         }
         let classes = self.legal.iter().enumerate().filter(|&(_, &legal)| legal);
-        let count = classes.map(|(class, _)| at.members.of(class).len()).sum::<usize>() + self.text.len();
+        let count = classes.map(|(class, _)| at.class_tokens.of(class).len()).sum::<usize>() + self.text.len();
         self.found = Some((key, count));
         count
     }
 
     /// The legal tokens found by [`look_up`](Self::look_up).
-    fn legal_tokens<'a>(&'a self, members: &'a ClassTokens) -> impl Iterator<Item = u32> + 'a {
+    fn legal_tokens<'a>(&'a self, class_tokens: &'a ClassTokens) -> impl Iterator<Item = u32> + 'a {
         let classes = self.legal.iter().enumerate().filter(|&(_, &legal)| legal);
-        classes.flat_map(|(class, _)| members.of(class)).chain(&self.text).copied()
+        classes.flat_map(|(class, _)| class_tokens.of(class)).chain(&self.text).copied()
     }
 }
 
@@ -120,15 +120,15 @@ fn mask_found<F: Logit>(row: &mut [F], at: HostRow<'_>, count: usize, scratch: &
     let mut kept = std::mem::take(&mut scratch.kept);
     kept.clear();
     if 2 * count <= row.len() {
-        kept.extend(scratch.legal_tokens(at.members).map(|id| row[id as usize]));
+        kept.extend(scratch.legal_tokens(at.class_tokens).map(|id| row[id as usize]));
         row.fill(F::NEVER);
-        for (id, &logit) in scratch.legal_tokens(at.members).zip(&kept) {
+        for (id, &logit) in scratch.legal_tokens(at.class_tokens).zip(&kept) {
             row[id as usize] = logit;
         }
     } else {
         kept.extend(scratch.text.iter().map(|&id| row[id as usize]));
         for (class, _) in scratch.legal.iter().enumerate().filter(|&(_, &legal)| !legal) {
-            for &id in at.members.of(class) {
+            for &id in at.class_tokens.of(class) {
                 row[id as usize] = F::NEVER;
             }
         }
@@ -145,7 +145,7 @@ fn mask_found<F: Logit>(row: &mut [F], at: HostRow<'_>, count: usize, scratch: &
 pub(super) fn greatest<F: Logit>(row: &mut [F], at: HostRow<'_>, scratch: &mut Scratch<F>) -> u32 {
     let count = scratch.look_up(at);
     if 8 * count <= row.len() {
-        return best(scratch.legal_tokens(at.members).map(|id| (row[id as usize].value(), id)));
+        return best(scratch.legal_tokens(at.class_tokens).map(|id| (row[id as usize].value(), id)));
     }
     mask_found(row, at, count, scratch);
     argmax(row)
@@ -154,7 +154,7 @@ pub(super) fn greatest<F: Logit>(row: &mut [F], at: HostRow<'_>, scratch: &mut S
 /// The legal token of the greatest logit, times `factor`, plus its noise; ties and NaN as in [`greatest`].
 pub(super) fn sampled<F: Logit>(row: &[F], at: HostRow<'_>, noise: &Noise, scratch: &mut Scratch<F>) -> u32 {
     scratch.look_up(at);
-    best(scratch.legal_tokens(at.members).map(|id| (noise.disturb(row[id as usize].value(), id), id)))
+    best(scratch.legal_tokens(at.class_tokens).map(|id| (noise.disturb(row[id as usize].value(), id), id)))
 }
 
 fn best(tokens: impl Iterator<Item = (f32, u32)>) -> u32 {

@@ -15,26 +15,26 @@ pub(super) const NO_WAY: u32 = u32::MAX;
 /// The first symbol that is no byte: one for each reserved column, and then one for each marker.
 pub(super) const RESERVED_SYMBOL: u16 = 256;
 /// The first symbol of a marker.
-pub(super) const FIRST_MARK: u16 = RESERVED_SYMBOL + TokenTable::RESERVED_COLUMNS as u16;
+pub(super) const FIRST_SPECIAL: u16 = RESERVED_SYMBOL + TokenTable::RESERVED_COLUMNS as u16;
 /// Most markers; they are looked for one by one.
-const MOST_MARKS: usize = 1024;
+const MOST_SPECIAL: usize = 1024;
 
 const RESERVED_STATES: usize = StateId::RESERVED as usize;
 const RESERVED_COLUMNS: usize = TokenTable::RESERVED_COLUMNS;
 
 /// A table, whatever its form.
-pub(super) struct Arrays<'a> {
+pub(super) struct StoredArrays<'a> {
     /// `[states, columns]`
     pub(super) next: Cow<'a, [u32]>,
     pub(super) columns: usize,
     /// `[states]`
     pub(super) tokens_to_end: Cow<'a, [u32]>,
     pub(super) start: StateId,
-    pub(super) reading: Reading<'a>,
+    pub(super) reading: StoredReading<'a>,
 }
 
 /// The columns that a token passes.
-pub(super) enum Reading<'a> {
+pub(super) enum StoredReading<'a> {
     /// One each, `[vocabulary]`.
     Classes(Cow<'a, [u32]>),
     /// Those of its symbols.
@@ -47,7 +47,7 @@ pub(super) enum Reading<'a> {
     },
 }
 
-impl Arrays<'_> {
+impl StoredArrays<'_> {
     /// Checks shapes, indices, reserved states and columns and, where columns are enough to count them, the
     /// distances to the end; says whether they were.
     pub(super) fn check(&self) -> Result<bool> {
@@ -58,8 +58,8 @@ impl Arrays<'_> {
             return Err(broken("next", format!("{}: {next} of {states} states", self.place(at))));
         }
         let usable = match &self.reading {
-            Reading::Classes(class) => self.check_classes(class)?,
-            Reading::Symbols { column, offsets, symbols } => self.check_symbols(column, offsets, symbols)?,
+            StoredReading::Classes(class) => self.check_classes(class)?,
+            StoredReading::Symbols { column, offsets, symbols } => self.check_symbols(column, offsets, symbols)?,
         };
         let reserved = reserved_rows(RESERVED_STATES, columns);
         if let Some(at) = (0..reserved.len()).find(|&at| self.next[at] != reserved[at]) {
@@ -91,10 +91,10 @@ impl Arrays<'_> {
         if open.iter().any(|&column| !bytes.contains(&column) && rows().any(|row| row[column] != 0)) {
             return Err(broken("next", "a column without tokens leads somewhere"));
         }
-        let marks = bytes.end..columns;
-        if matches!(self.reading, Reading::Symbols { .. })
+        let special = bytes.end..columns;
+        if matches!(self.reading, StoredReading::Symbols { .. })
             && rows().any(|row| {
-                row[marks.clone()].iter().any(|&to| to != 0 && self.tokens_to_end[to as usize] == NO_WAY)
+                row[special.clone()].iter().any(|&to| to != 0 && self.tokens_to_end[to as usize] == NO_WAY)
             })
         {
             return Err(broken("next", "a marker leads to where there is no way to the end"));
@@ -130,7 +130,7 @@ impl Arrays<'_> {
                 format!("state {state}: {} instead of {}", distance(found), distance(expected)),
             ));
         }
-        if expected == NO_WAY && matches!(self.reading, Reading::Classes(_)) {
+        if expected == NO_WAY && matches!(self.reading, StoredReading::Classes(_)) {
             return Err(broken("tokens_to_end", format!("state {state} is a dead end")));
         }
         Ok(())
@@ -139,9 +139,9 @@ impl Arrays<'_> {
     /// The columns of bytes; none where the table is tabulated.
     pub(super) fn byte_columns(&self) -> Range<usize> {
         match &self.reading {
-            Reading::Classes(_) => RESERVED_COLUMNS..RESERVED_COLUMNS,
-            Reading::Symbols { column, .. } => {
-                RESERVED_COLUMNS..self.columns.saturating_sub(column.len().saturating_sub(FIRST_MARK.into()))
+            StoredReading::Classes(_) => RESERVED_COLUMNS..RESERVED_COLUMNS,
+            StoredReading::Symbols { column, .. } => {
+                RESERVED_COLUMNS..self.columns.saturating_sub(column.len().saturating_sub(FIRST_SPECIAL.into()))
             }
         }
     }
@@ -206,9 +206,9 @@ impl Arrays<'_> {
     fn check_symbols(&self, column: &[u32], offsets: &[u32], symbols: &[u16]) -> Result<Vec<bool>> {
         let columns = self.columns;
         let bytes = usize::from(RESERVED_SYMBOL);
-        let first_mark = usize::from(FIRST_MARK);
+        let first_mark = usize::from(FIRST_SPECIAL);
         let own = self.byte_columns();
-        if !(first_mark..=first_mark + MOST_MARKS).contains(&column.len()) || own.is_empty() {
+        if !(first_mark..=first_mark + MOST_SPECIAL).contains(&column.len()) || own.is_empty() {
             return Err(broken("column", format!("{} symbols for {columns} columns", column.len())));
         }
         let expected = |symbol: usize| match symbol {

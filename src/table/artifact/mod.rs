@@ -17,11 +17,11 @@ use std::sync::Arc;
 
 use safetensors::tensor::Dtype;
 
-use super::{Marks, Parts, Reading, RowPosition, StateId, TokenTable, walk};
+use super::{SpecialTokens, TableParts, TokenReading, RowPosition, StateId, TokenTable, walk};
 use crate::error::{Error, Limit, Result};
 use crate::limits::{Limits, Meter};
 use crate::vocabulary::{Fingerprint, TokenId, TokenKind, Vocabulary};
-use arrays::{Arrays, FIRST_MARK, NO_WAY, RESERVED_SYMBOL};
+use arrays::{FIRST_SPECIAL, NO_WAY, RESERVED_SYMBOL, StoredArrays, StoredReading};
 use container::{CHECKSUM, Container, View};
 pub use origin::Origin;
 pub(super) use origin::to_json as limits_to_json;
@@ -126,7 +126,7 @@ impl<'a> Artifact<'a> {
     }
 
     /// The arrays as they are, and the fingerprint of their vocabulary.
-    fn arrays(&self, meter: &Meter) -> Result<(Arrays<'static>, Fingerprint)> {
+    fn arrays(&self, meter: &Meter) -> Result<(StoredArrays<'static>, Fingerprint)> {
         meter.bytes(self.len)?;
         let text = |name: &str| self.metadata(name).ok_or_else(|| broken(name, "it is missing"));
         if self.metadata("format") != Some(FORMAT) {
@@ -168,15 +168,15 @@ impl<'a> Artifact<'a> {
             *tokens = NO_WAY;
         }
         let reading = if form == TABULATED {
-            arrays::Reading::Classes(list("class")?.into())
+            StoredReading::Classes(list("class")?.into())
         } else {
             let symbols = self.list("symbols", Dtype::U16)?;
             let symbols = symbols.as_chunks().0.iter().map(|&symbol| u16::from_le_bytes(symbol)).collect();
-            arrays::Reading::Symbols { column: list("column")?, offsets: list("offsets")?, symbols }
+            StoredReading::Symbols { column: list("column")?, offsets: list("offsets")?, symbols }
         };
         let next = integers(next.data).into();
         Ok((
-            Arrays { next, columns, tokens_to_end: tokens_to_end.into(), start: StateId(start), reading },
+            StoredArrays { next, columns, tokens_to_end: tokens_to_end.into(), start: StateId(start), reading },
             fingerprint,
         ))
     }
@@ -199,18 +199,18 @@ impl<'a> Artifact<'a> {
     }
 }
 
-impl<'a> Arrays<'a> {
-    fn of(parts: &'a Parts) -> Self {
+impl<'a> StoredArrays<'a> {
+    fn of(parts: &'a TableParts) -> Self {
         let reading = match &parts.reading {
-            Reading::Classes(class) => arrays::Reading::Classes(class.into()),
-            Reading::Bytes { column_of, vocabulary, marks, .. } => {
+            TokenReading::Classes(class) => StoredReading::Classes(class.into()),
+            TokenReading::Bytes { column_of, vocabulary, special, .. } => {
                 let reserved = 0..TokenTable::RESERVED_COLUMNS as u32;
-                let marked = parts.columns - marks.columns()..parts.columns;
+                let marked = parts.columns - special.columns()..parts.columns;
                 let (mut offsets, mut symbols) = (vec![0], Vec::new());
                 for token in (0..vocabulary.len() as u32).map(TokenId) {
-                    let mark = marks.column(token).map(|column| column as usize - marked.start);
+                    let mark = special.column(token).map(|column| column as usize - marked.start);
                     match mark {
-                        Some(mark) => symbols.push(FIRST_MARK.saturating_add(mark as u16)),
+                        Some(mark) => symbols.push(FIRST_SPECIAL.saturating_add(mark as u16)),
                         None => symbols.extend(spelling(vocabulary, token)),
                     }
                     offsets.push(symbols.len() as u32);
@@ -218,7 +218,7 @@ impl<'a> Arrays<'a> {
                 let column =
                     column_of.iter().copied().chain(reserved).chain(marked.map(|column| column as u32));
                 let column = column.collect();
-                arrays::Reading::Symbols { column, offsets, symbols }
+                StoredReading::Symbols { column, offsets, symbols }
             }
         };
         Self {
@@ -234,17 +234,17 @@ impl<'a> Arrays<'a> {
     fn check_vocabulary(&self, vocabulary: &Vocabulary) -> Result<()> {
         let tokens = (0..vocabulary.len() as u32).map(TokenId);
         let len = match &self.reading {
-            arrays::Reading::Classes(class) => class.len(),
-            arrays::Reading::Symbols { offsets, .. } => offsets.len() - 1,
+            StoredReading::Classes(class) => class.len(),
+            StoredReading::Symbols { offsets, .. } => offsets.len() - 1,
         };
         if len != vocabulary.len() {
-            let name = if let arrays::Reading::Classes(_) = self.reading { "class" } else { "offsets" };
+            let name = if let StoredReading::Classes(_) = self.reading { "class" } else { "offsets" };
             return Err(broken(name, format!("{len} tokens, the vocabulary has {}", vocabulary.len())));
         }
         for token in tokens {
             let index = token.index();
             match &self.reading {
-                arrays::Reading::Classes(class) => {
+                StoredReading::Classes(class) => {
                     let reserved = walk::reserved_column(vocabulary, token);
                     // Special tokens match where transitions name them.
                     let free = vocabulary.kind(token) != TokenKind::Unused && reserved != TokenTable::EOS;
@@ -256,12 +256,12 @@ impl<'a> Arrays<'a> {
                         ));
                     }
                 }
-                arrays::Reading::Symbols { offsets, symbols, .. } => {
+                StoredReading::Symbols { offsets, symbols, .. } => {
                     let own = &symbols[offsets[index] as usize..offsets[index + 1] as usize];
                     // A marker may be any token that can be written.
                     let reserved = walk::reserved_column(vocabulary, token);
                     let text = vocabulary.bytes(token).is_some();
-                    if own[0] >= FIRST_MARK && (text || reserved == TokenTable::UNMATCHED) {
+                    if own[0] >= FIRST_SPECIAL && (text || reserved == TokenTable::UNMATCHED) {
                         continue;
                     }
                     if !own.iter().copied().eq(spelling(vocabulary, token)) {
@@ -280,7 +280,7 @@ impl<'a> Arrays<'a> {
     /// state, as it was compiled.
     fn check_token_distances(&self, vocabulary: &Vocabulary, meter: &Meter) -> Result<()> {
         let parts = self.borrowed().into_parts(vocabulary);
-        let Reading::Bytes { column_of, .. } = &parts.reading else { return Ok(()) };
+        let TokenReading::Bytes { column_of, .. } = &parts.reading else { return Ok(()) };
         for state in StateId::RESERVED..parts.tokens_to_end.len() as u32 {
             meter.time()?;
             let marked = &parts.row(StateId(state))[self.byte_columns().end..];
@@ -300,15 +300,15 @@ impl<'a> Arrays<'a> {
         Ok(())
     }
 
-    fn borrowed(&self) -> Arrays<'_> {
+    fn borrowed(&self) -> StoredArrays<'_> {
         let reading = match &self.reading {
-            arrays::Reading::Classes(class) => arrays::Reading::Classes(Cow::Borrowed(class)),
-            arrays::Reading::Symbols { column, offsets, symbols } => {
+            StoredReading::Classes(class) => StoredReading::Classes(Cow::Borrowed(class)),
+            StoredReading::Symbols { column, offsets, symbols } => {
                 let (offsets, symbols) = (offsets.clone(), symbols.clone());
-                arrays::Reading::Symbols { column: column.clone(), offsets, symbols }
+                StoredReading::Symbols { column: column.clone(), offsets, symbols }
             }
         };
-        Arrays {
+        StoredArrays {
             next: Cow::Borrowed(&self.next),
             columns: self.columns,
             tokens_to_end: Cow::Borrowed(&self.tokens_to_end),
@@ -318,18 +318,18 @@ impl<'a> Arrays<'a> {
     }
 
     /// The table of checked arrays; what is plain is not found yet.
-    fn into_parts(self, vocabulary: &Vocabulary) -> Parts {
+    fn into_parts(self, vocabulary: &Vocabulary) -> TableParts {
         let first_mark = self.byte_columns().end;
         let reading = match self.reading {
-            arrays::Reading::Classes(class) => Reading::Classes(class.into_owned()),
-            arrays::Reading::Symbols { column, offsets, symbols } => Reading::Bytes {
-                marks: {
+            StoredReading::Classes(class) => TokenReading::Classes(class.into_owned()),
+            StoredReading::Symbols { column, offsets, symbols } => TokenReading::Bytes {
+                special: {
                     let mark = |(token, &at): (u32, &u32)| {
-                        let mark = symbols.get(at as usize)?.checked_sub(FIRST_MARK)?;
+                        let mark = symbols.get(at as usize)?.checked_sub(FIRST_SPECIAL)?;
                         Some((TokenId(token), mark.into()))
                     };
                     let tokens = (0..).zip(&offsets).take(vocabulary.len()).filter_map(mark).collect();
-                    Marks::of_columns(first_mark, self.columns - first_mark, tokens)
+                    SpecialTokens::of_columns(first_mark, self.columns - first_mark, tokens)
                 },
                 column_of: Box::new(std::array::from_fn(|byte| column[byte])),
                 vocabulary: vocabulary.clone(),
@@ -337,7 +337,7 @@ impl<'a> Arrays<'a> {
                 farthest: 0,
             },
         };
-        Parts {
+        TableParts {
             next: self.next.into_owned(),
             columns: self.columns,
             reading,
@@ -377,9 +377,9 @@ impl TokenTable {
     /// [pruned](Self::prune) is: its distances are those of another vocabulary.
     pub fn to_bytes(&self, origin: &Origin) -> Result<Vec<u8>> {
         let parts = self.parts();
-        let arrays = Arrays::of(parts);
+        let arrays = StoredArrays::of(parts);
         let counted = arrays.check().map_err(|error| pruned(&error))?;
-        if let (false, Reading::Bytes { vocabulary, .. }) = (counted, &parts.reading) {
+        if let (false, TokenReading::Bytes { vocabulary, .. }) = (counted, &parts.reading) {
             let limits = Limits { time: std::time::Duration::MAX, ..Limits::default() };
             let checked = arrays.check_token_distances(vocabulary, &Meter::start(&limits));
             checked.map_err(|error| pruned(&error))?;
@@ -405,10 +405,10 @@ impl TokenTable {
             ("tokens_to_end", Dtype::I32, vec![tokens_to_end.len()], bytes(&tokens_to_end)),
         ];
         match &arrays.reading {
-            arrays::Reading::Classes(class) => {
+            StoredReading::Classes(class) => {
                 data.push(("class", Dtype::I32, vec![class.len()], bytes(class)))
             }
-            arrays::Reading::Symbols { column, offsets, symbols } => {
+            StoredReading::Symbols { column, offsets, symbols } => {
                 let symbol_bytes = symbols.iter().flat_map(|symbol| symbol.to_le_bytes()).collect();
                 data.push(("column", Dtype::I32, vec![column.len()], bytes(column)));
                 data.push(("offsets", Dtype::I32, vec![offsets.len()], bytes(offsets)));

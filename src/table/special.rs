@@ -1,15 +1,15 @@
-//! Tokens that are not read as text but as themselves: the markers that are tokens.
+//! Special tokens that a table reads as themselves, not as text: the markers that are tokens.
 
 use super::StateId;
 use super::compile::{Source, TokenRun, check_token};
-use super::{Parts, Reading};
+use super::{TableParts, TokenReading};
 use crate::error::Result;
 use crate::vocabulary::{TokenId, Vocabulary};
 
 impl Source<'_> {
-    /// Gives the tokens of `marks`, which are sorted by token and state, columns of their own.
-    pub(super) fn set_marks(&mut self, marks: &[(u32, TokenId, u32)], vocabulary: &Vocabulary) -> Result<()> {
-        for group in marks.chunk_by(|one, other| one.1 == other.1) {
+    /// Gives the tokens of these special-token edges, which are sorted by token and state, columns of their own.
+    pub(super) fn set_special_edges(&mut self, special: &[(u32, TokenId, u32)], vocabulary: &Vocabulary) -> Result<()> {
+        for group in special.chunk_by(|one, other| one.1 == other.1) {
             let token = group[0].1;
             check_token(token, vocabulary)?;
             if let Some(place) = self.tokens.iter().position(|&other| other == token) {
@@ -29,19 +29,19 @@ impl Source<'_> {
     }
 }
 
-/// The marks of a walked table: their columns are the last.
+/// The special tokens of a walked table: their columns are the last.
 #[derive(PartialEq, Eq)]
-pub(crate) struct Marks {
+pub(crate) struct SpecialTokens {
     first: usize,
     count: usize,
     /// A token and its column, counted from `first`.
     tokens: Vec<(TokenId, u32)>,
 }
 
-impl Marks {
-    /// A column from `first` on for every token of `marks`, which are sorted by it.
-    pub(super) fn new(marks: &[(u32, TokenId, u32)], first: usize, vocabulary: &Vocabulary) -> Result<Self> {
-        let mut tokens: Vec<_> = marks.iter().map(|&(_, token, _)| token).collect();
+impl SpecialTokens {
+    /// A column from `first` on for every token of these special-token edges, which are sorted by it.
+    pub(super) fn new(special: &[(u32, TokenId, u32)], first: usize, vocabulary: &Vocabulary) -> Result<Self> {
+        let mut tokens: Vec<_> = special.iter().map(|&(_, token, _)| token).collect();
         tokens.dedup();
         tokens.iter().try_for_each(|&token| check_token(token, vocabulary))?;
         Ok(Self { first, count: tokens.len(), tokens: tokens.into_iter().zip(0..).collect() })
@@ -84,19 +84,19 @@ impl Marks {
     }
 }
 
-impl Parts {
-    /// The marks of a walked table; a tabulated one has none, as its tokens are read by class.
-    pub(super) fn marks(&self) -> &Marks {
-        static NONE: Marks = Marks { first: 0, count: 0, tokens: Vec::new() };
+impl TableParts {
+    /// The special tokens of a walked table; a tabulated one has none, as its tokens are read by class.
+    pub(super) fn special(&self) -> &SpecialTokens {
+        static NONE: SpecialTokens = SpecialTokens { first: 0, count: 0, tokens: Vec::new() };
         match &self.reading {
-            Reading::Classes(_) => &NONE,
-            Reading::Bytes { marks, .. } => marks,
+            TokenReading::Classes(_) => &NONE,
+            TokenReading::Bytes { special, .. } => special,
         }
     }
 
-    /// Takes out the marks that lead to where no token path leads on.
-    pub(super) fn seal_marks(&mut self) {
-        let (first, columns) = (self.columns - self.marks().columns(), self.columns);
+    /// Takes out the special-token edges to where no token path leads on.
+    pub(super) fn seal_special_edges(&mut self) {
+        let (first, columns) = (self.columns - self.special().columns(), self.columns);
         for row in self.next.chunks_exact_mut(columns).skip(StateId::RESERVED as usize) {
             for to in row[first..].iter_mut().filter(|to| self.tokens_to_end[**to as usize] == u32::MAX) {
                 *to = StateId::DEAD.0;

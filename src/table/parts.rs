@@ -1,0 +1,105 @@
+//! The arrays of a table, on the host.
+
+use super::{SpecialTokens, StateId, TokenTable, reserved_column};
+use crate::error::{Error, Result};
+use crate::vocabulary::{Fingerprint, TokenId, Vocabulary};
+
+/// The arrays of a table.
+#[derive(PartialEq, Eq)]
+pub(crate) struct TableParts {
+    /// `D`, `[states, columns]`, row by row.
+    pub(crate) next: Vec<u32>,
+    pub(crate) columns: usize,
+    pub(crate) reading: TokenReading,
+    /// `[states]`; `u32::MAX` where no token path leads to the end.
+    pub(crate) tokens_to_end: Vec<u32>,
+    pub(crate) start: StateId,
+    pub(crate) vocabulary_len: usize,
+    pub(crate) fingerprint: Fingerprint,
+}
+
+/// How tokens are read: the columns of `D` that a token passes.
+#[derive(PartialEq, Eq)]
+pub(crate) enum TokenReading {
+    /// One column each, its class: `[vocabulary]`.
+    Classes(Vec<u32>),
+    /// Text byte by byte, through the column of each byte; everything else in one reserved column.
+    Bytes {
+        column_of: Box<[u32; 256]>,
+        vocabulary: Vocabulary,
+        /// Tokens that are not read as text.
+        special: SpecialTokens,
+        /// `[states]`: whether every plain token may follow, the budget left out.
+        takes_plain: Vec<bool>,
+        /// The longest way from any state to the end.
+        farthest: u32,
+    },
+}
+
+impl TableParts {
+    pub(super) fn row(&self, state: StateId) -> &[u32] {
+        &self.next[state.index() * self.columns..][..self.columns]
+    }
+
+    pub(crate) fn next(&self, state: StateId, token: TokenId) -> StateId {
+        match &self.reading {
+            TokenReading::Classes(class) => {
+                let class = class.get(token.index()).copied().unwrap_or(TokenTable::NEVER);
+                StateId(self.row(state)[class as usize])
+            }
+            TokenReading::Bytes { column_of, vocabulary, special, .. } => {
+                if let Some(column) = special.column(token) {
+                    return StateId(self.row(state)[column as usize]);
+                }
+                let Some(bytes) = vocabulary.bytes(token) else {
+                    return StateId(self.row(state)[reserved_column(vocabulary, token) as usize]);
+                };
+                let end = bytes.iter().try_fold(state, |state, &byte| {
+                    let next = StateId(self.row(state)[column_of[byte as usize] as usize]);
+                    (next != StateId::DEAD).then_some(next)
+                });
+                // Alive as bytes is not enough: some token path must lead on.
+                end.filter(|end| self.tokens_to_end[end.index()] != u32::MAX).unwrap_or(StateId::DEAD)
+            }
+        }
+    }
+
+    pub(super) fn validate(&self) -> Result<()> {
+        let (states, columns) = (self.tokens_to_end.len(), self.columns);
+        if states < StateId::RESERVED as usize || columns < TokenTable::RESERVED_COLUMNS {
+            return Err(Error::table(format!(
+                "{states} states and {columns} columns are fewer than the reserved ones"
+            )));
+        }
+        if self.next.len() != states * columns {
+            return Err(Error::table(format!(
+                "{} transitions for {states} states and {columns} columns",
+                self.next.len()
+            )));
+        }
+        if self.start.index() >= states || self.start == StateId::DEAD {
+            return Err(Error::table(format!("start state {} of {states} states", self.start)));
+        }
+        // In one pass without a way out, which takes several entries at a time.
+        let greatest = self.next.iter().fold(0, |greatest, &next| greatest.max(next));
+        if greatest as usize >= states
+            && let Some(at) = self.next.iter().position(|&next| next as usize >= states)
+        {
+            return Err(Error::table(format!(
+                "state {}, column {}: next state {} of {states} states",
+                at / columns,
+                at % columns,
+                self.next[at]
+            )));
+        }
+        let read: &[u32] = match &self.reading {
+            TokenReading::Classes(class) => class,
+            TokenReading::Bytes { column_of, .. } => column_of.as_slice(),
+        };
+        if let Some(at) = read.iter().position(|&column| column as usize >= columns) {
+            let what = if let TokenReading::Classes(_) = self.reading { "token" } else { "byte" };
+            return Err(Error::table(format!("{what} {at}: column {} of {columns}", read[at])));
+        }
+        Ok(())
+    }
+}
