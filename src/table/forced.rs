@@ -1,6 +1,6 @@
 //! Tokens that a state leaves no choice about.
 
-use super::{TableParts, TokenReading, RowPosition, StateId, TokenTable};
+use super::{RowPosition, StateId, TableParts, TokenReading, TokenTable};
 use crate::vocabulary::{TokenId, Vocabulary};
 
 /// More legal tokens than this are never all beginnings of one another.
@@ -84,7 +84,11 @@ impl TableParts {
 
 impl TableParts {
     /// The only byte that may come next in every state, and the state after it.
-    fn forced_bytes(&self, tokens_of: &[Vec<TokenId>], vocabulary: &Vocabulary) -> Vec<Option<(u8, StateId)>> {
+    fn forced_bytes(
+        &self,
+        tokens_of: &[Vec<TokenId>],
+        vocabulary: &Vocabulary,
+    ) -> Vec<Option<(u8, StateId)>> {
         let (mut single, mut starts) = ([None; 256], vec![Starts::default(); self.columns]);
         match &self.reading {
             TokenReading::Classes(_) => {
@@ -105,8 +109,12 @@ impl TableParts {
             }
         }
         let after = |state: StateId, byte: u8| match &self.reading {
-            TokenReading::Classes(_) => single[byte as usize].map_or(StateId::DEAD, |id| self.next(state, id)),
-            TokenReading::Bytes { column_of, .. } => StateId(self.row(state)[column_of[byte as usize] as usize]),
+            TokenReading::Classes(_) => {
+                single[byte as usize].map_or(StateId::DEAD, |id| self.next(state, id))
+            }
+            TokenReading::Bytes { column_of, .. } => {
+                StateId(self.row(state)[column_of[byte as usize] as usize])
+            }
         };
         (0..self.tokens_to_end.len() as u32)
             .map(|state| {

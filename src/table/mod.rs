@@ -38,11 +38,11 @@ mod cache;
 mod columns;
 mod compile;
 mod forced;
-mod special;
 mod parts;
 mod position;
 mod prune;
 mod sample;
+mod special;
 mod state;
 mod walk;
 
@@ -58,8 +58,8 @@ use crate::constraint::{Constraint, Lowered, TextAutomaton, Unrolled};
 use crate::error::{Error, Limit, Result};
 use crate::limits::{Limits, Meter};
 use crate::vocabulary::{Fingerprint, TokenId, Vocabulary};
-pub(crate) use special::SpecialTokens;
 pub(crate) use parts::{TableParts, TokenReading};
+pub(crate) use special::SpecialTokens;
 pub(crate) use walk::reserved_column;
 
 /// A constraint compiled for one vocabulary; see the [module](self) for its shape and invariants.

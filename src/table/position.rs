@@ -2,7 +2,7 @@
 //!
 //! The kernels and Burn's built-in operations have the same two functions, see `kernel::step`.
 
-use super::{TableParts, StateId, TokenTable};
+use super::{StateId, TableParts, TokenTable};
 use crate::vocabulary::TokenId;
 
 /// Where one row is in its table.

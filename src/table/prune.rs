@@ -46,7 +46,9 @@ impl TokenTable {
         let own = Vocabulary::from_tokens(ids.iter().map(content))?.with_eos(ends)?;
         let parts = self.parts();
         let reading = match &parts.reading {
-            TokenReading::Classes(class) => TokenReading::Classes(ids.iter().map(|id| class[id.index()]).collect()),
+            TokenReading::Classes(class) => {
+                TokenReading::Classes(ids.iter().map(|id| class[id.index()]).collect())
+            }
             TokenReading::Bytes { column_of, special, takes_plain, farthest, .. } => TokenReading::Bytes {
                 column_of: column_of.clone(),
                 vocabulary: own.clone(),

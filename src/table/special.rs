@@ -8,7 +8,11 @@ use crate::vocabulary::{TokenId, Vocabulary};
 
 impl Source<'_> {
     /// Gives the tokens of these special-token edges, which are sorted by token and state, columns of their own.
-    pub(super) fn set_special_edges(&mut self, special: &[(u32, TokenId, u32)], vocabulary: &Vocabulary) -> Result<()> {
+    pub(super) fn set_special_edges(
+        &mut self,
+        special: &[(u32, TokenId, u32)],
+        vocabulary: &Vocabulary,
+    ) -> Result<()> {
         for group in special.chunk_by(|one, other| one.1 == other.1) {
             let token = group[0].1;
             check_token(token, vocabulary)?;
@@ -40,7 +44,11 @@ pub(crate) struct SpecialTokens {
 
 impl SpecialTokens {
     /// A column from `first` on for every token of these special-token edges, which are sorted by it.
-    pub(super) fn new(special: &[(u32, TokenId, u32)], first: usize, vocabulary: &Vocabulary) -> Result<Self> {
+    pub(super) fn new(
+        special: &[(u32, TokenId, u32)],
+        first: usize,
+        vocabulary: &Vocabulary,
+    ) -> Result<Self> {
         let mut tokens: Vec<_> = special.iter().map(|&(_, token, _)| token).collect();
         tokens.dedup();
         tokens.iter().try_for_each(|&token| check_token(token, vocabulary))?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::build::{RESERVED_TOKENS_TO_END, no_token_path, reserved_rows, with_the_end};
-use super::{SpecialTokens, TableParts, TokenReading, RowPosition, StateId, TokenTable};
+use super::{RowPosition, SpecialTokens, StateId, TableParts, TokenReading, TokenTable};
 use crate::automaton::{Csr, RowDfa};
 use crate::constraint::TextAutomaton;
 use crate::error::Result;

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::NUMBERS;
 use super::placement::{Joined, Paged, Placement};
-use crate::table::{TableParts, TokenReading, RowPosition, StateId, TokenTable};
+use crate::table::{RowPosition, StateId, TableParts, TokenReading, TokenTable};
 use crate::vocabulary::{ClassTokens, TokenId};
 
 /// The tables of a batch, and where their states lie among those of all.

@@ -15,7 +15,7 @@ use super::placement::{Joined, PAGE, first_of, placed, runs};
 use super::text::{self, Text, text_of, texts};
 use super::{Sizes, ints};
 use crate::persistent::Persistent;
-use crate::table::{TokenReading, StateId, TokenTable};
+use crate::table::{StateId, TokenReading, TokenTable};
 use crate::vocabulary::{TokenId, Vocabulary};
 
 /// The arrays, in the order in which they lie.

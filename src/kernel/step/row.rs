@@ -6,7 +6,7 @@
 use burn::tensor::{bf16, f16};
 
 use crate::sampling::Noise;
-use crate::table::{TokenReading, RowPosition, StateId, TokenTable};
+use crate::table::{RowPosition, StateId, TokenReading, TokenTable};
 use crate::tensor::HostRow;
 use crate::vocabulary::ClassTokens;
 
@@ -98,7 +98,8 @@ impl<F: Logit> Scratch<F> {
             }
         }
         let classes = self.legal.iter().enumerate().filter(|&(_, &legal)| legal);
-        let count = classes.map(|(class, _)| at.class_tokens.of(class).len()).sum::<usize>() + self.text.len();
+        let count =
+            classes.map(|(class, _)| at.class_tokens.of(class).len()).sum::<usize>() + self.text.len();
         self.found = Some((key, count));
         count
     }

@@ -59,7 +59,9 @@ impl StoredArrays<'_> {
         }
         let usable = match &self.reading {
             StoredReading::Classes(class) => self.check_classes(class)?,
-            StoredReading::Symbols { column, offsets, symbols } => self.check_symbols(column, offsets, symbols)?,
+            StoredReading::Symbols { column, offsets, symbols } => {
+                self.check_symbols(column, offsets, symbols)?
+            }
         };
         let reserved = reserved_rows(RESERVED_STATES, columns);
         if let Some(at) = (0..reserved.len()).find(|&at| self.next[at] != reserved[at]) {
@@ -141,7 +143,8 @@ impl StoredArrays<'_> {
         match &self.reading {
             StoredReading::Classes(_) => RESERVED_COLUMNS..RESERVED_COLUMNS,
             StoredReading::Symbols { column, .. } => {
-                RESERVED_COLUMNS..self.columns.saturating_sub(column.len().saturating_sub(FIRST_SPECIAL.into()))
+                RESERVED_COLUMNS
+                    ..self.columns.saturating_sub(column.len().saturating_sub(FIRST_SPECIAL.into()))
             }
         }
     }

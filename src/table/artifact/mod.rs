@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use safetensors::tensor::Dtype;
 
-use super::{SpecialTokens, TableParts, TokenReading, RowPosition, StateId, TokenTable, walk};
+use super::{RowPosition, SpecialTokens, StateId, TableParts, TokenReading, TokenTable, walk};
 use crate::error::{Error, Limit, Result};
 use crate::limits::{Limits, Meter};
 use crate::vocabulary::{Fingerprint, TokenId, TokenKind, Vocabulary};
@@ -176,7 +176,13 @@ impl<'a> Artifact<'a> {
         };
         let next = integers(next.data).into();
         Ok((
-            StoredArrays { next, columns, tokens_to_end: tokens_to_end.into(), start: StateId(start), reading },
+            StoredArrays {
+                next,
+                columns,
+                tokens_to_end: tokens_to_end.into(),
+                start: StateId(start),
+                reading,
+            },
             fingerprint,
         ))
     }
