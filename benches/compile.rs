@@ -5,6 +5,7 @@
 //! (`BURN_DFA_DATA`) the vocabulary is made of numbered words, and there are no schemas.
 
 mod data;
+#[allow(dead_code, reason = "the comparison with peers takes the instances as well")]
 mod maskbench;
 
 use std::hint::black_box;
