@@ -28,7 +28,7 @@ enum Kind {
     Pattern { offset: usize, reason: String },
     Schema { pointer: String, reason: String },
     Request(String),
-    Limit(Limit),
+    Limit { limit: Limit, pointer: Option<String> },
     Unsatisfiable(String),
     Vocabulary(String),
     IncompatibleVocabulary(String),
@@ -104,7 +104,15 @@ impl Error {
     }
 
     pub(crate) fn limit(limit: Limit) -> Self {
-        Kind::Limit(limit).into()
+        Kind::Limit { limit, pointer: None }.into()
+    }
+
+    /// A breach of a limit by the part of a schema at `pointer`, unless it is known to be by a part of that.
+    pub(crate) fn at(mut self, at: impl FnOnce() -> String) -> Self {
+        if let Kind::Limit { pointer: pointer @ None, .. } = &mut self.kind {
+            *pointer = Some(at());
+        }
+        self
     }
 
     pub(crate) fn unsatisfiable(reason: impl Into<String>) -> Self {
@@ -175,7 +183,7 @@ impl Error {
 
     /// A limit on states, bytes or time was breached; see [`breached`](Self::breached).
     pub fn is_limit(&self) -> bool {
-        matches!(self.kind, Kind::Limit(_))
+        matches!(self.kind, Kind::Limit { .. })
     }
 
     /// No token sequence of the vocabulary satisfies the constraint.
@@ -236,10 +244,12 @@ impl Error {
         }
     }
 
-    /// JSON pointer (RFC 6901) into the schema, where [`is_schema`](Self::is_schema).
+    /// JSON pointer (RFC 6901) into the schema: to what is refused, where [`is_schema`](Self::is_schema), and where a schema
+    /// breaches a limit ([`is_limit`](Self::is_limit)) to the part that takes most of it.
     pub fn pointer(&self) -> Option<&str> {
         match &self.kind {
             Kind::Schema { pointer, .. } => Some(pointer),
+            Kind::Limit { pointer, .. } => pointer.as_deref(),
             _ => None,
         }
     }
@@ -247,7 +257,7 @@ impl Error {
     /// The breached limit, where [`is_limit`](Self::is_limit).
     pub fn breached(&self) -> Option<Limit> {
         match self.kind {
-            Kind::Limit(limit) => Some(limit),
+            Kind::Limit { limit, .. } => Some(limit),
             _ => None,
         }
     }
@@ -292,20 +302,29 @@ impl fmt::Display for Error {
             }
             Kind::Schema { pointer, reason } => write!(f, "JSON schema, at {pointer}: {reason}"),
             Kind::Request(reason) => write!(f, "constraint request: {reason}"),
-            Kind::Limit(limit @ Limit::Binding(_)) => {
+            Kind::Limit { limit: limit @ Limit::Binding(_), .. } => {
                 write!(
                     f,
                     "the constraint needs more than {limit}: simplify it, or compile it with `TokenTable::walk`"
                 )
             }
-            Kind::Limit(limit) => {
+            Kind::Limit { limit, pointer } => {
                 let (setting, most) = match limit {
                     Limit::DeviceBytes(_) => ("TensorOptions::max_bytes", " (of 2^31 - 1 at most)"),
                     _ => ("Limits", ""),
                 };
+                let of = match limit {
+                    Limit::Time(_) => "which ran out",
+                    _ => "most of them",
+                };
+                let place = match pointer.as_deref() {
+                    None => String::new(),
+                    Some("") => format!(", {of} at the root of the schema"),
+                    Some(pointer) => format!(", {of} at {pointer} of the schema"),
+                };
                 write!(
                     f,
-                    "the constraint needs more than {limit}: simplify it, or raise the limit in `{setting}`{most}"
+                    "the constraint needs more than {limit}{place}: simplify it, or raise the limit in `{setting}`{most}"
                 )
             }
             Kind::Unsatisfiable(reason) => write!(f, "nothing satisfies the constraint: {reason}"),

@@ -1,48 +1,22 @@
 //! A constraint written down as JSON.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{Constraint, JsonOptions, Kind, Marker, json_schema};
+use super::json_schema::Json;
+use super::{Constraint, JsonOptions, Kind, Marker};
 use crate::automaton::ByteDfa;
 
-/// A JSON schema as it was given.
+/// A JSON schema as it was given, with what was asked of it.
 pub(super) struct Given {
-    schema: Form,
+    schema: Json,
     options: JsonOptions,
 }
 
-enum Form {
-    Value(Value),
-    /// Of a schema that somebody else holds: copying it would recurse.
-    Text(String),
-}
-
 impl Given {
-    pub(super) fn new(schema: Value, options: JsonOptions) -> Self {
-        Self { schema: Form::Value(schema), options }
-    }
-
-    pub(super) fn written(schema: &Value, options: JsonOptions) -> Self {
-        Self { schema: Form::Text(text(schema)), options }
-    }
-
-    fn text(&self) -> Cow<'_, str> {
-        match &self.schema {
-            Form::Value(schema) => text(schema).into(),
-            Form::Text(text) => text.into(),
-        }
-    }
-}
-
-/// However deep the schema is nested where nobody reads it.
-impl Drop for Given {
-    fn drop(&mut self) {
-        if let Form::Value(schema) = &mut self.schema {
-            json_schema::discard(schema.take());
-        }
+    pub(super) fn new(schema: Json, options: JsonOptions) -> Self {
+        Self { schema, options }
     }
 }
 
@@ -80,7 +54,7 @@ impl Constraint {
             Kind::Pattern(pattern) => json!({"regex": pattern.to_regex()}).to_string(),
             Kind::Choice(choices) => json!({"choice": &**choices}).to_string(),
             Kind::JsonSchema(_, given) => {
-                let schema = given.text();
+                let schema = given.schema.text();
                 if given.options == JsonOptions::default() {
                     format!(r#"{{"json":{schema}}}"#)
                 } else {
@@ -114,52 +88,17 @@ impl Constraint {
     }
 }
 
-/// The JSON text of a value, without recursion.
-fn text(value: &Value) -> String {
-    /// What is still to be written.
-    enum Pending<'a> {
-        Value(&'a Value),
-        Key(&'a str),
-        Punctuation(char),
-    }
-    let mut text = String::new();
-    let mut rest = vec![Pending::Value(value)];
-    while let Some(next) = rest.pop() {
-        match next {
-            Pending::Punctuation(mark) => text.push(mark),
-            Pending::Key(key) => text.extend([&json!(key).to_string(), ":"]),
-            Pending::Value(Value::Array(items)) => {
-                text.push('[');
-                rest.push(Pending::Punctuation(']'));
-                for (at, item) in items.iter().enumerate().rev() {
-                    rest.push(Pending::Value(item));
-                    rest.extend((at > 0).then_some(Pending::Punctuation(',')));
-                }
-            }
-            Pending::Value(Value::Object(members)) => {
-                text.push('{');
-                rest.push(Pending::Punctuation('}'));
-                for (at, (key, member)) in members.iter().enumerate().rev() {
-                    rest.extend([Pending::Value(member), Pending::Key(key)]);
-                    rest.extend((at > 0).then_some(Pending::Punctuation(',')));
-                }
-            }
-            Pending::Value(scalar) => text.push_str(&scalar.to_string()),
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
     use crate::constraint::{CharClass, CharPattern, Transitions, Whitespace};
     use crate::{Limits, TokenId};
 
     /// Reads what was written.
     fn again(constraint: &Constraint) -> Constraint {
-        let definition: Value = serde_json::from_str(&constraint.definition().unwrap()).unwrap();
-        Constraint::from_request(&definition).unwrap().unwrap()
+        Constraint::from_request_str(&constraint.definition().unwrap()).unwrap().unwrap()
     }
 
     #[test]
@@ -173,6 +112,7 @@ mod tests {
             Constraint::regex("a[\"\\\\]{2}|é").unwrap(),
             Constraint::choice(["", "a\nb", "\u{1F600}"]).unwrap(),
             Constraint::json_schema(schema).unwrap(),
+            Constraint::json_schema_from_str(r#"{"enum":[0.1000000000000000000001,1e400,-25e-30]}"#).unwrap(),
             Constraint::pattern(pattern),
         ];
         for constraint in constraints {

@@ -32,6 +32,7 @@ pub use request::{NamedSchema, ResponseFormat, StructuredOutputs};
 pub(crate) use tokens::TokenAutomaton;
 pub use tokens::Transitions;
 
+use self::json_schema::{Json, Malformed};
 use crate::automaton::{ByteDfa, Expr, RowDfa};
 use crate::error::{Error, Result};
 use crate::limits::{Limits, Meter};
@@ -163,16 +164,47 @@ impl Constraint {
     /// # Errors
     /// As there.
     pub fn json_schema_with(schema: serde_json::Value, options: &JsonOptions) -> Result<Self> {
-        let read = json_schema::parse(&schema, options);
-        let given = Given::new(schema, options.clone());
-        Ok(Kind::JsonSchema(Box::new(read?), Arc::new(given)).into())
+        let json = Json::of(&schema);
+        json_schema::discard(schema);
+        Self::of_schema(json?, options)
     }
 
-    /// As [`json_schema`](Self::json_schema), of a schema that somebody else holds.
-    fn of_schema(schema: &serde_json::Value) -> Result<Self> {
-        let options = JsonOptions::default();
-        let read = json_schema::parse(schema, &options)?;
-        Ok(Kind::JsonSchema(Box::new(read), Arc::new(Given::written(schema, options))).into())
+    /// As [`json_schema`](Self::json_schema), of a schema as text: each number counts with all of its digits.
+    ///
+    /// A `Value` rounds numbers to 64 bits when it is read, and keeps the last of equal names. Here `0.1` and
+    /// `0.1000000000000000000001` are two numbers, integers may have any length, and a name that an object has twice is
+    /// refused. A byte order mark in front of the text is skipped.
+    ///
+    /// ```
+    /// use burn_dfa::{Constraint, Limits};
+    ///
+    /// let schema = r#"{"type": "integer", "minimum": 18446744073709551616}"#;
+    /// let dfa = Constraint::json_schema_from_str(schema)?.to_byte_dfa(&Limits::default())?.unwrap();
+    /// assert!(dfa.matches(b"18446744073709551616") && !dfa.matches(b"18446744073709551615"));
+    ///
+    /// let error = Constraint::json_schema_from_str(r#"{"minLength": 1, "minLength": 2}"#).unwrap_err();
+    /// assert_eq!(error.pointer(), Some("/minLength"));
+    /// # Ok::<(), burn_dfa::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Where the text is not JSON, has a name twice in an object or a number whose exponent makes more than 4,096 places of
+    /// it; and what [`json_schema`](Self::json_schema) refuses.
+    pub fn json_schema_from_str(schema: &str) -> Result<Self> {
+        Self::json_schema_from_str_with(schema, &JsonOptions::default())
+    }
+
+    /// As [`json_schema_from_str`](Self::json_schema_from_str), with other options.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn json_schema_from_str_with(schema: &str, options: &JsonOptions) -> Result<Self> {
+        Self::of_schema(Json::read(schema)?, options)
+    }
+
+    fn of_schema(schema: Json, options: &JsonOptions) -> Result<Self> {
+        let read = json_schema::parse(&schema, options)?;
+        Ok(Kind::JsonSchema(Box::new(read), Arc::new(Given::new(schema, options.clone()))).into())
     }
 
     /// Remarks on a JSON schema: what is bounded, and how deep it is followed where it has no end, and what is ignored.
@@ -216,10 +248,37 @@ impl Constraint {
     /// ```
     ///
     /// # Errors
-    /// Where a limit is breached.
+    /// Where a limit is breached, or the value is nested too deep.
     pub fn json_text(&self, value: &serde_json::Value, limits: &Limits) -> Result<Option<(String, bool)>> {
+        self.text_of(Json::of(value), limits)
+    }
+
+    /// As [`json_text`](Self::json_text), of a value as text: each number counts with all of its digits.
+    ///
+    /// ```
+    /// use burn_dfa::{Constraint, Limits};
+    ///
+    /// let constraint = Constraint::json_schema_from_str(r#"{"minimum": 0.1000000000000000000001}"#)?;
+    /// let text = constraint.json_text_from_str("0.1", &Limits::default())?;
+    /// assert_eq!(text, Some(("0.1".into(), false)));
+    /// # Ok::<(), burn_dfa::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As there, and [`Error::is_input`] where the text is not JSON or has a name twice in an object.
+    pub fn json_text_from_str(&self, value: &str, limits: &Limits) -> Result<Option<(String, bool)>> {
+        self.text_of(Json::read(value), limits)
+    }
+
+    fn text_of(
+        &self,
+        value: std::result::Result<Json, Malformed>, limits: &Limits) -> Result<Option<(String, bool)>> {
         let Kind::JsonSchema(schema, _) = &self.kind else { return Ok(None) };
-        let (text, member) = schema.arrange(value, &Meter::start(limits))?;
+        let value = value.map_err(|malformed| Error::input(malformed.to_string()))?;
+        if value.is_deeper_than(json_schema::MAX_WRITTEN) {
+            return Err(Error::input(format!("it is nested more than {} deep", json_schema::MAX_WRITTEN)));
+        }
+        let (text, member) = schema.arrange(&value, &Meter::start(limits))?;
         Ok(Some((String::from_utf8_lossy(&text).into_owned(), member)))
     }
 
@@ -301,6 +360,13 @@ impl Constraint {
             return Err(Error::unsatisfiable("its language has no member"));
         }
         Ok(Lowered::Bytes(dfa.into()))
+    }
+}
+
+/// Of a schema.
+impl From<Malformed> for Error {
+    fn from(malformed: Malformed) -> Self {
+        Self::schema(malformed.pointer, malformed.reason)
     }
 }
 

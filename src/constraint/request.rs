@@ -8,6 +8,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::json_schema::{Json, JsonOptions, Malformed};
 use super::Constraint;
 use crate::error::{Error, Result};
 
@@ -73,10 +74,15 @@ impl ResponseFormat {
     /// # Errors
     /// [`Error::is_schema`]: a schema that is malformed or cannot be honoured.
     pub fn to_constraint(&self) -> Result<Option<Constraint>> {
+        self.read(of_value)
+    }
+
+    /// The constraint, of whose schema `of_schema` makes one.
+    fn read(&self, of_schema: impl FnOnce(&Value) -> Result<Constraint>) -> Result<Option<Constraint>> {
         match self {
             Self::Text => Ok(None),
             Self::JsonObject => Constraint::json_schema(serde_json::json!({"type": "object"})).map(Some),
-            Self::JsonSchema { json_schema } => Constraint::of_schema(&json_schema.schema).map(Some),
+            Self::JsonSchema { json_schema } => of_schema(&json_schema.schema).map(Some),
         }
     }
 }
@@ -118,6 +124,11 @@ impl StructuredOutputs {
     /// - [`Error::is_request`]: not exactly one of `json`, `regex` and `choice`, or another field;
     /// - what [`Constraint::json_schema`], [`Constraint::regex`] and [`Constraint::choice`] refuse.
     pub fn to_constraint(&self) -> Result<Constraint> {
+        self.read(of_value)
+    }
+
+    /// The constraint, of whose schema `of_schema` makes one.
+    fn read(&self, of_schema: impl FnOnce(&Value) -> Result<Constraint>) -> Result<Constraint> {
         if let Some((name, _)) = self.other.iter().find(|(_, value)| !value.is_null()) {
             return Err(Error::request(format!(
                 "`{name}` of `structured_outputs` is not offered; use one of `json`, `regex` and `choice`"
@@ -125,12 +136,12 @@ impl StructuredOutputs {
         }
         match (&self.json, &self.regex, &self.choice) {
             (Some(Value::String(text)), None, None) => {
-                let schema = serde_json::from_str(text).map_err(|error| {
-                    Error::request(format!("`json` is a string that holds no JSON: {error}"))
+                let schema = Json::read(text).map_err(|malformed| {
+                    Error::request(format!("`json` is a string that holds no JSON schema: {malformed}"))
                 })?;
-                Constraint::json_schema(schema)
+                Constraint::of_schema(schema, &JsonOptions::default())
             }
-            (Some(schema), None, None) => Constraint::of_schema(schema),
+            (Some(schema), None, None) => of_schema(schema),
             (None, Some(regex), None) => Constraint::regex(regex),
             (None, None, Some(choice)) => Constraint::choice(choice.iter().cloned()),
             _ => {
@@ -169,50 +180,74 @@ impl Constraint {
     /// - [`Error::is_request`]: neither form, both at once, malformed, or asking for what is not offered;
     /// - what [`Constraint::json_schema`], [`Constraint::regex`] and [`Constraint::choice`] refuse.
     pub fn from_request(request: &Value) -> Result<Option<Self>> {
-        let Value::Object(fields) = request else {
-            return Err(Error::request("a request is an object"));
-        };
-        if is_deep(request) {
-            return Err(Error::request(format!("it is nested more than {MAX_DEPTH} deep")));
-        }
-        let field = |name| fields.get(name).filter(|value| !value.is_null());
-        match (field("response_format"), field("structured_outputs")) {
-            (Some(_), Some(_)) => {
-                Err(Error::request("both `response_format` and `structured_outputs`: leave one out"))
-            }
-            (Some(format), None) => read::<ResponseFormat>("response_format", format)?.to_constraint(),
-            (None, Some(outputs)) => {
-                read::<StructuredOutputs>("structured_outputs", outputs)?.to_constraint().map(Some)
-            }
-            // A JSON schema has a `type` too.
-            (None, None) if fields.contains_key("type") => {
-                read::<ResponseFormat>("response_format", request)?.to_constraint()
-            }
-            (None, None) => {
-                read::<StructuredOutputs>("structured_outputs", request)?.to_constraint().map(Some)
-            }
-        }
+        of_request(Json::of(request))
+    }
+
+    /// As [`from_request`](Self::from_request), of a request as text: each number of a schema counts with all of its
+    /// digits, as in [`json_schema_from_str`](Self::json_schema_from_str).
+    ///
+    /// ```
+    /// use burn_dfa::{Constraint, Limits};
+    ///
+    /// let body = r#"{"structured_outputs": {"json": {"const": 9007199254740993.0}}}"#;
+    /// let dfa = Constraint::from_request_str(body)?.unwrap().to_byte_dfa(&Limits::default())?.unwrap();
+    /// assert!(dfa.matches(b"9007199254740993") && !dfa.matches(b"9007199254740992"));
+    /// # Ok::<(), burn_dfa::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As there, and [`Error::is_request`] where the text is not JSON or has a name twice in an object.
+    pub fn from_request_str(request: &str) -> Result<Option<Self>> {
+        of_request(Json::read(request))
     }
 }
 
 /// Deepest nesting of a request: more than a schema may have, and little enough for what reads it by recursion.
 const MAX_DEPTH: usize = 512;
 
-fn is_deep(request: &Value) -> bool {
-    let mut rest = vec![(request, 0)];
-    while let Some((value, depth)) = rest.pop() {
-        if depth > MAX_DEPTH {
-            return true;
-        }
-        match value {
-            Value::Array(items) => rest.extend(items.iter().map(|item| (item, depth + 1))),
-            Value::Object(members) => rest.extend(members.values().map(|member| (member, depth + 1))),
-            _ => {}
-        }
+fn of_request(request: std::result::Result<Json, Malformed>) -> Result<Option<Constraint>> {
+    let request = &request.map_err(|malformed| Error::request(malformed.to_string()))?;
+    if !matches!(request, Json::Object(_)) {
+        return Err(Error::request("a request is an object"));
     }
-    false
+    if request.is_deeper_than(MAX_DEPTH) {
+        return Err(Error::request(format!("it is nested more than {MAX_DEPTH} deep")));
+    }
+    let field = |name| request.get(name).filter(|value| **value != Json::Null);
+    match (field("response_format"), field("structured_outputs")) {
+        (Some(_), Some(_)) => {
+            Err(Error::request("both `response_format` and `structured_outputs`: leave one out"))
+        }
+        (Some(format), None) => response_format(format),
+        (None, Some(outputs)) => structured_outputs(outputs),
+        // A JSON schema has a `type` too.
+        (None, None) if request.get("type").is_some() => response_format(request),
+        (None, None) => structured_outputs(request),
+    }
 }
 
-fn read<T: for<'de> Deserialize<'de>>(name: &str, value: &Value) -> Result<T> {
-    T::deserialize(value).map_err(|error| Error::request(format!("`{name}`: {error}")))
+fn response_format(format: &Json) -> Result<Option<Constraint>> {
+    let schema = || format.get("json_schema")?.get("schema");
+    read::<ResponseFormat>("response_format", format)?.read(|rounded| of_json(schema(), rounded))
+}
+
+fn structured_outputs(outputs: &Json) -> Result<Option<Constraint>> {
+    let form = read::<StructuredOutputs>("structured_outputs", outputs)?;
+    form.read(|rounded| of_json(outputs.get("json"), rounded)).map(Some)
+}
+
+/// The constraint of a schema as the request has it, of which a form holds what `serde_json` rounds.
+fn of_json(schema: Option<&Json>, rounded: &Value) -> Result<Constraint> {
+    match schema {
+        Some(schema) => Constraint::of_schema(schema.clone(), &JsonOptions::default()),
+        None => of_value(rounded),
+    }
+}
+
+fn of_value(schema: &Value) -> Result<Constraint> {
+    Constraint::of_schema(Json::of(schema)?, &JsonOptions::default())
+}
+
+fn read<T: for<'de> Deserialize<'de>>(name: &str, value: &Json) -> Result<T> {
+    T::deserialize(&value.to_value()).map_err(|error| Error::request(format!("`{name}`: {error}")))
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use burn_dfa::{Constraint, TokenId, Vocabulary, cli};
 use clap::Args;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::output::Result;
@@ -21,8 +22,12 @@ impl ConstraintArgs {
     pub fn read_with_schema(&self) -> Result<(Option<Value>, burn_dfa::Result<Constraint>)> {
         match &self.one.schema {
             Some(path) => {
-                let schema = cli::json(path)?;
-                Ok((Some(schema.clone()), Constraint::json_schema(schema)))
+                let text = cli::text(path)?;
+                let plain = text.strip_prefix('\u{feff}').unwrap_or(&text);
+                // Of any depth, unlike a value.
+                serde_json::from_str::<IgnoredAny>(plain)
+                    .map_err(|e| format!("{} is not JSON: {e}", path.display()))?;
+                Ok((serde_json::from_str(plain).ok(), Constraint::json_schema_from_str(&text)))
             }
             None => Ok((None, Ok(self.read()?))),
         }

@@ -1,17 +1,14 @@
 //! The text of a value under a schema: properties in its order, numbers and strings as it spells them.
 
-use serde_json::Value;
-
-use super::number::Decimal;
+use super::json::Json;
 use super::options::JsonOptions;
 use super::plan::{Labelled, PlanId, Planner, Step};
 use super::text::{self, Punctuation};
-use super::value::same;
 
 /// The text of `value`, and whether it is a member.
 ///
 /// Of a value that is none, the text goes by the schema as far as that goes, and on as the value is.
-pub(super) fn arrange(planner: &Planner, root: PlanId, value: &Value) -> (Vec<u8>, bool) {
+pub(super) fn arrange(planner: &Planner, root: PlanId, value: &Json) -> (Vec<u8>, bool) {
     let mut arranger = Arranger { planner, options: planner.options(), text: Vec::new() };
     let outcome = arranger.value(Some(root), value, 0);
     (arranger.text, outcome.is_some())
@@ -25,30 +22,30 @@ struct Arranger<'p, 'a> {
 
 impl Arranger<'_, '_> {
     /// Writes `value`; returns its outcome, if there is one.
-    fn value(&mut self, plan: Option<PlanId>, value: &Value, level: usize) -> Option<u32> {
+    fn value(&mut self, plan: Option<PlanId>, value: &Json, level: usize) -> Option<u32> {
         let plan = plan.map(|plan| self.planner.get(plan));
         if let Some(plan) = plan {
-            let mut known = plan.values.iter().filter(|(known, _)| same(known.value(), value));
+            let mut known = plan.values.iter().filter(|(known, _)| known.is_same(value));
             // A value may be listed in several orders of its members.
             if let Some((known, outcome)) = known.next() {
-                self.text.extend(text::write(known.value(), self.options, level));
+                self.text.extend(text::write(known, self.options, level));
                 return Some(*outcome);
             }
         }
         match value {
-            Value::Null | Value::Bool(_) => {
+            Json::Null | Json::Boolean(_) => {
                 self.text.extend(text::write(value, self.options, level));
                 None
             }
-            Value::Number(number) => {
-                let text = Decimal::new(number).text().into_bytes();
+            Json::Number(number) => {
+                let text = number.text().into_bytes();
                 self.scalar(plan.and_then(|plan| plan.number.as_ref()), text)
             }
-            Value::String(string) => {
+            Json::String(string) => {
                 let text = text::quoted(string, self.options);
                 self.scalar(plan.and_then(|plan| plan.string.as_ref()), text)
             }
-            Value::Array(items) => {
+            Json::Array(items) => {
                 let array = plan.and_then(|plan| plan.array.as_ref());
                 let mut state = array.map(|_| 0);
                 let punctuation = Punctuation::of(self.options);
@@ -70,14 +67,14 @@ impl Arranger<'_, '_> {
                 self.text.push(b']');
                 state.zip(array).and_then(|(state, array)| array.states[state as usize].end)
             }
-            Value::Object(_) => self.object(plan.and_then(|plan| plan.object.as_ref()), value, level),
+            Json::Object(_) => self.object(plan.and_then(|plan| plan.object.as_ref()), value, level),
         }
     }
 
-    fn object(&mut self, object: Option<&super::plan::Object>, value: &Value, level: usize) -> Option<u32> {
-        let Value::Object(members) = value else { return None };
+    fn object(&mut self, object: Option<&super::plan::Object>, value: &Json, level: usize) -> Option<u32> {
+        let Json::Object(members) = value else { return None };
         let mut state = object.map(|_| 0);
-        let mut rest: Vec<(&String, &Value)> = members.iter().collect();
+        let mut rest: Vec<(&String, &Json)> = members.iter().collect();
         let punctuation = Punctuation::of(self.options);
         let mut first = true;
         self.text.push(b'{');
@@ -113,7 +110,7 @@ impl Arranger<'_, '_> {
                 let outcome = names
                     .values
                     .iter()
-                    .find(|(value, _)| value.value().as_str() == Some(name))
+                    .find(|(value, _)| value.as_str() == Some(name))
                     .map(|(_, outcome)| *outcome);
                 let text = text::quoted(name, self.options);
                 let outcome = outcome.or_else(|| names.string.as_ref()?.outcome(&text))?;
@@ -128,7 +125,7 @@ impl Arranger<'_, '_> {
         state.zip(object).and_then(|(state, object)| object.states[state as usize].end)
     }
 
-    fn step(&mut self, step: Option<&Step>, value: &Value, level: usize) -> Option<u32> {
+    fn step(&mut self, step: Option<&Step>, value: &Json, level: usize) -> Option<u32> {
         let outcome = self.value(step.map(|step| step.child), value, level);
         step.zip(outcome).and_then(|(step, outcome)| step.next[outcome as usize])
     }

@@ -108,7 +108,12 @@ fn first_size(planner: &mut Planner, root: PlanId, levels: [usize; 2]) -> Result
     let limit = planner.meter().limits().states;
     match size(planner, root, limit)? {
         Some(size) if planner.states(size, levels) / CERTAIN <= limit as u64 => Ok(size),
-        _ => Err(Error::limit(Limit::States(limit))),
+        // Laid down to no end, which says of which part most of it is.
+        None => match lay::lay(planner, root) {
+            Err(error) if error.is_limit() => Err(error),
+            _ => Err(Error::limit(Limit::States(limit))),
+        },
+        Some(_) => Err(Error::limit(Limit::States(limit))),
     }
 }
 

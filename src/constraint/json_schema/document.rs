@@ -4,8 +4,9 @@
 //! schemas, resolved against the identifiers around them (RFC 3986, section 5.2).
 
 use std::collections::HashMap;
+use std::fmt;
 
-use serde_json::Value;
+use super::json::Json;
 
 /// A version of the standard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,12 +37,12 @@ impl Draft {
 pub(super) struct Target<'a> {
     /// JSON pointer of the schema, as written in plain form.
     pub(super) pointer: String,
-    pub(super) schema: &'a Value,
+    pub(super) schema: &'a Json,
 }
 
 /// A schema with its identifiers.
 pub(super) struct Document<'a> {
-    root: &'a Value,
+    root: &'a Json,
     /// The version that `$schema` names, or else the latest.
     pub(super) draft: Draft,
     /// Whether `$schema` names it.
@@ -55,11 +56,11 @@ pub(super) struct Document<'a> {
 #[derive(Default)]
 struct Identifiers<'a> {
     /// By absolute identifier.
-    resources: HashMap<String, (String, &'a Value)>,
+    resources: HashMap<String, (String, &'a Json)>,
     /// By pointer, the absolute identifier.
     bases: HashMap<String, String>,
     /// By identifier and name.
-    anchors: HashMap<(String, String), (String, &'a Value)>,
+    anchors: HashMap<(String, String), (String, &'a Json)>,
     /// The resources that have a dynamic anchor of the name.
     dynamic: HashMap<String, Vec<String>>,
     /// The resources with `$recursiveAnchor`.
@@ -74,16 +75,28 @@ const MAX_REFERENCE: usize = 1 << 16;
 /// Most bytes of pointers and identifiers on the way through a document: either may be repeated in every place below.
 const MAX_BYTES: usize = 256 << 20;
 
+impl fmt::Display for Draft {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::D4 => "draft 4",
+            Self::D6 => "draft 6",
+            Self::D7 => "draft 7",
+            Self::D2019 => "draft 2019-09",
+            Self::D2020 => "draft 2020-12",
+        })
+    }
+}
+
 impl<'a> Document<'a> {
-    pub(super) fn new(root: &'a Value) -> Self {
-        let named = root.get("$schema").and_then(Value::as_str).and_then(Draft::of);
+    pub(super) fn new(root: &'a Json) -> Self {
+        let named = root.get("$schema").and_then(Json::as_str).and_then(Draft::of);
         let draft = named.unwrap_or(Draft::D2020);
         let base = identifier(root, draft).map_or_else(String::new, |id| resolve("", id));
         Self { root, draft, named: named.is_some(), base, identifiers: None }
     }
 
     /// Goes into the schema at `pointer`; returns what [`leave`](Self::leave) goes back to.
-    pub(super) fn enter(&mut self, pointer: &str, schema: &Value) -> String {
+    pub(super) fn enter(&mut self, pointer: &str, schema: &Json) -> String {
         let outside = self.base.clone();
         if !pointer.is_empty()
             && let Some(id) = identifier(schema, self.draft)
@@ -222,7 +235,7 @@ const HOLDERS: &[(&str, Holds)] = &[
 ];
 
 impl<'a> Identifiers<'a> {
-    fn collect(&mut self, root: &'a Value, draft: Draft) {
+    fn collect(&mut self, root: &'a Json, draft: Draft) {
         let mut rest = vec![(String::new(), String::new(), root)];
         let mut bytes = 0;
         while let Some((pointer, mut base, schema)) = rest.pop() {
@@ -230,7 +243,7 @@ impl<'a> Identifiers<'a> {
                 self.too_many = true;
                 return;
             }
-            if !schema.is_object() {
+            if !matches!(schema, Json::Object(_)) {
                 continue;
             }
             if let Some(id) = identifier(schema, draft) {
@@ -241,14 +254,14 @@ impl<'a> Identifiers<'a> {
             if pointer.is_empty() || identifier(schema, draft).is_some() {
                 self.bases.insert(pointer.clone(), base.clone());
                 self.resources.entry(base.clone()).or_insert((pointer.clone(), schema));
-                if schema.get("$recursiveAnchor") == Some(&Value::Bool(true)) {
+                if schema.get("$recursiveAnchor") == Some(&Json::Boolean(true)) {
                     self.recursive += 1;
                 }
             }
             self.anchors_of(&pointer, &base, schema, draft);
             for (name, holds) in HOLDERS {
                 let Some(held) = schema.get(name) else { continue };
-                let mut below = |token: &str, schema: &'a Value| {
+                let mut below = |token: &str, schema: &'a Json| {
                     bytes += pointer.len() + base.len();
                     if bytes > MAX_BYTES {
                         return;
@@ -261,11 +274,11 @@ impl<'a> Identifiers<'a> {
                     rest.push((pointer, base.clone(), schema));
                 };
                 match (holds, held) {
-                    (Holds::One, Value::Object(_)) => below("", held),
-                    (Holds::List, Value::Array(list)) => {
+                    (Holds::One, Json::Object(_)) => below("", held),
+                    (Holds::List, Json::Array(list)) => {
                         list.iter().enumerate().for_each(|(i, schema)| below(&i.to_string(), schema));
                     }
-                    (Holds::Members, Value::Object(members)) => {
+                    (Holds::Members, Json::Object(members)) => {
                         members.iter().for_each(|(name, schema)| below(name, schema));
                     }
                     _ => {}
@@ -274,8 +287,8 @@ impl<'a> Identifiers<'a> {
         }
     }
 
-    fn anchors_of(&mut self, pointer: &str, base: &str, schema: &'a Value, draft: Draft) {
-        let text = |name: &str| schema.get(name).and_then(Value::as_str).map(str::to_owned);
+    fn anchors_of(&mut self, pointer: &str, base: &str, schema: &'a Json, draft: Draft) {
+        let text = |name: &str| schema.get(name).and_then(Json::as_str).map(str::to_owned);
         let mut names: Vec<String> = Vec::new();
         if draft >= Draft::D2019 {
             names.extend(text("$anchor"));
@@ -295,12 +308,12 @@ impl<'a> Identifiers<'a> {
 }
 
 /// The identifier of a schema; one that is a mere fragment is an anchor of older drafts.
-fn identifier(schema: &Value, draft: Draft) -> Option<&str> {
+fn identifier(schema: &Json, draft: Draft) -> Option<&str> {
     if draft <= Draft::D7 && schema.get("$ref").is_some() {
         return None;
     }
     let name = if draft == Draft::D4 { "id" } else { "$id" };
-    schema.get(name).and_then(Value::as_str).filter(|id| !id.starts_with('#') && !id.is_empty())
+    schema.get(name).and_then(Json::as_str).filter(|id| !id.starts_with('#') && !id.is_empty())
 }
 
 /// Appends a reference token to a JSON pointer.
@@ -315,10 +328,10 @@ pub(super) fn push(pointer: &mut String, token: &str) {
     }
 }
 
-fn step<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
+fn step<'a>(value: &'a Json, name: &str) -> Option<&'a Json> {
     match value {
-        Value::Object(members) => members.get(name),
-        Value::Array(items) => {
+        Json::Object(members) => members.get(name),
+        Json::Array(items) => {
             let plain = name == "0" || !name.starts_with(['0', '+']);
             items.get(name.parse::<usize>().ok().filter(|_| plain)?)
         }

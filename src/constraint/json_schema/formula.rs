@@ -15,7 +15,7 @@ use super::ecma::Pattern;
 use super::format::Format;
 use super::number::Decimal;
 use super::types::Types;
-use super::value::Json;
+use super::json::Json;
 use crate::automaton::FastMap;
 
 /// A formula of a [`Formulas`] list.

@@ -32,6 +32,7 @@ mod document;
 mod ecma;
 mod format;
 mod formula;
+mod json;
 mod keywords;
 mod lay;
 mod note;
@@ -42,12 +43,12 @@ mod read;
 mod string;
 mod text;
 mod types;
-mod value;
 
 use serde_json::Value;
 
 pub use self::depth::Unrolled;
-use self::formula::{Formula, Formulas};
+use self::formula::{Formula, Formulas, Leaf};
+pub(crate) use self::json::{Json, Malformed};
 pub use self::note::{Note, Treatment};
 pub use self::options::{Additional, Escapes, Formats, JsonOptions, Numbers, Order, Unknown, Whitespace};
 use self::plan::Planner;
@@ -73,11 +74,14 @@ pub(crate) struct Schema {
     options: JsonOptions,
 }
 
+/// Deepest nesting of a value that is written by a schema: that goes by recursion.
+pub(crate) const MAX_WRITTEN: usize = 512;
+
 /// Reads a schema.
 ///
 /// # Errors
 /// A schema error with the JSON pointer of what is malformed or cannot be honoured.
-pub(crate) fn parse(schema: &Value, options: &JsonOptions) -> Result<Schema> {
+pub(crate) fn parse(schema: &Json, options: &JsonOptions) -> Result<Schema> {
     read::read(schema, options)
 }
 
@@ -94,11 +98,36 @@ pub(crate) fn discard(value: Value) {
 }
 
 impl Schema {
+    /// JSON pointer of what is claimed: of a claim the keyword where it was met first, of several the innermost schema
+    /// around all of them, but for types, which many places share.
+    fn origin(&self, formulas: &Formulas, claim: Formula) -> String {
+        if let Some(origin) = self.origins.get(&claim) {
+            return origin.clone();
+        }
+        let claims = formulas.conjuncts(claim);
+        let is_type = |claim: &&Formula| matches!(formulas.as_leaf(**claim), Some(Leaf::Types(_)));
+        let only_types = claims.iter().all(|claim| is_type(&claim));
+        let telling = claims.iter().filter(|claim| only_types || !is_type(claim));
+        let mut origins = telling.filter_map(|claim| self.origins.get(claim));
+        let Some(first) = origins.next() else { return String::new() };
+        let mut common = first.as_str();
+        for origin in origins {
+            while !(origin.starts_with(common) && matches!(origin.as_bytes().get(common.len()), None | Some(b'/'))) {
+                common = common.rfind('/').map_or("", |end| &common[..end]);
+            }
+        }
+        common.to_owned()
+    }
+
     /// The automaton of the members' texts, and how deep it goes.
     ///
     /// # Errors
     /// Where nothing satisfies the schema, naming the conflict; where a limit is breached.
     pub(crate) fn lower(&self, meter: &Meter) -> Result<(RowDfa, Unrolled)> {
+        self.lower_part(meter).map_err(|error| error.at(String::new))
+    }
+
+    fn lower_part(&self, meter: &Meter) -> Result<(RowDfa, Unrolled)> {
         let mut planner = Planner::new(self, meter);
         let (root, unrolled) = self.plan(&mut planner)?;
         let rows = if planner.get(root).is_empty() { None } else { lay::lay(&planner, root)? };
@@ -112,7 +141,7 @@ impl Schema {
     ///
     /// # Errors
     /// Where a limit is breached.
-    pub(crate) fn arrange(&self, value: &Value, meter: &Meter) -> Result<(Vec<u8>, bool)> {
+    pub(crate) fn arrange(&self, value: &Json, meter: &Meter) -> Result<(Vec<u8>, bool)> {
         let mut planner = Planner::new(self, meter);
         let (root, _) = self.plan(&mut planner)?;
         Ok(arrange::arrange(&planner, root, value))

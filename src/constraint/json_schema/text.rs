@@ -1,13 +1,11 @@
 //! Values as text.
 
-use serde_json::Value;
-
-use super::number::Decimal;
+use super::json::Json;
 use super::options::{JsonOptions, Whitespace};
 use super::string;
 
 /// The text of a value, with the least white space that the options ask for, as it stands on `level`.
-pub(super) fn write(value: &Value, options: &JsonOptions, level: usize) -> Vec<u8> {
+pub(super) fn write(value: &Json, options: &JsonOptions, level: usize) -> Vec<u8> {
     let mut writer = Writer { options, text: Vec::new() };
     writer.value(value, level);
     writer.text
@@ -64,17 +62,17 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn value(&mut self, value: &Value, level: usize) {
+    fn value(&mut self, value: &Json, level: usize) {
         match value {
-            Value::Null => self.text.extend_from_slice(b"null"),
-            Value::Bool(value) => self.text.extend_from_slice(if *value { b"true" } else { b"false" }),
-            Value::Number(number) => self.text.extend_from_slice(Decimal::new(number).text().as_bytes()),
-            Value::String(text) => self.string(text),
-            Value::Array(items) => {
+            Json::Null => self.text.extend_from_slice(b"null"),
+            Json::Boolean(value) => self.text.extend_from_slice(if *value { b"true" } else { b"false" }),
+            Json::Number(number) => self.text.extend_from_slice(number.text().as_bytes()),
+            Json::String(text) => self.string(text),
+            Json::Array(items) => {
                 let parts = items.iter().map(|item| (None, item));
                 self.parts([b'[', b']'], parts, level);
             }
-            Value::Object(members) => {
+            Json::Object(members) => {
                 let parts = members.iter().map(|(name, member)| (Some(name), member));
                 self.parts([b'{', b'}'], parts, level);
             }
@@ -84,7 +82,7 @@ impl Writer<'_> {
     fn parts<'v>(
         &mut self,
         [open, close]: [u8; 2],
-        parts: impl ExactSizeIterator<Item = (Option<&'v String>, &'v Value)>,
+        parts: impl ExactSizeIterator<Item = (Option<&'v String>, &'v Json)>,
         level: usize,
     ) {
         let punctuation = Punctuation::of(self.options);

@@ -1,6 +1,6 @@
 //! Sets of JSON types.
 
-use serde_json::Value;
+use super::json::Json;
 
 /// A set of JSON types; an integer is a number without a fraction, whatever its spelling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,19 +33,16 @@ impl Types {
         })
     }
 
-    /// The type of a canonical value.
-    pub(super) fn of(value: &Value) -> Self {
+    /// The type of a value.
+    pub(super) fn of(value: &Json) -> Self {
         match value {
-            Value::Null => Self::NULL,
-            Value::Bool(_) => Self::BOOLEAN,
-            Value::Number(n) if n.is_f64() => match n.as_f64() {
-                Some(float) if float.fract() == 0.0 => Self::INTEGER,
-                _ => Self::FRACTION,
-            },
-            Value::Number(_) => Self::INTEGER,
-            Value::String(_) => Self::STRING,
-            Value::Array(_) => Self::ARRAY,
-            Value::Object(_) => Self::OBJECT,
+            Json::Null => Self::NULL,
+            Json::Boolean(_) => Self::BOOLEAN,
+            Json::Number(number) if number.is_integer() => Self::INTEGER,
+            Json::Number(_) => Self::FRACTION,
+            Json::String(_) => Self::STRING,
+            Json::Array(_) => Self::ARRAY,
+            Json::Object(_) => Self::OBJECT,
         }
     }
 

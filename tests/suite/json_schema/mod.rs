@@ -1,8 +1,11 @@
 //! JSON schemas: which texts they accept, what is refused and where, and how they do on real ones.
 
 mod corpus;
+mod drafts;
+mod exact;
 mod formats;
 mod hostile;
+mod limits;
 mod options;
 mod oracle;
 mod patterns;

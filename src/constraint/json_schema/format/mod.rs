@@ -14,6 +14,7 @@ mod uris;
 
 use std::sync::OnceLock;
 
+use super::document::Draft;
 use crate::automaton::{ByteDfa, Expr};
 use crate::constraint::Regex;
 use crate::error::Result;
@@ -116,6 +117,24 @@ impl Format {
     /// The format of this name; `None` where it is not known.
     pub(crate) fn named(name: &str) -> Option<Self> {
         NAMES.iter().find(|(known, _)| *known == name).map(|&(_, format)| format)
+    }
+
+    /// The first draft that has the format; `None` for those of OpenAPI, which no draft has.
+    pub(super) fn first_draft(self) -> Option<Draft> {
+        Some(match self {
+            Self::DateTime | Self::Email | Self::Hostname | Self::Ipv4 | Self::Ipv6 | Self::Uri => Draft::D4,
+            Self::UriReference | Self::UriTemplate | Self::JsonPointer => Draft::D6,
+            Self::Date
+            | Self::Time
+            | Self::IdnEmail
+            | Self::IdnHostname
+            | Self::Iri
+            | Self::IriReference
+            | Self::RelativeJsonPointer
+            | Self::Regex => Draft::D7,
+            Self::Duration | Self::Uuid => Draft::D2019,
+            _ => return None,
+        })
     }
 
     /// How the automata of [`lower`](Self::lower) compare to the standard.

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::plan::{Labelled, PlanId, Planner, Size};
-use super::value::Json;
+use super::json::Json;
 use super::{string, text};
 use crate::automaton::{FastMap, RowDfa, Run, SharedRows};
 use crate::error::{Error, Limit, Result};
@@ -21,7 +21,7 @@ use crate::error::{Error, Limit, Result};
 pub(super) fn lay(planner: &Planner, root: PlanId) -> Result<Option<RowDfa>> {
     let mut layer = Layer::new(planner, usize::MAX);
     let start = layer.root(root)?;
-    layer.rows.check(planner.meter())?;
+    layer.rows.check(planner.meter()).map_err(|error| layer.placed(error))?;
     layer.rows.finish(start, planner.meter())
 }
 
@@ -51,6 +51,8 @@ struct Layer<'p, 'a> {
     rows: SharedRows,
     /// More states than this are not laid down.
     most: usize,
+    /// The innermost plans of which one copy took half of all states when it was finished, and the states that it took.
+    large: Vec<(PlanId, usize)>,
     /// By plan, exits and level.
     done: FastMap<(PlanId, Vec<u32>, usize), u32>,
     /// The texts of single values, by plan and level.
@@ -65,6 +67,7 @@ impl<'p, 'a> Layer<'p, 'a> {
             planner,
             rows: SharedRows::new(),
             most,
+            large: Vec::new(),
             done: FastMap::default(),
             texts: FastMap::default(),
             spelled: HashMap::new(),
@@ -90,6 +93,29 @@ impl<'p, 'a> Layer<'p, 'a> {
         if let Some(&state) = self.done.get(&key) {
             return Ok(state);
         }
+        let before = self.rows.count();
+        let state = self.emitted(id, exits, level);
+        let states = self.rows.count() - before;
+        if states * 2 >= self.rows.count() {
+            self.large.push((id, states));
+        }
+        let state = state.map_err(|error| self.placed(error))?;
+        self.done.insert(key, state);
+        Ok(state)
+    }
+
+    /// The breach of a limit, at the innermost part of which one copy takes half of all states.
+    fn placed(&self, error: Error) -> Error {
+        let half = self.rows.count().div_ceil(2);
+        let large = self.large.iter().filter(|(_, states)| *states >= half);
+        match large.min_by_key(|(_, states)| *states) {
+            Some(&(id, _)) => error.at(|| self.planner.origin(id)),
+            None => error,
+        }
+    }
+
+    /// As [`plan`](Self::plan), of one that was not laid down yet.
+    fn emitted(&mut self, id: PlanId, exits: &[u32], level: usize) -> Result<u32> {
         self.rows.check(self.planner.meter())?;
         if self.rows.state_count() > self.most {
             return Err(Error::limit(Limit::States(self.most)));
@@ -100,7 +126,7 @@ impl<'p, 'a> Layer<'p, 'a> {
             let options = self.planner.options();
             let texts = self.texts.entry((id, level)).or_insert_with(|| {
                 let write =
-                    |(value, outcome): &(Json, u32)| (text::write(value.value(), options, level), *outcome);
+                    |(value, outcome): &(Json, u32)| (text::write(value, options, level), *outcome);
                 let mut texts: Vec<(Vec<u8>, u32)> = plan.values.iter().map(write).collect();
                 texts.sort_unstable();
                 texts.dedup_by(|a, b| a.0 == b.0);
@@ -131,7 +157,6 @@ impl<'p, 'a> Layer<'p, 'a> {
                 self.rows.state(false, &row)
             }
         };
-        self.done.insert(key, state);
         Ok(state)
     }
 

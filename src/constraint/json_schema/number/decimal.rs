@@ -1,87 +1,154 @@
 //! Exact decimal numbers.
 
 use std::cmp::Ordering;
+use std::fmt;
 
-use serde_json::Number;
+/// Most places that a number may have, before and behind its point together, where an exponent makes more of them than
+/// its text has characters.
+const MAX_PLACES: u64 = 4_096;
 
-/// An exact decimal number: a sign and digits, so that any JSON number fits and nothing is rounded.
+/// An exact decimal number: a sign, digits and the place of the point, so that any JSON number fits and nothing is
+/// rounded.
 ///
-/// Equal values are equal: `1.0` is `1`, and `-0` is `0`.
+/// Equal values are equal: `1.0` is `1`, `10e-1` too, and `-0` is `0`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(in super::super) struct Decimal {
+pub(crate) struct Decimal {
     /// Never of zero.
     negative: bool,
-    /// Digits before the point, 0 to 9, without leading zeros.
-    whole: Vec<u8>,
-    /// Digits after the point, without trailing zeros.
-    fraction: Vec<u8>,
+    /// Digits, 0 to 9, without zeros at either end; none of zero.
+    digits: Vec<u8>,
+    /// How many digits stand before the point: negative where zeros stand between it and the first digit, more than there
+    /// are where zeros follow the last. 0 of zero.
+    point: i64,
+}
+
+/// A number whose exponent makes too many places of it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct TooLong(String);
+
+impl fmt::Display for TooLong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 40;
+        let number = if self.0.len() > SHOWN { "the number" } else { &self.0 };
+        write!(
+            f,
+            "{number} has more than {MAX_PLACES} places once it is written without its exponent, the most that are read; use a smaller exponent"
+        )
+    }
 }
 
 impl Decimal {
-    /// The value of a JSON number: of an integer exactly, of a float the shortest decimal that reads back as
-    /// the same float.
-    pub(in super::super) fn new(number: &Number) -> Self {
-        let text = number.to_string();
-        if text.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit()) {
-            return Self::read(&text);
+    /// The value of a JSON number's text.
+    ///
+    /// # Errors
+    /// Where the exponent makes too many places of it.
+    pub(in super::super) fn parse(text: &str) -> Result<Self, TooLong> {
+        let (negative, rest) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
+        let (mantissa, exponent) = rest.split_once(['e', 'E']).unwrap_or((rest, "0"));
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let mut digits: Vec<u8> = whole.bytes().chain(fraction.bytes()).map(|byte| byte - b'0').collect();
+        let Some(first) = digits.iter().position(|&digit| digit != 0) else {
+            return Ok(Self::from(0));
+        };
+        digits.drain(..first);
+        let last = digits.iter().rposition(|&digit| digit != 0).map_or(0, |last| last + 1);
+        digits.truncate(last);
+        let too_long = || TooLong(text.to_owned());
+        let exponent: i64 = exponent.parse().map_err(|_| too_long())?;
+        let point = exponent.checked_add(whole.len() as i64 - first as i64).ok_or_else(too_long)?;
+        let places = point.max(0).saturating_add((digits.len() as i64).saturating_sub(point).max(0));
+        if places.unsigned_abs() > MAX_PLACES.max(text.len() as u64) {
+            return Err(too_long());
         }
-        // Beyond the floats there is nothing, unless another crate turns on arbitrary precision.
-        let beyond = if text.starts_with('-') { f64::MIN } else { f64::MAX };
-        // Floats are displayed by their shortest decimal, without exponent.
-        Self::read(&number.as_f64().unwrap_or(beyond).to_string())
-    }
-
-    /// The value of a text without exponent.
-    fn read(text: &str) -> Self {
-        let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
-        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-        let digits = |text: &str| text.bytes().map(|byte| byte - b'0').collect::<Vec<u8>>();
-        let whole = digits(whole.trim_start_matches('0'));
-        let fraction = digits(fraction.trim_end_matches('0'));
-        let zero = whole.is_empty() && fraction.is_empty();
-        Self { negative: negative && !zero, whole, fraction }
+        Ok(Self { negative, digits, point })
     }
 
     pub(super) fn is_zero(&self) -> bool {
-        self.whole.is_empty() && self.fraction.is_empty()
+        self.digits.is_empty()
     }
 
-    pub(super) fn is_negative(&self) -> bool {
+    pub(in super::super) fn is_negative(&self) -> bool {
         self.negative
     }
 
+    pub(in super::super) fn is_positive(&self) -> bool {
+        !self.negative && !self.is_zero()
+    }
+
+    /// Whether nothing stands behind the point.
+    pub(in super::super) fn is_integer(&self) -> bool {
+        self.digits.len() as i64 <= self.point
+    }
+
+    /// The number as a count: an integer, not negative; the greatest where it is beyond 64 bits.
+    pub(in super::super) fn as_count(&self) -> Option<u64> {
+        if self.negative || !self.is_integer() {
+            return None;
+        }
+        let shift = |count: u64, digit: u8| count.saturating_mul(10).saturating_add(digit.into());
+        Some(self.whole().into_iter().fold(0, shift))
+    }
+
     /// Digits before the point, 0 to 9, without leading zeros.
-    pub(super) fn whole(&self) -> &[u8] {
-        &self.whole
+    pub(super) fn whole(&self) -> Vec<u8> {
+        let Ok(places) = usize::try_from(self.point) else { return Vec::new() };
+        let mut whole = self.digits[..places.min(self.digits.len())].to_vec();
+        whole.resize(places, 0);
+        whole
     }
 
     /// Digits after the point, 0 to 9, without trailing zeros.
-    pub(super) fn fraction(&self) -> &[u8] {
-        &self.fraction
+    pub(super) fn fraction(&self) -> Vec<u8> {
+        match usize::try_from(self.point) {
+            Ok(places) => self.digits.get(places..).unwrap_or_default().to_vec(),
+            Err(_) => {
+                let zeros = self.point.unsigned_abs() as usize;
+                let mut fraction = vec![0; zeros];
+                fraction.extend(&self.digits);
+                fraction
+            }
+        }
     }
 
     /// The one plain text: no exponent, no needless zeros.
     pub(in super::super) fn text(&self) -> String {
+        let (whole, fraction) = (self.whole(), self.fraction());
         let mut text = String::from(if self.negative { "-" } else { "" });
-        let zero = if self.whole.is_empty() { &[0u8][..] } else { &[] };
-        text.extend(zero.iter().chain(&self.whole).map(|&digit| char::from(b'0' + digit)));
-        if !self.fraction.is_empty() {
+        let zero = if whole.is_empty() { &[0u8][..] } else { &[] };
+        text.extend(zero.iter().chain(&whole).map(|&digit| char::from(b'0' + digit)));
+        if !fraction.is_empty() {
             text.push('.');
-            text.extend(self.fraction.iter().map(|&digit| char::from(b'0' + digit)));
+            text.extend(fraction.iter().map(|&digit| char::from(b'0' + digit)));
         }
         text
     }
 
+    /// A text of about as many characters as there are digits: the plain one, or one with an exponent where that would
+    /// be mostly zeros.
+    pub(in super::super) fn short_text(&self) -> String {
+        const ZEROS: i64 = 20;
+        let exponent = self.point - self.digits.len() as i64;
+        if exponent <= ZEROS && self.point >= -ZEROS {
+            return self.text();
+        }
+        let sign = if self.negative { "-" } else { "" };
+        let digits: String = self.digits.iter().map(|&digit| char::from(b'0' + digit)).collect();
+        format!("{sign}{digits}e{exponent}")
+    }
+
     /// By distance from zero.
     fn cmp_magnitude(&self, other: &Self) -> Ordering {
-        let by_length = self.whole.len().cmp(&other.whole.len());
-        by_length.then_with(|| self.whole.cmp(&other.whole)).then_with(|| self.fraction.cmp(&other.fraction))
+        let by_zero = other.is_zero().cmp(&self.is_zero());
+        by_zero.then(self.point.cmp(&other.point)).then_with(|| self.digits.cmp(&other.digits))
     }
 }
 
-impl From<i64> for Decimal {
-    fn from(value: i64) -> Self {
-        Self::read(&value.to_string())
+impl From<i128> for Decimal {
+    fn from(value: i128) -> Self {
+        let digits: Vec<u8> = value.unsigned_abs().to_string().bytes().map(|byte| byte - b'0').collect();
+        let significant = digits.iter().rposition(|&digit| digit != 0).map_or(0, |last| last + 1);
+        let point = if significant == 0 { 0 } else { digits.len() as i64 };
+        Self { negative: value < 0, digits: digits[..significant].to_vec(), point }
     }
 }
 

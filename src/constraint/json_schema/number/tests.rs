@@ -15,7 +15,7 @@ fn scaled(text: &str) -> i128 {
 }
 
 fn decimal(text: &str) -> Decimal {
-    Decimal::new(&serde_json::from_str(text).unwrap())
+    Decimal::parse(text).unwrap()
 }
 
 /// Numbers from a seed.

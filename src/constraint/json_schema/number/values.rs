@@ -62,15 +62,18 @@ impl Reading for Spellings {
 pub(super) struct Comparison<'a> {
     bound: &'a Decimal,
     /// Digits of the bound before the point, `0` included.
-    whole: &'a [u8],
+    whole: Vec<u8>,
+    /// Digits of the bound after the point.
+    fraction: Vec<u8>,
     /// By how a value compares to the bound.
     keep: fn(Ordering) -> bool,
 }
 
 impl<'a> Comparison<'a> {
     pub(super) fn new(bound: &'a Decimal, keep: fn(Ordering) -> bool) -> Self {
-        let whole = if bound.whole().is_empty() { &[0] } else { bound.whole() };
-        Self { bound, whole, keep }
+        let whole = bound.whole();
+        let whole = if whole.is_empty() { vec![0] } else { whole };
+        Self { bound, whole, fraction: bound.fraction(), keep }
     }
 }
 
@@ -108,7 +111,7 @@ impl Reading for Comparison<'_> {
                 None => (Ordering::Greater, self.whole.len() + 1),
             },
             Part::Fraction if ordering.is_ne() => (ordering, 0),
-            Part::Fraction => match self.bound.fraction().get(read) {
+            Part::Fraction => match self.fraction.get(read) {
                 Some(same) => (digit.cmp(same), read + 1),
                 None => (digit.cmp(&0), read),
             },
@@ -126,7 +129,7 @@ impl Reading for Comparison<'_> {
             Compared::Known(ordering) => ordering,
             Compared::Digits { negative, ordering, read } => {
                 // The last digit of a fraction is not zero.
-                let fraction = self.bound.fraction().len();
+                let fraction = self.fraction.len();
                 let ordering = match part {
                     Part::Whole => read.cmp(&self.whole.len()).then(ordering).then(0.cmp(&fraction)),
                     Part::Fraction => ordering.then(read.cmp(&fraction)),

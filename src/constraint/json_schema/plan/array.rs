@@ -7,7 +7,7 @@ use super::frame::{Frame, Opening, State};
 use super::{Plan, Planner, Step};
 use crate::automaton::FastMap;
 use crate::constraint::json_schema::formula::{Formula, Leaf, Term};
-use crate::constraint::json_schema::value::Json;
+use crate::constraint::json_schema::json::Json;
 use crate::error::{Error, Result};
 
 /// Most values that items may have for `uniqueItems` to be followed.
@@ -208,7 +208,7 @@ impl Planner<'_> {
                 return Err(self.refused_unique(leaf));
             };
             for value in values {
-                if self.holds(goal, value.value())? == Some(true) && !domain.contains(&value) {
+                if self.holds(goal, &value)? == Some(true) && !domain.contains(&value) {
                     domain.push(value);
                 }
             }

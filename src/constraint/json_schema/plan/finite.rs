@@ -4,7 +4,7 @@ use super::Planner;
 use crate::constraint::json_schema::formula::{Formula, Leaf, Term};
 use crate::constraint::json_schema::options::{Escapes, JsonOptions, Numbers, Whitespace};
 use crate::constraint::json_schema::types::Types;
-use crate::constraint::json_schema::value::Json;
+use crate::constraint::json_schema::json::Json;
 use crate::error::Result;
 
 impl Planner<'_> {
@@ -12,7 +12,7 @@ impl Planner<'_> {
     pub(super) fn finite(&mut self, must: Formula) -> Result<Option<Vec<Json>>> {
         let Some(listed) = self.listed(must) else { return Ok(None) };
         let options = self.options();
-        if listed.iter().any(|value| !has_one_text(value.value(), options)) {
+        if listed.iter().any(|value| !has_one_text(value, options)) {
             return Ok(None);
         }
         let mut values = Vec::new();
@@ -20,7 +20,7 @@ impl Planner<'_> {
             if at % 256 == 0 {
                 self.meter.time()?;
             }
-            if self.holds(must, value.value())? == Some(true) {
+            if self.holds(must, &value)? == Some(true) {
                 values.push(value);
             }
         }
@@ -35,11 +35,10 @@ impl Planner<'_> {
             Term::Leaf(Leaf::Types(types))
                 if !types.meets(Types::ALL.except(Types::NULL.or(Types::BOOLEAN))) =>
             {
-                let all = [serde_json::Value::Null, false.into(), true.into()];
+                let all = [Json::Null, Json::Boolean(false), Json::Boolean(true)];
                 Some(
                     all.into_iter()
                         .filter(|value| Types::of(value).meets(*types))
-                        .map(Json::scalar)
                         .collect(),
                 )
             }
@@ -58,22 +57,21 @@ impl Planner<'_> {
 }
 
 /// Whether the options leave a value one text, but for white space that is fixed.
-fn has_one_text(value: &serde_json::Value, options: &JsonOptions) -> bool {
-    use serde_json::Value;
+fn has_one_text(value: &Json, options: &JsonOptions) -> bool {
     let plain = |text: &str| {
         options.escapes == Escapes::Canonical
             && text.chars().all(|c| !c.is_control() && (c.is_ascii() || !options.ascii))
             && options.max_string.is_none_or(|max| text.chars().count() as u64 <= max)
     };
     match value {
-        Value::Null | Value::Bool(_) => true,
-        Value::Number(_) => options.numbers == Numbers::Plain && options.max_digits.is_none(),
-        Value::String(text) => plain(text),
-        Value::Array(items) => {
+        Json::Null | Json::Boolean(_) => true,
+        Json::Number(_) => options.numbers == Numbers::Plain && options.max_digits.is_none(),
+        Json::String(text) => plain(text),
+        Json::Array(items) => {
             !matches!(options.whitespace, Whitespace::Flexible(_))
                 && items.iter().all(|item| has_one_text(item, options))
         }
-        Value::Object(members) => {
+        Json::Object(members) => {
             !matches!(options.whitespace, Whitespace::Flexible(_))
                 && members.iter().all(|(name, member)| plain(name) && has_one_text(member, options))
         }

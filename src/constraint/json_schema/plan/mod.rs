@@ -40,8 +40,8 @@ use self::truth::Verdict;
 use super::Schema;
 use super::format::Certainty;
 use super::formula::{Formula, Formulas, Leaf};
+use super::json::Json;
 use super::options::JsonOptions;
-use super::value::Json;
 use crate::automaton::{ByteDfa, FastMap};
 use crate::error::{Error, Limit, Result};
 use crate::limits::Meter;
@@ -112,6 +112,8 @@ pub(super) struct Planner<'a> {
     schema: &'a Schema,
     meter: &'a Meter<'a>,
     plans: Vec<Plan>,
+    /// What each plan's values must satisfy.
+    musts: Vec<Formula>,
     known: HashMap<Goal, PlanId>,
     narrowed: FastMap<(Formula, u8), Formula>,
     recursive: FastMap<Formula, bool>,
@@ -142,6 +144,7 @@ impl<'a> Planner<'a> {
             schema,
             meter,
             plans: Vec::new(),
+            musts: Vec::new(),
             known: HashMap::new(),
             narrowed: FastMap::default(),
             recursive: FastMap::default(),
@@ -168,6 +171,11 @@ impl<'a> Planner<'a> {
 
     pub(super) fn get(&self, id: PlanId) -> &Plan {
         &self.plans[id.0 as usize]
+    }
+
+    /// JSON pointer of the part of the schema that a plan is of.
+    pub(super) fn origin(&self, id: PlanId) -> String {
+        self.schema.origin(&self.formulas, self.musts[id.0 as usize])
     }
 
     /// The plan of the whole schema, recursive references followed so often.
@@ -273,10 +281,11 @@ impl<'a> Planner<'a> {
             // How deep it goes is settled when the rest is known.
             Plan { outcomes: vec![Arc::new([])], ..Plan::default() }
         } else {
-            self.planned(&goal, any)?
+            self.planned(&goal, any).map_err(|error| error.at(|| self.schema.origin(&self.formulas, goal.must)))?
         };
         let id = PlanId(self.plans.len() as u32);
         self.plans.push(plan);
+        self.musts.push(goal.must);
         match goal.depth.any {
             Any::Asked if place => self.places[0] = Some(id),
             Any::Unnamed => self.places[1] = Some(id),
@@ -304,9 +313,9 @@ impl<'a> Planner<'a> {
             }
             return Ok(());
         }
-        for value in [serde_json::Value::Null, false.into(), true.into()] {
+        for value in [Json::Null, Json::Boolean(false), Json::Boolean(true)] {
             if self.holds(*must, &value)? == Some(true) {
-                self.value(Json::scalar(value), probes, plan)?;
+                self.value(value, probes, plan)?;
             }
         }
         for kind in [Kind::Number, Kind::String, Kind::Array, Kind::Object] {
@@ -334,7 +343,7 @@ impl<'a> Planner<'a> {
     /// Adds a single value, whose answers are known at once; one with an answer that is undecided is left out.
     fn value(&mut self, value: Json, probes: &[Formula], plan: &mut Plan) -> Result<()> {
         let verdicts: Result<Vec<Verdict>> =
-            probes.iter().map(|&probe| self.holds(probe, value.value())).collect();
+            probes.iter().map(|&probe| self.holds(probe, &value)).collect();
         let answers: Option<Vec<bool>> = verdicts?.into_iter().collect();
         if let Some(answers) = answers {
             let outcome = plan.outcome(&answers);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Kind, Planner};
 use crate::constraint::json_schema::formula::{Except, Formula, Formulas, Leaf};
 use crate::constraint::json_schema::types::Types;
-use crate::constraint::json_schema::value::Json;
+use crate::constraint::json_schema::json::Json;
 
 impl Planner<'_> {
     /// What `formula` says of values of one kind.
@@ -67,7 +67,7 @@ fn values_of(formulas: &mut Formulas, values: &[Json], kind: Kind) -> Formula {
         Kind::Array => Types::ARRAY,
         Kind::Object => Types::OBJECT,
     };
-    let of_kind: Vec<&Json> = values.iter().filter(|value| Types::of(value.value()).meets(types)).collect();
+    let of_kind: Vec<&Json> = values.iter().filter(|value| Types::of(value).meets(types)).collect();
     if matches!(kind, Kind::Number | Kind::String) {
         return formulas.leaf(Leaf::Values(of_kind.into_iter().cloned().collect()));
     }
@@ -78,10 +78,10 @@ fn values_of(formulas: &mut Formulas, values: &[Json], kind: Kind) -> Formula {
 /// An array or object by its parts.
 fn described(formulas: &mut Formulas, value: &Json) -> Formula {
     let mut claims = Vec::new();
-    match value.value() {
-        serde_json::Value::Array(items) => {
+    match value {
+        Json::Array(items) => {
             for (at, item) in items.iter().enumerate() {
-                let item = formulas.leaf(Leaf::Values([Json::part(item)].into()));
+                let item = formulas.leaf(Leaf::Values([item.clone()].into()));
                 claims.push(formulas.leaf(Leaf::Item(at as u64, item)));
             }
             let count = items.len() as u64;
@@ -89,11 +89,11 @@ fn described(formulas: &mut Formulas, value: &Json) -> Formula {
             let more = formulas.leaf(Leaf::Items(count + 1));
             claims.push(formulas.not(more));
         }
-        serde_json::Value::Object(members) => {
+        Json::Object(members) => {
             let mut except = Except::default();
             for (name, member) in members {
                 let name: Arc<str> = name.as_str().into();
-                let member = formulas.leaf(Leaf::Values([Json::part(member)].into()));
+                let member = formulas.leaf(Leaf::Values([member.clone()].into()));
                 claims.push(formulas.leaf(Leaf::Property(Arc::clone(&name), member)));
                 claims.push(formulas.leaf(Leaf::Present(Arc::clone(&name))));
                 except.names.push(name);

@@ -12,6 +12,7 @@ use super::frame::{Frame, Opening, State};
 use super::{Plan, PlanId, Planner, Step};
 use crate::automaton::FastMap;
 use crate::constraint::json_schema::formula::{Formula, Leaf};
+use crate::constraint::json_schema::json::Json;
 use crate::constraint::json_schema::options::{Additional, Order};
 use crate::error::{Error, Result};
 
@@ -196,7 +197,7 @@ impl Planner<'_> {
                     continue;
                 }
                 Leaf::Names(below) => {
-                    match self.holds(below, &serde_json::Value::String(name.to_string()))? {
+                    match self.holds(below, &Json::String(name.to_string()))? {
                         Some(true) => {}
                         Some(false) => {
                             values.insert(leaf, Formula::FALSE);

@@ -11,10 +11,11 @@ use super::{Plan, Planner};
 use crate::automaton::{ByteDfa, Expr, FastMap, Op};
 use crate::constraint::json_schema::format::{Certainty, Exactness, Format};
 use crate::constraint::json_schema::formula::{Formula, Leaf, Term};
+use crate::constraint::json_schema::json::Json;
 use crate::constraint::json_schema::number::{self, Form};
 use crate::constraint::json_schema::options::{Escapes, Numbers};
 use crate::constraint::json_schema::string::{self, Spelling};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 impl Planner<'_> {
     pub(super) fn number(
@@ -87,7 +88,8 @@ impl Planner<'_> {
         }
         let mut content: Option<Arc<ByteDfa>> = None;
         for leaf in contents {
-            let next = self.content(leaf, Certainty::Surely)?;
+            let next = self.content(leaf, Certainty::Surely);
+            let next = next.map_err(|error| self.at_leaf(leaf, error))?;
             content = Some(match content {
                 None => next,
                 Some(content) => content.product(&next, Op::Intersection, self.meter)?.into(),
@@ -146,7 +148,7 @@ impl Planner<'_> {
             Some(Leaf::Pattern(pattern)) => pattern.lower(self.meter)?.into(),
             Some(Leaf::Format(format)) => format.lower(certainty, self.meter)?.into(),
             Some(Leaf::Values(values)) => {
-                let words = values.iter().filter_map(|value| value.value().as_str());
+                let words = values.iter().filter_map(|value| value.as_str());
                 Expr::Literals(words.map(|word| word.as_bytes().to_vec()).collect())
                     .determinize(self.meter)?
                     .into()
@@ -169,11 +171,11 @@ impl Planner<'_> {
             Some(Leaf::AtLeast { bound, exclusive }) => number::at_least(&bound, exclusive, meter)?,
             Some(Leaf::AtMost { bound, exclusive }) => number::at_most(&bound, exclusive, meter)?,
             Some(Leaf::MultipleOf(step)) => number::multiple_of(&step, meter)?,
-            Some(Leaf::Values(values)) if values.iter().all(|value| value.value().is_number()) => {
+            Some(Leaf::Values(values)) if values.iter().all(|value| matches!(value, Json::Number(_))) => {
                 let mut all = Expr::Literals(vec![]).determinize(meter)?;
                 for value in values.iter() {
-                    if let serde_json::Value::Number(number) = value.value() {
-                        let one = number::equal_to(&number::Decimal::new(number), meter)?;
+                    if let Json::Number(number) = value {
+                        let one = number::equal_to(number, meter)?;
                         all = all.product(&one, Op::Union, meter)?;
                     }
                 }
@@ -188,6 +190,11 @@ impl Planner<'_> {
         let dfa = Arc::new(dfa);
         self.texts.insert(key, Arc::clone(&dfa));
         Ok(dfa)
+    }
+
+    /// The error of a leaf's automaton, with its place.
+    fn at_leaf(&self, leaf: Formula, error: Error) -> Error {
+        error.at(|| self.schema.origin(&self.formulas, leaf))
     }
 
     fn quoted(&self, content: &Arc<ByteDfa>, min: u64, max: Option<u64>) -> Result<ByteDfa> {
@@ -214,11 +221,13 @@ impl Planner<'_> {
         let mut judged = Vec::with_capacity(leaves.len());
         for leaf in leaves {
             let surely = automata.len();
-            automata.push(self.text(leaf, Certainty::Surely)?);
+            let text = self.text(leaf, Certainty::Surely);
+            automata.push(text.map_err(|error| self.at_leaf(leaf, error))?);
             if let Some(Leaf::Format(format)) = self.formulas.as_leaf(leaf)
                 && format.is_exact() == Exactness::Bounded
             {
-                automata.push(self.text(leaf, Certainty::Possibly)?);
+                let text = self.text(leaf, Certainty::Possibly);
+                automata.push(text.map_err(|error| self.at_leaf(leaf, error))?);
             }
             judged.push(Judged { leaf, surely, possibly: automata.len() - 1 });
         }

@@ -5,15 +5,13 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use super::{List, Planner};
 use crate::automaton::ByteDfa;
 use crate::constraint::json_schema::format::Certainty;
 use crate::constraint::json_schema::formula::{Except, Formula, Leaf, Term};
+use crate::constraint::json_schema::json::Json;
 use crate::constraint::json_schema::number::{self, Decimal};
 use crate::constraint::json_schema::types::Types;
-use crate::constraint::json_schema::value::same;
 use crate::error::Result;
 
 /// Whether something holds; `None` where that is undecided.
@@ -60,7 +58,7 @@ fn not(verdict: Verdict) -> Verdict {
 
 impl Planner<'_> {
     /// Whether `value` satisfies `formula`, as the standard has it: the options play no part.
-    pub(in super::super) fn holds(&mut self, formula: Formula, value: &Value) -> Result<Verdict> {
+    pub(in super::super) fn holds(&mut self, formula: Formula, value: &Json) -> Result<Verdict> {
         Ok(match self.formulas.term(formula).clone() {
             Term::Constant(truth) => Some(truth),
             Term::Not(inner) => not(self.holds(inner, value)?),
@@ -81,7 +79,7 @@ impl Planner<'_> {
         })
     }
 
-    fn leaf_holds(&mut self, formula: Formula, leaf: &Leaf, value: &Value) -> Result<Verdict> {
+    fn leaf_holds(&mut self, formula: Formula, leaf: &Leaf, value: &Json) -> Result<Verdict> {
         let holds = match (leaf, value) {
             (Leaf::Types(types), _) => types.meets(Types::of(value)),
             (Leaf::Values(values), _) => {
@@ -93,39 +91,37 @@ impl Planner<'_> {
                 return self.holds(formula, value);
             }
 
-            (Leaf::Length { min, max }, Value::String(text)) => {
+            (Leaf::Length { min, max }, Json::String(text)) => {
                 let length = text.chars().count() as u64;
                 *min <= length && max.is_none_or(|max| length <= max)
             }
-            (Leaf::Pattern(_), Value::String(text)) => {
+            (Leaf::Pattern(_), Json::String(text)) => {
                 self.content(formula, Certainty::Surely)?.matches(text.as_bytes())
             }
-            (Leaf::Format(_), Value::String(text)) => {
+            (Leaf::Format(_), Json::String(text)) => {
                 let surely = self.content(formula, Certainty::Surely)?.matches(text.as_bytes());
                 let possibly = self.content(formula, Certainty::Possibly)?.matches(text.as_bytes());
                 return Ok((surely == possibly).then_some(surely));
             }
 
-            (Leaf::Integer, Value::Number(_)) => Types::of(value) == Types::INTEGER,
-            (Leaf::AtLeast { bound, exclusive }, Value::Number(number)) => {
-                let number = Decimal::new(number);
-                number > *bound || (!exclusive && number == *bound)
+            (Leaf::Integer, Json::Number(_)) => Types::of(value) == Types::INTEGER,
+            (Leaf::AtLeast { bound, exclusive }, Json::Number(number)) => {
+                number > bound || (!exclusive && number == bound)
             }
-            (Leaf::AtMost { bound, exclusive }, Value::Number(number)) => {
-                let number = Decimal::new(number);
-                number < *bound || (!exclusive && number == *bound)
+            (Leaf::AtMost { bound, exclusive }, Json::Number(number)) => {
+                number < bound || (!exclusive && number == bound)
             }
-            (Leaf::MultipleOf(step), Value::Number(number)) => {
-                let text = Decimal::new(number).text();
+            (Leaf::MultipleOf(step), Json::Number(number)) => {
+                let text = number.text();
                 self.multiples(formula, step)?.matches(text.as_bytes())
             }
 
-            (Leaf::Present(name), Value::Object(members)) => members.contains_key(&**name),
-            (Leaf::Property(name, below), Value::Object(members)) => match members.get(&**name) {
+            (Leaf::Present(name), Json::Object(members)) => members.contains_key(&**name),
+            (Leaf::Property(name, below), Json::Object(members)) => match members.get(&**name) {
                 Some(member) => return self.holds(*below, member),
                 None => true,
             },
-            (Leaf::Matching(pattern, below), Value::Object(members)) => {
+            (Leaf::Matching(pattern, below), Json::Object(members)) => {
                 return all(members.iter().map(|(name, member)| {
                     match self.matches(pattern, &name.as_str().into())? {
                         true => self.holds(*below, member),
@@ -133,7 +129,7 @@ impl Planner<'_> {
                     }
                 }));
             }
-            (Leaf::Others(except, below), Value::Object(members)) => {
+            (Leaf::Others(except, below), Json::Object(members)) => {
                 return all(members.iter().map(|(name, member)| {
                     match self.is_other(except, &name.as_str().into())? {
                         true => self.holds(*below, member),
@@ -141,28 +137,28 @@ impl Planner<'_> {
                     }
                 }));
             }
-            (Leaf::Names(below), Value::Object(members)) => {
-                return all(members.keys().map(|name| self.holds(*below, &Value::String(name.clone()))));
+            (Leaf::Names(below), Json::Object(members)) => {
+                return all(members.keys().map(|name| self.holds(*below, &Json::String(name.clone()))));
             }
-            (Leaf::Properties { certain, .. }, Value::Object(members)) => members.len() as u64 >= *certain,
+            (Leaf::Properties { certain, .. }, Json::Object(members)) => members.len() as u64 >= *certain,
 
-            (Leaf::Item(at, below), Value::Array(items)) => match items.get(*at as usize) {
+            (Leaf::Item(at, below), Json::Array(items)) => match items.get(*at as usize) {
                 Some(item) => return self.holds(*below, item),
                 None => true,
             },
-            (Leaf::Rest(from, below), Value::Array(items)) => {
+            (Leaf::Rest(from, below), Json::Array(items)) => {
                 return all(items.iter().skip(*from as usize).map(|item| self.holds(*below, item)));
             }
-            (Leaf::Contains(below, count), Value::Array(items)) => {
+            (Leaf::Contains(below, count), Json::Array(items)) => {
                 let mut tally = Tally::default();
                 for item in items {
                     tally.add(self.holds(*below, item)?);
                 }
                 return Ok(tally.at_least(*count));
             }
-            (Leaf::Items(count), Value::Array(items)) => items.len() as u64 >= *count,
-            (Leaf::Unique { .. }, Value::Array(items)) => {
-                !items.iter().enumerate().any(|(at, item)| items[..at].iter().any(|other| same(other, item)))
+            (Leaf::Items(count), Json::Array(items)) => items.len() as u64 >= *count,
+            (Leaf::Unique { .. }, Json::Array(items)) => {
+                !items.iter().enumerate().any(|(at, item)| items[..at].iter().any(|other| other.is_same(item)))
             }
             _ => true,
         };

@@ -2,21 +2,20 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
-
 use super::evaluated::Items;
 use super::{Gathered, Reader};
 use crate::constraint::json_schema::document::Draft;
 use crate::constraint::json_schema::formula::{Formula, Leaf};
+use crate::constraint::json_schema::json::{Json, Members};
 use crate::constraint::json_schema::types::Types;
 use crate::error::Result;
 
 impl<'a> Reader<'a> {
-    pub(super) fn items(&mut self, map: &'a Map<String, Value>, gathered: &mut Gathered) -> Result<()> {
+    pub(super) fn items(&mut self, map: &'a Members, gathered: &mut Gathered) -> Result<()> {
         let (first, rest) = self.places(map);
         let mut count = 0;
         if let Some(name) = first {
-            let Some(Value::Array(schemas)) = map.get(name) else {
+            let Some(Json::Array(schemas)) = map.get(name) else {
                 return Err(self.error_at(name, format!("`{name}` is a list of schemas")));
             };
             for (i, schema) in schemas.iter().enumerate() {
@@ -42,8 +41,8 @@ impl<'a> Reader<'a> {
             }
         }
         match map.get("uniqueItems") {
-            None | Some(Value::Bool(false)) => Ok(()),
-            Some(Value::Bool(true)) => {
+            None | Some(Json::Boolean(false)) => Ok(()),
+            Some(Json::Boolean(true)) => {
                 let claim = self.formulas.leaf(Leaf::Unique { domain: Arc::new([]), met: 0 });
                 self.claim(gathered, &["uniqueItems"], claim);
                 Ok(())
@@ -53,16 +52,16 @@ impl<'a> Reader<'a> {
     }
 
     /// The keywords for the first items and for the others.
-    fn places(&self, map: &Map<String, Value>) -> (Option<&'static str>, Option<&'static str>) {
+    fn places(&self, map: &Members) -> (Option<&'static str>, Option<&'static str>) {
         let prefix = map.contains_key("prefixItems") && self.document.draft >= Draft::D2020;
         match map.get("items") {
             _ if prefix => (Some("prefixItems"), Some("items")),
-            Some(Value::Array(_)) => (Some("items"), Some("additionalItems")),
+            Some(Json::Array(_)) => (Some("items"), Some("additionalItems")),
             _ => (None, Some("items")),
         }
     }
 
-    fn contains(&mut self, map: &'a Map<String, Value>, gathered: &mut Gathered) -> Result<()> {
+    fn contains(&mut self, map: &'a Members, gathered: &mut Gathered) -> Result<()> {
         let Some(schema) = self.keyword(map, "contains") else { return Ok(()) };
         let formula = self.below(&["contains"], schema)?;
         let min = self.count(map, "minContains")?.unwrap_or(1);

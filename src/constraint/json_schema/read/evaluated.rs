@@ -7,11 +7,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
-
 use super::{Gathered, Reader};
 use crate::constraint::json_schema::ecma::Pattern;
 use crate::constraint::json_schema::formula::{Except, Formula, Formulas, Leaf};
+use crate::constraint::json_schema::json::Members;
 use crate::error::Result;
 
 /// Most conditions whose cases are written out.
@@ -81,7 +80,7 @@ impl Evaluated {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn unevaluated(&mut self, map: &'a Map<String, Value>, gathered: &mut Gathered) -> Result<()> {
+    pub(super) fn unevaluated(&mut self, map: &'a Members, gathered: &mut Gathered) -> Result<()> {
         for name in ["unevaluatedProperties", "unevaluatedItems"] {
             let Some(schema) = self.keyword(map, name) else { continue };
             let formula = self.below(&[name], schema)?;

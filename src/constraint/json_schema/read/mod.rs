@@ -11,16 +11,14 @@ mod scalars;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
-
 use self::evaluated::Evaluated;
 use super::document::{Document, Draft, push};
 use super::formula::{Formula, Formulas, Leaf};
+use super::json::{Json, Members};
 use super::keywords::{self, Keyword};
 use super::note::{Note, Treatment};
 use super::options::{JsonOptions, Unknown, Whitespace};
 use super::types::Types;
-use super::value::{Inexact, Json};
 use super::{MAX_DEPTH, Schema};
 use crate::automaton::FastMap;
 use crate::error::{Error, Result};
@@ -34,7 +32,7 @@ const MAX_HELD: usize = 256 << 20;
 const MAX_SPACES: usize = 64;
 
 /// Reads `root`.
-pub(super) fn read(root: &Value, options: &JsonOptions) -> Result<Schema> {
+pub(super) fn read(root: &Json, options: &JsonOptions) -> Result<Schema> {
     if let Whitespace::Pretty(spaces) | Whitespace::Flexible(spaces) = options.whitespace
         && spaces > MAX_SPACES
     {
@@ -59,6 +57,12 @@ pub(super) fn read(root: &Value, options: &JsonOptions) -> Result<Schema> {
         held: 0,
         meter: Meter::start(&limits),
     };
+    if let Some(named) = root.get("$schema")
+        && !reader.document.named
+    {
+        let reason = format!("{} is no draft that is known; the schema is read as {}", named.text(), Draft::D2020);
+        reader.note("$schema", Treatment::Ignored(reason));
+    }
     let root = reader.schema(root)?.formula;
     let Reader { formulas, origins, notes, later, done, mut recursive, .. } = reader;
     recursive.sort_unstable();
@@ -111,7 +115,7 @@ struct Gathered {
 
 impl<'a> Reader<'a> {
     /// The schema at `self.at`.
-    fn schema(&mut self, schema: &'a Value) -> Result<Read> {
+    fn schema(&mut self, schema: &'a Json) -> Result<Read> {
         self.hold(self.at.len())?;
         if let Some(read) = self.done.get(&self.at) {
             let read = read.clone();
@@ -141,10 +145,10 @@ impl<'a> Reader<'a> {
         let outside = self.document.enter(&self.at, schema);
         self.hold(outside.len())?;
         let read = match schema {
-            Value::Bool(value) => {
+            Json::Boolean(value) => {
                 Ok(Read { formula: Formula::constant(*value), evaluated: Evaluated::default() })
             }
-            Value::Object(map) => self.object(map),
+            Json::Object(map) => self.object(map),
             _ => Err(self.error("a schema is an object or a boolean")),
         };
         self.document.leave(outside);
@@ -168,11 +172,11 @@ impl<'a> Reader<'a> {
                 ),
             ));
         }
-        self.meter.time()
+        self.meter.time().map_err(|error| error.at(|| self.at.clone()))
     }
 
     /// The schema at `tokens` below the one at hand, of the same value.
-    fn beside(&mut self, tokens: &[&str], schema: &'a Value) -> Result<Read> {
+    fn beside(&mut self, tokens: &[&str], schema: &'a Json) -> Result<Read> {
         let end = self.at.len();
         tokens.iter().for_each(|token| push(&mut self.at, token));
         let read = self.schema(schema);
@@ -181,14 +185,14 @@ impl<'a> Reader<'a> {
     }
 
     /// The schema at `tokens` below the one at hand, of a part of the value.
-    fn below(&mut self, tokens: &[&str], schema: &'a Value) -> Result<Formula> {
+    fn below(&mut self, tokens: &[&str], schema: &'a Json) -> Result<Formula> {
         let in_place = std::mem::take(&mut self.in_place);
         let read = self.beside(tokens, schema);
         self.in_place = in_place;
         read.map(|read| read.formula)
     }
 
-    fn object(&mut self, map: &'a Map<String, Value>) -> Result<Read> {
+    fn object(&mut self, map: &'a Members) -> Result<Read> {
         self.known(map)?;
         let mut gathered = Gathered { claims: Vec::new(), evaluated: Evaluated::default() };
         let draft = self.document.draft;
@@ -215,7 +219,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Refuses unknown keywords where the options say so, and notes what has no effect.
-    fn known(&mut self, map: &Map<String, Value>) -> Result<()> {
+    fn known(&mut self, map: &Members) -> Result<()> {
         for name in map.keys() {
             match keywords::of(name, self.document.draft) {
                 Keyword::Honoured | Keyword::Annotation => {}
@@ -239,12 +243,12 @@ impl<'a> Reader<'a> {
     }
 
     /// The value of a keyword, if the draft has it.
-    fn keyword(&self, map: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+    fn keyword(&self, map: &'a Members, name: &str) -> Option<&'a Json> {
         let value = map.get(name)?;
         (keywords::of(name, self.document.draft) == Keyword::Honoured).then_some(value)
     }
 
-    fn references(&mut self, map: &'a Map<String, Value>, gathered: &mut Gathered) -> Result<()> {
+    fn references(&mut self, map: &'a Members, gathered: &mut Gathered) -> Result<()> {
         for name in ["$ref", "$dynamicRef", "$recursiveRef"] {
             let Some(reference) = self.keyword(map, name) else { continue };
             let Some(reference) = reference.as_str() else {
@@ -268,8 +272,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn types(&mut self, map: &Map<String, Value>, gathered: &mut Gathered) -> Result<()> {
-        let named = |token: &[&str], value: &Value| {
+    fn types(&mut self, map: &Members, gathered: &mut Gathered) -> Result<()> {
+        let named = |token: &[&str], value: &Json| {
             value.as_str().and_then(Types::named).ok_or_else(|| {
                 self.error_below(
                     token,
@@ -279,10 +283,10 @@ impl<'a> Reader<'a> {
         };
         let types = match map.get("type") {
             None => return Ok(()),
-            Some(Value::Array(list)) if list.is_empty() => {
+            Some(Json::Array(list)) if list.is_empty() => {
                 return Err(self.error_at("type", "a list of types has one at least"));
             }
-            Some(Value::Array(list)) => {
+            Some(Json::Array(list)) => {
                 list.iter().enumerate().try_fold(Types::NONE, |types, (i, value)| {
                     Ok::<_, Error>(types.or(named(&["type", &i.to_string()], value)?))
                 })?
@@ -295,17 +299,13 @@ impl<'a> Reader<'a> {
     }
 
     /// `enum` and `const`.
-    fn values(&mut self, map: &'a Map<String, Value>, gathered: &mut Gathered) -> Result<()> {
-        let json = |tokens: &[&str], value: &Value| {
-            Json::new(value, MAX_DEPTH).map_err(|inexact| {
-                let reason = match inexact {
-                    Inexact::Depth => format!("values are nested more than {MAX_DEPTH} deep"),
-                    Inexact::Number(number) => format!(
-                        "the number {number} is too large to be held exactly; use one below 2^53, or a string"
-                    ),
-                };
-                self.error_below(tokens, reason)
-            })
+    fn values(&mut self, map: &'a Members, gathered: &mut Gathered) -> Result<()> {
+        // They are copied and compared by recursion.
+        let json = |tokens: &[&str], value: &Json| {
+            if value.is_deeper_than(MAX_DEPTH) {
+                return Err(self.error_below(tokens, format!("values are nested more than {MAX_DEPTH} deep")));
+            }
+            Ok(value.clone())
         };
         let mut claims: Vec<(&str, Arc<[Json]>)> = Vec::new();
         if let Some(value) = self.keyword(map, "const") {
@@ -313,7 +313,7 @@ impl<'a> Reader<'a> {
         }
         match map.get("enum") {
             None => {}
-            Some(Value::Array(listed)) => {
+            Some(Json::Array(listed)) => {
                 let mut seen = HashSet::new();
                 let mut values = Vec::with_capacity(listed.len());
                 for (i, value) in listed.iter().enumerate() {
@@ -333,11 +333,11 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn logic(&mut self, map: &'a Map<String, Value>, gathered: &mut Gathered) -> Result<()> {
+    fn logic(&mut self, map: &'a Members, gathered: &mut Gathered) -> Result<()> {
         for name in ["allOf", "anyOf", "oneOf"] {
             let Some(branches) = map.get(name) else { continue };
             let branches = match branches {
-                Value::Array(branches) if !branches.is_empty() => branches,
+                Json::Array(branches) if !branches.is_empty() => branches,
                 other => return Err(self.other_than(name, "a list of schemas, one at least", other)),
             };
             let mut formulas = Vec::with_capacity(branches.len());
@@ -363,7 +363,7 @@ impl<'a> Reader<'a> {
     }
 
     /// `if`, `then` and `else`.
-    fn condition(&mut self, map: &'a Map<String, Value>, gathered: &mut Gathered) -> Result<()> {
+    fn condition(&mut self, map: &'a Members, gathered: &mut Gathered) -> Result<()> {
         let Some(condition) = self.keyword(map, "if") else { return Ok(()) };
         let condition = self.beside(&["if"], condition)?;
         gathered.evaluated.extend_if(condition.evaluated, condition.formula, &mut self.formulas);
@@ -384,23 +384,23 @@ impl<'a> Reader<'a> {
     }
 
     /// A count such as `minLength`.
-    fn count(&self, map: &'a Map<String, Value>, name: &str) -> Result<Option<u64>> {
+    fn count(&self, map: &'a Members, name: &str) -> Result<Option<u64>> {
         let Some(value) = self.keyword(map, name) else { return Ok(None) };
-        match super::value::count(value) {
+        match value.as_count() {
             Some(count) => Ok(Some(count)),
             None => Err(self.other_than(name, "a whole number from 0 on", value)),
         }
     }
 
     /// The error of a keyword whose value is `found`, and not what it has to be.
-    fn other_than(&self, name: &str, what: &str, found: &Value) -> Error {
+    fn other_than(&self, name: &str, what: &str, found: &Json) -> Error {
         const MOST: usize = 40;
         let found = match found {
-            Value::Array(items) if items.is_empty() => "an empty list".to_owned(),
-            Value::Array(_) => "a list".to_owned(),
-            Value::Object(_) => "an object".to_owned(),
-            Value::String(text) if text.chars().nth(MOST).is_some() => "a string".to_owned(),
-            scalar => scalar.to_string(),
+            Json::Array(items) if items.is_empty() => "an empty list".to_owned(),
+            Json::Array(_) => "a list".to_owned(),
+            Json::Object(_) => "an object".to_owned(),
+            Json::String(text) if text.chars().nth(MOST).is_some() => "a string".to_owned(),
+            scalar => scalar.text(),
         };
         self.error_at(name, format!("`{name}` is {what}, not {found}"))
     }
@@ -447,17 +447,17 @@ impl<'a> Reader<'a> {
 }
 
 /// Whether `unevaluatedProperties` or `unevaluatedItems` is a name anywhere.
-fn mentions_unevaluated(schema: &Value) -> bool {
+fn mentions_unevaluated(schema: &Json) -> bool {
     let mut rest = vec![schema];
     while let Some(value) = rest.pop() {
         match value {
-            Value::Object(members) => {
+            Json::Object(members) => {
                 if members.contains_key("unevaluatedProperties") || members.contains_key("unevaluatedItems") {
                     return true;
                 }
                 rest.extend(members.values());
             }
-            Value::Array(items) => rest.extend(items),
+            Json::Array(items) => rest.extend(items),
             _ => {}
         }
     }

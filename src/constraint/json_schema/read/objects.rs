@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
-
 use super::evaluated::Properties;
 use super::{Gathered, Reader};
 use crate::constraint::json_schema::document::Draft;
 use crate::constraint::json_schema::formula::{Except, Formula, Leaf};
+use crate::constraint::json_schema::json::{Json, Members};
 use crate::constraint::json_schema::options::Additional;
 use crate::constraint::json_schema::types::Types;
 use crate::error::Result;
 
 impl<'a> Reader<'a> {
-    pub(super) fn properties(&mut self, map: &'a Map<String, Value>, gathered: &mut Gathered) -> Result<()> {
+    pub(super) fn properties(&mut self, map: &'a Members, gathered: &mut Gathered) -> Result<()> {
         let mut except = Except::default();
         if let Some(properties) = self.members(map, "properties")? {
             for (name, schema) in properties {
@@ -66,7 +65,7 @@ impl<'a> Reader<'a> {
         self.dependent(map, gathered)
     }
 
-    fn required(&mut self, map: &'a Map<String, Value>, gathered: &mut Gathered) -> Result<()> {
+    fn required(&mut self, map: &'a Members, gathered: &mut Gathered) -> Result<()> {
         let Some(required) = map.get("required") else { return Ok(()) };
         for name in self.names(&["required"], required)? {
             let claim = self.formulas.leaf(Leaf::Present(name));
@@ -76,7 +75,7 @@ impl<'a> Reader<'a> {
     }
 
     /// `dependentRequired`, `dependentSchemas`, and `dependencies`, which was both.
-    fn dependent(&mut self, map: &'a Map<String, Value>, gathered: &mut Gathered) -> Result<()> {
+    fn dependent(&mut self, map: &'a Members, gathered: &mut Gathered) -> Result<()> {
         for keyword in ["dependentRequired", "dependentSchemas", "dependencies"] {
             if self.keyword(map, keyword).is_none() {
                 continue;
@@ -92,12 +91,12 @@ impl<'a> Reader<'a> {
                 let of_names = match keyword {
                     "dependentRequired" => true,
                     "dependentSchemas" => false,
-                    _ => what.is_array() || what.is_string(),
+                    _ => matches!(what, Json::Array(_) | Json::String(_)),
                 };
                 let then = if of_names {
                     // Draft 3 and widespread use have a single name for a list of one.
                     let list = match what {
-                        Value::String(name) => vec![name.as_str().into()],
+                        Json::String(name) => vec![name.as_str().into()],
                         _ => self.names(&[keyword, name], what)?,
                     };
                     let names: Vec<_> =
@@ -116,23 +115,23 @@ impl<'a> Reader<'a> {
     }
 
     /// The members of a keyword whose value is an object.
-    fn members(&self, map: &'a Map<String, Value>, name: &str) -> Result<Option<&'a Map<String, Value>>> {
+    fn members(&self, map: &'a Members, name: &str) -> Result<Option<&'a Members>> {
         match map.get(name) {
             None => Ok(None),
-            Some(Value::Object(members)) => Ok(Some(members)),
+            Some(Json::Object(members)) => Ok(Some(members)),
             Some(other) => Err(self.other_than(name, "an object", other)),
         }
     }
 
-    fn names(&self, tokens: &[&str], value: &Value) -> Result<Vec<Arc<str>>> {
-        let Value::Array(list) = value else {
+    fn names(&self, tokens: &[&str], value: &Json) -> Result<Vec<Arc<str>>> {
+        let Json::Array(list) = value else {
             let advice = match (tokens, self.document.draft) {
-                (["required"], Draft::D4) if value.is_boolean() => "; a boolean belongs to draft 3",
+                (["required"], Draft::D4) if value.as_bool().is_some() => "; a boolean belongs to draft 3",
                 _ => "",
             };
             return Err(self.error_below(tokens, format!("it is a list of names{advice}")));
         };
-        let name = |(i, value): (usize, &Value)| {
+        let name = |(i, value): (usize, &Json)| {
             let index = i.to_string();
             let place: Vec<&str> = tokens.iter().copied().chain([index.as_str()]).collect();
             value.as_str().map(Arc::from).ok_or_else(|| self.error_below(&place, "a name is a string"))

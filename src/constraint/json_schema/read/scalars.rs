@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
-
 use super::{Gathered, Reader};
 use crate::constraint::json_schema::document::Draft;
 use crate::constraint::json_schema::ecma::Pattern;
 use crate::constraint::json_schema::format::{Exactness, Format};
 use crate::constraint::json_schema::formula::Leaf;
+use crate::constraint::json_schema::json::{Json, Members};
 use crate::constraint::json_schema::note::Treatment;
 use crate::constraint::json_schema::number::Decimal;
 use crate::constraint::json_schema::options::{Formats, Unknown};
@@ -16,12 +15,12 @@ use crate::constraint::json_schema::types::Types;
 use crate::error::Result;
 
 impl<'a> Reader<'a> {
-    pub(super) fn numbers(&mut self, map: &'a Map<String, Value>, gathered: &mut Gathered) -> Result<()> {
+    pub(super) fn numbers(&mut self, map: &'a Members, gathered: &mut Gathered) -> Result<()> {
         for (name, exclusive_name, at_least) in
             [("minimum", "exclusiveMinimum", true), ("maximum", "exclusiveMaximum", false)]
         {
             // Draft 4 says by a boolean whether the bound itself is left out.
-            let flag = map.get(exclusive_name).and_then(Value::as_bool);
+            let flag = map.get(exclusive_name).and_then(Json::as_bool);
             if flag.is_some() && self.document.draft > Draft::D4 && self.document.named {
                 return Err(self.error_at(
                     exclusive_name,
@@ -36,14 +35,14 @@ impl<'a> Reader<'a> {
             if let Some(value) = map.get(name) {
                 bounds.push((name, value, flag == Some(true)));
             }
-            if let Some(value) = map.get(exclusive_name).filter(|value| !value.is_boolean()) {
+            if let Some(value) = map.get(exclusive_name).filter(|value| value.as_bool().is_none()) {
                 bounds.push((exclusive_name, value, true));
             }
             for (name, value, exclusive) in bounds {
-                let Value::Number(number) = value else {
+                let Json::Number(number) = value else {
                     return Err(self.other_than(name, "a number", value));
                 };
-                let bound = Decimal::new(number);
+                let bound = number.clone();
                 let leaf = if at_least {
                     Leaf::AtLeast { bound, exclusive }
                 } else {
@@ -55,8 +54,8 @@ impl<'a> Reader<'a> {
         }
         match map.get("multipleOf") {
             None => Ok(()),
-            Some(Value::Number(step)) if step.as_f64().is_some_and(|step| step > 0.0) => {
-                let claim = self.formulas.leaf(Leaf::MultipleOf(Decimal::new(step)));
+            Some(Json::Number(step)) if step.is_positive() => {
+                let claim = self.formulas.leaf(Leaf::MultipleOf(step.clone()));
                 self.claim(gathered, &["multipleOf"], claim);
                 Ok(())
             }
@@ -64,14 +63,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(super) fn strings(&mut self, map: &'a Map<String, Value>, gathered: &mut Gathered) -> Result<()> {
+    pub(super) fn strings(&mut self, map: &'a Members, gathered: &mut Gathered) -> Result<()> {
         let min = self.count(map, "minLength")?.unwrap_or(0);
         let max = self.count(map, "maxLength")?;
         let claim = self.formulas.leaf(Leaf::Length { min, max });
         let name = if min > 0 { "minLength" } else { "maxLength" };
         self.claim(gathered, &[name], claim);
         if let Some(pattern) = map.get("pattern") {
-            let Value::String(text) = pattern else {
+            let Json::String(text) = pattern else {
                 return Err(self.other_than("pattern", "a string", pattern));
             };
             let pattern = self.pattern("pattern", text)?;
@@ -81,9 +80,9 @@ impl<'a> Reader<'a> {
         self.format(map, gathered)
     }
 
-    fn format(&mut self, map: &'a Map<String, Value>, gathered: &mut Gathered) -> Result<()> {
+    fn format(&mut self, map: &'a Members, gathered: &mut Gathered) -> Result<()> {
         let Some(format) = map.get("format") else { return Ok(()) };
-        let Value::String(name) = format else {
+        let Json::String(name) = format else {
             return Err(self.other_than("format", "a string", format));
         };
         if self.options.formats == Formats::Annotate {
@@ -97,18 +96,16 @@ impl<'a> Reader<'a> {
             self.note("format", Treatment::Ignored(format!("{name:?} is no format that is known")));
             return Ok(());
         };
+        if let Some(first) = format.first_draft().filter(|first| self.document.draft < *first) {
+            let reason = format!("{} has no format {name:?}; {first} is the first that has it", self.document.draft);
+            self.note("format", Treatment::Ignored(reason));
+            return Ok(());
+        }
         if let Some((low, high)) = format.range() {
-            let number = |value: i128| {
-                let number = i64::try_from(value).map(serde_json::Number::from);
-                let number = number.or_else(|_| u64::try_from(value).map(serde_json::Number::from));
-                number.ok().map(|number| Decimal::new(&number))
-            };
-            if let (Some(low), Some(high)) = (number(low), number(high)) {
-                let low = self.formulas.leaf(Leaf::AtLeast { bound: low, exclusive: false });
-                let high = self.formulas.leaf(Leaf::AtMost { bound: high, exclusive: false });
-                self.claim(gathered, &["format"], low);
-                self.claim(gathered, &["format"], high);
-            }
+            let low = self.formulas.leaf(Leaf::AtLeast { bound: Decimal::from(low), exclusive: false });
+            let high = self.formulas.leaf(Leaf::AtMost { bound: Decimal::from(high), exclusive: false });
+            self.claim(gathered, &["format"], low);
+            self.claim(gathered, &["format"], high);
             return Ok(());
         }
         match format.is_exact() {

@@ -1,0 +1,74 @@
+//! What a schema's draft decides.
+
+use burn_dfa::Constraint;
+use burn_dfa::constraint::Treatment;
+use serde_json::json;
+
+const DRAFTS: [&str; 5] = [
+    "http://json-schema.org/draft-04/schema#",
+    "http://json-schema.org/draft-06/schema#",
+    "http://json-schema.org/draft-07/schema#",
+    "https://json-schema.org/draft/2019-09/schema",
+    "https://json-schema.org/draft/2020-12/schema",
+];
+
+/// Formats with the place of the first draft that defines them (draft 4 section 7.3, draft 6 section 8.3, draft 7
+/// section 7.3, 2019-09 and 2020-12 section 7.3 of the validation vocabulary), and a text that none of them allows.
+const FORMATS: [(&str, usize, &str); 17] = [
+    ("date-time", 0, "no"),
+    ("email", 0, "no"),
+    ("hostname", 0, "-no-"),
+    ("ipv4", 0, "no"),
+    ("ipv6", 0, "no"),
+    ("uri", 0, "no"),
+    ("uri-reference", 1, "\\\\"),
+    ("uri-template", 1, "{"),
+    ("json-pointer", 1, "no"),
+    ("date", 2, "no"),
+    ("time", 2, "no"),
+    ("idn-email", 2, "no"),
+    ("idn-hostname", 2, "-no-"),
+    ("iri", 2, "no"),
+    ("iri-reference", 2, "\\\\"),
+    ("relative-json-pointer", 2, "no"),
+    ("uuid", 3, "no"),
+];
+
+#[test]
+fn formats_bind_in_the_drafts_that_have_them() {
+    for (at, draft) in DRAFTS.into_iter().enumerate() {
+        for (format, first, invalid) in FORMATS.into_iter().chain([("duration", 3, "no")]) {
+            let schema = json!({"$schema": draft, "type": "string", "format": format});
+            let text = json!(invalid).to_string();
+            let binds = !super::compile(&schema).matches(text.as_bytes());
+            assert_eq!(binds, first <= at, "{format} in {draft}");
+            let judge = jsonschema::options().should_validate_formats(true).build(&schema).unwrap();
+            // The judge binds these in every draft.
+            if first <= at || !["date", "time", "idn-email"].contains(&format) {
+                assert_eq!(!judge.is_valid(&json!(invalid)), binds, "{format} in {draft}, as the judge has it");
+            }
+            let notes = Constraint::json_schema(schema).unwrap();
+            let notes = notes.explain();
+            let ignored =
+                notes.iter().any(|note| note.pointer == "/format" && matches!(note.treatment, Treatment::Ignored(_)));
+            assert_eq!(ignored, !binds, "{format} in {draft}: {notes:?}");
+        }
+    }
+    // Without a draft there is nothing that lacks one.
+    let schema = json!({"type": "string", "format": "uuid"});
+    assert!(!super::compile(&schema).matches(b"\"no\""));
+}
+
+#[test]
+fn an_unknown_draft_is_noted() {
+    for draft in [json!("https://example.com/schema"), json!("http://json-schema.org/draft-05/schema#"), json!(7)] {
+        let constraint = Constraint::json_schema(json!({"$schema": draft, "type": "null"})).unwrap();
+        let [note] = constraint.explain() else { panic!("{draft}: {:?}", constraint.explain()) };
+        assert_eq!(note.pointer, "/$schema");
+        assert!(note.to_string().contains("read as draft 2020-12"), "{note}");
+    }
+    for draft in DRAFTS {
+        let constraint = Constraint::json_schema(json!({"$schema": draft, "type": "null"})).unwrap();
+        assert!(constraint.explain().is_empty(), "{draft}");
+    }
+}
