@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::error::{Failure, message};
-use super::file::json;
+use super::file::text;
 use crate::constraint::Constraint;
 use crate::error::Error;
 
@@ -39,11 +39,11 @@ impl ConstraintArgs {
         if let Some(pattern) = &self.regex {
             Ok(Some(Constraint::regex(pattern)?))
         } else if let Some(path) = &self.schema {
-            Constraint::json_schema(json(path)?).map(Some).map_err(|error| in_file(path, error))
+            Constraint::json_schema_from_str(&text(path)?).map(Some).map_err(|error| in_file(path, error))
         } else if let Some(choices) = &self.choice {
             Ok(Some(Constraint::choice(choices.iter().cloned())?))
         } else if let Some(path) = &self.spec {
-            Constraint::from_request(&json(path)?).map_err(|error| in_file(path, error))
+            Constraint::from_request_str(&text(path)?).map_err(|error| in_file(path, error))
         } else {
             Ok(None)
         }

@@ -23,11 +23,10 @@ impl ConstraintArgs {
         match &self.one.schema {
             Some(path) => {
                 let text = cli::text(path)?;
-                let plain = text.strip_prefix('\u{feff}').unwrap_or(&text);
                 // Of any depth, unlike a value.
-                serde_json::from_str::<IgnoredAny>(plain)
-                    .map_err(|e| format!("{} is not JSON: {e}", path.display()))?;
-                Ok((serde_json::from_str(plain).ok(), Constraint::json_schema_from_str(&text)))
+                serde_json::from_str::<IgnoredAny>(&text)
+                    .map_err(|error| format!("{} is not JSON: {error}", path.display()))?;
+                Ok((serde_json::from_str(&text).ok(), Constraint::json_schema_from_str(&text)))
             }
             None => Ok((None, Ok(self.read()?))),
         }

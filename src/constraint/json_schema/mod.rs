@@ -101,15 +101,14 @@ impl Schema {
     /// JSON pointer of what is claimed: of a claim the keyword where it was met first, of several the innermost schema
     /// around all of them, but for types, which many places share.
     fn origin(&self, formulas: &Formulas, claim: Formula) -> String {
-        if let Some(origin) = self.origins.get(&claim) {
-            return origin.clone();
-        }
         let claims = formulas.conjuncts(claim);
         let is_type = |claim: &&Formula| matches!(formulas.as_leaf(**claim), Some(Leaf::Types(_)));
         let only_types = claims.iter().all(|claim| is_type(&claim));
         let telling = claims.iter().filter(|claim| only_types || !is_type(claim));
         let mut origins = telling.filter_map(|claim| self.origins.get(claim));
-        let Some(first) = origins.next() else { return String::new() };
+        let Some(first) = origins.next() else {
+            return self.origins.get(&claim).cloned().unwrap_or_default();
+        };
         let mut common = first.as_str();
         for origin in origins {
             while !(origin.starts_with(common) && matches!(origin.as_bytes().get(common.len()), None | Some(b'/'))) {

@@ -5,7 +5,7 @@ mod mismatch;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use burn_dfa::cli::{LimitArgs, text};
+use burn_dfa::cli::{LimitArgs, message, text};
 use burn_dfa::{Constraint, Limits, TokenTable, Vocabulary};
 use clap::Args;
 use serde_json::json;
@@ -91,8 +91,9 @@ fn read(path: &Path) -> Result<String> {
 
 /// The text that the schema gives to the value of `text`.
 fn written(constraint: &Constraint, text: &str, limits: &Limits) -> Result<String> {
-    let value = serde_json::from_str(text).map_err(|e| format!("{text:?} is not JSON: {e}"))?;
-    let written = constraint.json_text(&value, limits)?;
+    let written = constraint.json_text_from_str(text, limits);
+    // A limit has the command line's own advice.
+    let written = written.map_err(|error| format!("{text:?}: {}", message(&error)))?;
     Ok(written.map(|(text, _)| text).ok_or("--value is for JSON schemas")?)
 }
 

@@ -93,10 +93,10 @@ impl<'p, 'a> Layer<'p, 'a> {
         if let Some(&state) = self.done.get(&key) {
             return Ok(state);
         }
-        let before = self.rows.count();
+        let before = self.rows.state_count();
         let state = self.emitted(id, exits, level);
-        let states = self.rows.count() - before;
-        if states * 2 >= self.rows.count() {
+        let states = self.rows.state_count() - before;
+        if states * 2 >= self.rows.state_count() {
             self.large.push((id, states));
         }
         let state = state.map_err(|error| self.placed(error))?;
@@ -106,7 +106,7 @@ impl<'p, 'a> Layer<'p, 'a> {
 
     /// The breach of a limit, at the innermost part of which one copy takes half of all states.
     fn placed(&self, error: Error) -> Error {
-        let half = self.rows.count().div_ceil(2);
+        let half = self.rows.state_count().div_ceil(2);
         let large = self.large.iter().filter(|(_, states)| *states >= half);
         match large.min_by_key(|(_, states)| *states) {
             Some(&(id, _)) => error.at(|| self.planner.origin(id)),
