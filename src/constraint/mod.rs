@@ -272,7 +272,9 @@ impl Constraint {
 
     fn text_of(
         &self,
-        value: std::result::Result<Json, Malformed>, limits: &Limits) -> Result<Option<(String, bool)>> {
+        value: std::result::Result<Json, Malformed>,
+        limits: &Limits,
+    ) -> Result<Option<(String, bool)>> {
         let Kind::JsonSchema(schema, _) = &self.kind else { return Ok(None) };
         let value = value.map_err(|malformed| Error::input(malformed.to_string()))?;
         if value.is_deeper_than(json_schema::MAX_WRITTEN) {

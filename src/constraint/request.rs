@@ -8,8 +8,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::json_schema::{Json, JsonOptions, Malformed};
 use super::Constraint;
+use super::json_schema::{Json, JsonOptions, Malformed};
 use crate::error::{Error, Result};
 
 /// OpenAI's `response_format`.

@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 use super::ecma::Pattern;
 use super::format::Format;
+use super::json::Json;
 use super::number::Decimal;
 use super::types::Types;
-use super::json::Json;
 use crate::automaton::FastMap;
 
 /// A formula of a [`Formulas`] list.

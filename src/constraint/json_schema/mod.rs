@@ -111,7 +111,9 @@ impl Schema {
         };
         let mut common = first.as_str();
         for origin in origins {
-            while !(origin.starts_with(common) && matches!(origin.as_bytes().get(common.len()), None | Some(b'/'))) {
+            while !(origin.starts_with(common)
+                && matches!(origin.as_bytes().get(common.len()), None | Some(b'/')))
+            {
                 common = common.rfind('/').map_or("", |end| &common[..end]);
             }
         }

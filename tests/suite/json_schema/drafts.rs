@@ -45,12 +45,17 @@ fn formats_bind_in_the_drafts_that_have_them() {
             let judge = jsonschema::options().should_validate_formats(true).build(&schema).unwrap();
             // The judge binds these in every draft.
             if first <= at || !["date", "time", "idn-email"].contains(&format) {
-                assert_eq!(!judge.is_valid(&json!(invalid)), binds, "{format} in {draft}, as the judge has it");
+                assert_eq!(
+                    !judge.is_valid(&json!(invalid)),
+                    binds,
+                    "{format} in {draft}, as the judge has it"
+                );
             }
             let notes = Constraint::json_schema(schema).unwrap();
             let notes = notes.explain();
-            let ignored =
-                notes.iter().any(|note| note.pointer == "/format" && matches!(note.treatment, Treatment::Ignored(_)));
+            let ignored = notes
+                .iter()
+                .any(|note| note.pointer == "/format" && matches!(note.treatment, Treatment::Ignored(_)));
             assert_eq!(ignored, !binds, "{format} in {draft}: {notes:?}");
         }
     }
@@ -61,7 +66,9 @@ fn formats_bind_in_the_drafts_that_have_them() {
 
 #[test]
 fn an_unknown_draft_is_noted() {
-    for draft in [json!("https://example.com/schema"), json!("http://json-schema.org/draft-05/schema#"), json!(7)] {
+    for draft in
+        [json!("https://example.com/schema"), json!("http://json-schema.org/draft-05/schema#"), json!(7)]
+    {
         let constraint = Constraint::json_schema(json!({"$schema": draft, "type": "null"})).unwrap();
         let [note] = constraint.explain() else { panic!("{draft}: {:?}", constraint.explain()) };
         assert_eq!(note.pointer, "/$schema");

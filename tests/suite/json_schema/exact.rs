@@ -27,9 +27,16 @@ fn no_digit_is_lost() {
         (r#"{"minimum": 18446744073709551616}"#, "18446744073709551616", "18446744073709551615"),
         (r#"{"enum": [9007199254740993.0]}"#, "9007199254740993", "9007199254740992"),
         (r#"{"exclusiveMaximum": -1e-25}"#, "-0.00000000000000000000000011", "-0.0000000000000000000000001"),
-        (r#"{"type": "integer", "multipleOf": 30000000000000000000}"#, "90000000000000000000", "90000000000000000001"),
-        (r#"{"items": {"const": [1, {"a": 123456789012345678901234567890}]}}"#,
-            r#"[[1,{"a":123456789012345678901234567890}]]"#, r#"[[1,{"a":123456789012345680000000000000}]]"#),
+        (
+            r#"{"type": "integer", "multipleOf": 30000000000000000000}"#,
+            "90000000000000000000",
+            "90000000000000000001",
+        ),
+        (
+            r#"{"items": {"const": [1, {"a": 123456789012345678901234567890}]}}"#,
+            r#"[[1,{"a":123456789012345678901234567890}]]"#,
+            r#"[[1,{"a":123456789012345680000000000000}]]"#,
+        ),
     ] {
         let dfa = compile(schema);
         assert!(dfa.matches(accepted.as_bytes()), "{schema} {accepted}");
@@ -50,7 +57,8 @@ fn no_digit_is_lost() {
 /// A number's sign, digits before the point and digits after it, from any spelling.
 fn spelled_out(text: &str) -> (bool, String, String) {
     let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
-    let (whole, fraction) = mantissa.trim_start_matches('-').split_once('.').unwrap_or((mantissa.trim_start_matches('-'), ""));
+    let (whole, fraction) =
+        mantissa.trim_start_matches('-').split_once('.').unwrap_or((mantissa.trim_start_matches('-'), ""));
     let exponent: i32 = exponent.parse().unwrap();
     let (mut whole, mut fraction) = (whole.to_owned(), fraction.to_owned());
     for _ in 0..exponent {
@@ -65,14 +73,21 @@ fn spelled_out(text: &str) -> (bool, String, String) {
 
 /// The order of two numbers, by their digits.
 fn compare(a: &str, b: &str) -> Ordering {
-    let ((a_negative, a_whole, a_fraction), (b_negative, b_whole, b_fraction)) = (spelled_out(a), spelled_out(b));
+    let ((a_negative, a_whole, a_fraction), (b_negative, b_whole, b_fraction)) =
+        (spelled_out(a), spelled_out(b));
     let aligned = |whole: &str, fraction: &str| format!("{whole:0>80}{fraction:0<80}");
     let (a, b) = (aligned(&a_whole, &a_fraction), aligned(&b_whole, &b_fraction));
     let zero = "0".repeat(160);
     match (a_negative && a != zero, b_negative && b != zero) {
         (false, false) => a.cmp(&b),
         (true, true) => b.cmp(&a),
-        (negative, _) => if negative { Ordering::Less } else { Ordering::Greater },
+        (negative, _) => {
+            if negative {
+                Ordering::Less
+            } else {
+                Ordering::Greater
+            }
+        }
     }
 }
 
@@ -82,7 +97,9 @@ fn comparisons_are_exact() {
     let mut number = |exponents: bool| {
         let mut text = String::from(if random.random_bool(0.3) { "-" } else { "" });
         let digits = |random: &mut StdRng, most: usize| -> String {
-            (0..random.random_range(1..=most)).map(|_| ['0', '0', '1', '9', '5'][random.random_range(0..5)]).collect()
+            (0..random.random_range(1..=most))
+                .map(|_| ['0', '0', '1', '9', '5'][random.random_range(0..5)])
+                .collect()
         };
         let whole = digits(&mut random, 25);
         let whole = whole.trim_start_matches('0');
@@ -188,7 +205,10 @@ fn what_is_no_json_is_refused_where_it_stands() {
         assert!(serde_json::from_str::<serde_json::Value>(schema).is_err());
         let error = refusal(schema);
         assert_eq!(error.pointer(), Some(pointer), "{schema:?}: {error}");
-        assert!(error.to_string().contains("it is not JSON: at ") && error.to_string().contains(place), "{error}");
+        assert!(
+            error.to_string().contains("it is not JSON: at ") && error.to_string().contains(place),
+            "{error}"
+        );
     }
     let mut random = StdRng::seed_from_u64(5);
     let sound = r#"{"a": [1, -2.5e3, "\u00e9\n", {"b": null, "": true}], "c": {"d": [false, []]}}"#;
@@ -208,7 +228,9 @@ fn what_is_no_json_is_refused_where_it_stands() {
         let judged = serde_json::from_str::<serde_json::Value>(&text);
         match any.json_text_from_str(&text, &Limits::default()) {
             // A number that no float holds is one all the same.
-            Ok(_) => assert!(judged.map_or_else(|e| e.to_string().contains("out of range"), |_| true), "{text}"),
+            Ok(_) => {
+                assert!(judged.map_or_else(|e| e.to_string().contains("out of range"), |_| true), "{text}")
+            }
             // These are read by `serde_json` too, and rounded or dropped.
             Err(error) if error.to_string().contains("twice") || error.to_string().contains("places") => {}
             Err(error) => assert!(judged.is_err(), "{text}: {error}"),
@@ -219,8 +241,12 @@ fn what_is_no_json_is_refused_where_it_stands() {
 #[test]
 fn depth_is_for_who_reads_it() {
     let deep = format!("{}{}", "[".repeat(20_000), "]".repeat(20_000));
-    let constraint = Constraint::json_schema_from_str(&format!(r#"{{"type": "null", "x-note": {deep}}}"#)).unwrap();
-    assert_eq!(constraint.definition().unwrap().len(), r#"{"json":{"type":"null","x-note":}}"#.len() + 40_000);
+    let constraint =
+        Constraint::json_schema_from_str(&format!(r#"{{"type": "null", "x-note": {deep}}}"#)).unwrap();
+    assert_eq!(
+        constraint.definition().unwrap().len(),
+        r#"{"json":{"type":"null","x-note":}}"#.len() + 40_000
+    );
     assert!(constraint.json_text_from_str(&deep, &Limits::default()).unwrap_err().is_input());
 }
 
@@ -255,7 +281,12 @@ fn requests_as_text() {
     }
     // A string is text in a value too.
     let request = json!({"json": schema});
-    let dfa = Constraint::from_request(&request).unwrap().unwrap().to_byte_dfa(&Limits::default()).unwrap().unwrap();
+    let dfa = Constraint::from_request(&request)
+        .unwrap()
+        .unwrap()
+        .to_byte_dfa(&Limits::default())
+        .unwrap()
+        .unwrap();
     assert!(dfa.matches(number.as_bytes()) && !dfa.matches(b"0.1"));
     for (bad, reason) in [
         ("{", "it is not JSON"),

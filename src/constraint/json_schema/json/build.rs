@@ -53,7 +53,11 @@ impl Builder {
         let Some(Open::Object(members, next)) = self.open.last_mut() else { return Ok(()) };
         let again = members.contains_key(&name);
         *next = Some(name);
-        if again { Err(self.malformed("its object has this name twice; leave one of them out")) } else { Ok(()) }
+        if again {
+            Err(self.malformed("its object has this name twice; leave one of them out"))
+        } else {
+            Ok(())
+        }
     }
 
     /// The end of the array or object that was opened last.
@@ -153,7 +157,9 @@ impl Json {
             }
             Self::String(text) => Value::String(text.clone()),
             Self::Array(items) => items.iter().map(Self::to_value).collect(),
-            Self::Object(members) => members.iter().map(|(name, member)| (name.clone(), member.to_value())).collect(),
+            Self::Object(members) => {
+                members.iter().map(|(name, member)| (name.clone(), member.to_value())).collect()
+            }
         }
     }
 }

@@ -120,7 +120,9 @@ impl Json {
     /// Whether it is equal as JSON: the order of members makes no difference.
     pub(crate) fn is_same(&self, other: &Json) -> bool {
         match (self, other) {
-            (Self::Array(a), Self::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.is_same(b)),
+            (Self::Array(a), Self::Array(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.is_same(b))
+            }
             (Self::Object(a), Self::Object(b)) => {
                 a.len() == b.len() && a.iter().all(|(name, a)| b.get(name).is_some_and(|b| a.is_same(b)))
             }

@@ -11,8 +11,8 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::plan::{Labelled, PlanId, Planner, Size};
 use super::json::Json;
+use super::plan::{Labelled, PlanId, Planner, Size};
 use super::{string, text};
 use crate::automaton::{FastMap, RowDfa, Run, SharedRows};
 use crate::error::{Error, Limit, Result};
@@ -125,8 +125,7 @@ impl<'p, 'a> Layer<'p, 'a> {
         if !plan.values.is_empty() {
             let options = self.planner.options();
             let texts = self.texts.entry((id, level)).or_insert_with(|| {
-                let write =
-                    |(value, outcome): &(Json, u32)| (text::write(value, options, level), *outcome);
+                let write = |(value, outcome): &(Json, u32)| (text::write(value, options, level), *outcome);
                 let mut texts: Vec<(Vec<u8>, u32)> = plan.values.iter().map(write).collect();
                 texts.sort_unstable();
                 texts.dedup_by(|a, b| a.0 == b.0);

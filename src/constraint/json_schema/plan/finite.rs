@@ -2,9 +2,9 @@
 
 use super::Planner;
 use crate::constraint::json_schema::formula::{Formula, Leaf, Term};
+use crate::constraint::json_schema::json::Json;
 use crate::constraint::json_schema::options::{Escapes, JsonOptions, Numbers, Whitespace};
 use crate::constraint::json_schema::types::Types;
-use crate::constraint::json_schema::json::Json;
 use crate::error::Result;
 
 impl Planner<'_> {
@@ -36,11 +36,7 @@ impl Planner<'_> {
                 if !types.meets(Types::ALL.except(Types::NULL.or(Types::BOOLEAN))) =>
             {
                 let all = [Json::Null, Json::Boolean(false), Json::Boolean(true)];
-                Some(
-                    all.into_iter()
-                        .filter(|value| Types::of(value).meets(*types))
-                        .collect(),
-                )
+                Some(all.into_iter().filter(|value| Types::of(value).meets(*types)).collect())
             }
             Term::And(parts) => parts.iter().find_map(|&part| self.listed(part)),
             Term::Or(parts) | Term::One(parts) => {

@@ -281,7 +281,8 @@ impl<'a> Planner<'a> {
             // How deep it goes is settled when the rest is known.
             Plan { outcomes: vec![Arc::new([])], ..Plan::default() }
         } else {
-            self.planned(&goal, any).map_err(|error| error.at(|| self.schema.origin(&self.formulas, goal.must)))?
+            self.planned(&goal, any)
+                .map_err(|error| error.at(|| self.schema.origin(&self.formulas, goal.must)))?
         };
         let id = PlanId(self.plans.len() as u32);
         self.plans.push(plan);
@@ -342,8 +343,7 @@ impl<'a> Planner<'a> {
 
     /// Adds a single value, whose answers are known at once; one with an answer that is undecided is left out.
     fn value(&mut self, value: Json, probes: &[Formula], plan: &mut Plan) -> Result<()> {
-        let verdicts: Result<Vec<Verdict>> =
-            probes.iter().map(|&probe| self.holds(probe, &value)).collect();
+        let verdicts: Result<Vec<Verdict>> = probes.iter().map(|&probe| self.holds(probe, &value)).collect();
         let answers: Option<Vec<bool>> = verdicts?.into_iter().collect();
         if let Some(answers) = answers {
             let outcome = plan.outcome(&answers);

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{Kind, Planner};
 use crate::constraint::json_schema::formula::{Except, Formula, Formulas, Leaf};
-use crate::constraint::json_schema::types::Types;
 use crate::constraint::json_schema::json::Json;
+use crate::constraint::json_schema::types::Types;
 
 impl Planner<'_> {
     /// What `formula` says of values of one kind.

@@ -157,9 +157,10 @@ impl Planner<'_> {
                 return Ok(tally.at_least(*count));
             }
             (Leaf::Items(count), Json::Array(items)) => items.len() as u64 >= *count,
-            (Leaf::Unique { .. }, Json::Array(items)) => {
-                !items.iter().enumerate().any(|(at, item)| items[..at].iter().any(|other| other.is_same(item)))
-            }
+            (Leaf::Unique { .. }, Json::Array(items)) => !items
+                .iter()
+                .enumerate()
+                .any(|(at, item)| items[..at].iter().any(|other| other.is_same(item))),
             _ => true,
         };
         Ok(Some(holds))

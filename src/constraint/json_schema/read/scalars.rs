@@ -97,7 +97,8 @@ impl<'a> Reader<'a> {
             return Ok(());
         };
         if let Some(first) = format.first_draft().filter(|first| self.document.draft < *first) {
-            let reason = format!("{} has no format {name:?}; {first} is the first that has it", self.document.draft);
+            let reason =
+                format!("{} has no format {name:?}; {first} is the first that has it", self.document.draft);
             self.note("format", Treatment::Ignored(reason));
             return Ok(());
         }
