@@ -1,6 +1,6 @@
 //! The keywords of JSON Schema, by draft.
 
-use super::document::Draft;
+use super::draft::Draft;
 
 /// What a name in a schema is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

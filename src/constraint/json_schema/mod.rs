@@ -29,6 +29,7 @@ mod arrange;
 mod conflict;
 mod depth;
 mod document;
+mod draft;
 mod ecma;
 mod format;
 mod formula;
@@ -43,6 +44,7 @@ mod read;
 mod string;
 mod text;
 mod types;
+mod uri;
 
 use serde_json::Value;
 

@@ -14,7 +14,7 @@ mod uris;
 
 use std::sync::OnceLock;
 
-use super::document::Draft;
+use super::draft::Draft;
 use crate::automaton::{ByteDfa, Expr};
 use crate::constraint::Regex;
 use crate::error::Result;

@@ -5,20 +5,21 @@
 
 mod arrays;
 mod evaluated;
+mod logic;
 mod objects;
 mod scalars;
+mod values;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
 use self::evaluated::Evaluated;
-use super::document::{Document, Draft, push};
+use super::document::{Document, push};
+use super::draft::Draft;
 use super::formula::{Formula, Formulas, Leaf};
 use super::json::{Json, Members};
 use super::keywords::{self, Keyword};
 use super::note::{Note, Treatment};
 use super::options::{JsonOptions, Unknown, Whitespace};
-use super::types::Types;
 use super::{MAX_DEPTH, Schema};
 use crate::automaton::FastMap;
 use crate::error::{Error, Result};
@@ -270,117 +271,6 @@ impl<'a> Reader<'a> {
             self.claim(gathered, &[name], read.formula);
             gathered.evaluated.extend(read.evaluated);
         }
-        Ok(())
-    }
-
-    fn types(&mut self, map: &Members, gathered: &mut Gathered) -> Result<()> {
-        let named = |token: &[&str], value: &Json| {
-            value.as_str().and_then(Types::named).ok_or_else(|| {
-                self.error_below(
-                    token,
-                    "a type is one of `null`, `boolean`, `integer`, `number`, `string`, `array`, `object`",
-                )
-            })
-        };
-        let types = match map.get("type") {
-            None => return Ok(()),
-            Some(Json::Array(list)) if list.is_empty() => {
-                return Err(self.error_at("type", "a list of types has one at least"));
-            }
-            Some(Json::Array(list)) => {
-                list.iter().enumerate().try_fold(Types::NONE, |types, (i, value)| {
-                    Ok::<_, Error>(types.or(named(&["type", &i.to_string()], value)?))
-                })?
-            }
-            Some(value) => named(&["type"], value)?,
-        };
-        let claim = self.formulas.leaf(Leaf::Types(types));
-        self.claim(gathered, &["type"], claim);
-        Ok(())
-    }
-
-    /// `enum` and `const`.
-    fn values(&mut self, map: &'a Members, gathered: &mut Gathered) -> Result<()> {
-        // They are copied and compared by recursion.
-        let json = |tokens: &[&str], value: &Json| {
-            if value.is_deeper_than(MAX_DEPTH) {
-                return Err(self.error_below(tokens, format!("values are nested more than {MAX_DEPTH} deep")));
-            }
-            Ok(value.clone())
-        };
-        let mut claims: Vec<(&str, Arc<[Json]>)> = Vec::new();
-        if let Some(value) = self.keyword(map, "const") {
-            claims.push(("const", [json(&["const"], value)?].into()));
-        }
-        match map.get("enum") {
-            None => {}
-            Some(Json::Array(listed)) => {
-                let mut seen = HashSet::new();
-                let mut values = Vec::with_capacity(listed.len());
-                for (i, value) in listed.iter().enumerate() {
-                    let value = json(&["enum", &i.to_string()], value)?;
-                    if seen.insert(value.clone()) {
-                        values.push(value);
-                    }
-                }
-                claims.push(("enum", values.into()));
-            }
-            Some(other) => return Err(self.other_than("enum", "a list of values", other)),
-        }
-        for (name, values) in claims {
-            let claim = self.formulas.leaf(Leaf::Values(values));
-            self.claim(gathered, &[name], claim);
-        }
-        Ok(())
-    }
-
-    fn logic(&mut self, map: &'a Members, gathered: &mut Gathered) -> Result<()> {
-        for name in ["allOf", "anyOf", "oneOf"] {
-            let Some(branches) = map.get(name) else { continue };
-            let branches = match branches {
-                Json::Array(branches) if !branches.is_empty() => branches,
-                other => return Err(self.other_than(name, "a list of schemas, one at least", other)),
-            };
-            let mut formulas = Vec::with_capacity(branches.len());
-            for (i, branch) in branches.iter().enumerate() {
-                let read = self.beside(&[name, &i.to_string()], branch)?;
-                formulas.push(read.formula);
-                let condition = if name == "allOf" { Formula::TRUE } else { read.formula };
-                gathered.evaluated.extend_if(read.evaluated, condition, &mut self.formulas);
-            }
-            let claim = match name {
-                "allOf" => self.formulas.and(formulas),
-                "anyOf" => self.formulas.or(formulas),
-                _ => self.formulas.one(formulas),
-            };
-            self.claim(gathered, &[name], claim);
-        }
-        if let Some(schema) = map.get("not") {
-            let read = self.beside(&["not"], schema)?;
-            let claim = self.formulas.not(read.formula);
-            self.claim(gathered, &["not"], claim);
-        }
-        self.condition(map, gathered)
-    }
-
-    /// `if`, `then` and `else`.
-    fn condition(&mut self, map: &'a Members, gathered: &mut Gathered) -> Result<()> {
-        let Some(condition) = self.keyword(map, "if") else { return Ok(()) };
-        let condition = self.beside(&["if"], condition)?;
-        gathered.evaluated.extend_if(condition.evaluated, condition.formula, &mut self.formulas);
-        let otherwise = self.formulas.not(condition.formula);
-        let mut branches = [Formula::TRUE; 2];
-        for ((name, when), branch) in
-            [("then", condition.formula), ("else", otherwise)].into_iter().zip(&mut branches)
-        {
-            if let Some(schema) = map.get(name) {
-                let read = self.beside(&[name], schema)?;
-                *branch = read.formula;
-                gathered.evaluated.extend_if(read.evaluated, when, &mut self.formulas);
-            }
-        }
-        let claim = self.formulas.choose(condition.formula, branches[0], branches[1]);
-        self.claim(gathered, &["if"], claim);
         Ok(())
     }
 

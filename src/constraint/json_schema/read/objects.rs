@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::evaluated::Properties;
 use super::{Gathered, Reader};
-use crate::constraint::json_schema::document::Draft;
+use crate::constraint::json_schema::draft::Draft;
 use crate::constraint::json_schema::formula::{Except, Formula, Leaf};
 use crate::constraint::json_schema::json::{Json, Members};
 use crate::constraint::json_schema::options::Additional;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Gathered, Reader};
-use crate::constraint::json_schema::document::Draft;
+use crate::constraint::json_schema::draft::Draft;
 use crate::constraint::json_schema::ecma::Pattern;
 use crate::constraint::json_schema::format::{Exactness, Format};
 use crate::constraint::json_schema::formula::Leaf;
