@@ -46,6 +46,7 @@ mod trie;
 pub(crate) use class_tokens::ClassTokens;
 pub use eos::eos_from_config;
 pub use fingerprint::Fingerprint;
+pub use folder::ModelFiles;
 pub(crate) use length_class::{CONTINUATION, LENGTH_CLASSES};
 pub(crate) use plain::{LONGEST as LONGEST_PLAIN, is_plain_byte};
 pub use token::{TokenId, TokenKind};

@@ -6,8 +6,6 @@
 //! not defined, and templates that ask for a date with a fallback (Llama 3.2) take the fallback, so that the
 //! same messages always give the same text.
 
-use std::path::Path;
-
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, Error, ErrorKind, Value, context};
 use serde::Deserialize;
@@ -144,19 +142,8 @@ impl ChatTemplate {
         self
     }
 
-    /// Reads the template of a folder: `chat_template.jinja`, or else `chat_template` in
+    /// The template of a model, from the text of its `chat_template.jinja`, or else from `chat_template` in its
     /// `tokenizer_config.json` (of several, the one named `default`). `None` when there is none.
-    ///
-    /// # Errors
-    /// When a file that is there cannot be read or is not valid.
-    pub fn load(folder: impl AsRef<Path>) -> Result<Option<Self>, LlamaError> {
-        let folder = folder.as_ref();
-        let config = read(&folder.join("tokenizer_config.json"))?;
-        let source = read(&folder.join("chat_template.jinja"))?;
-        Self::from_files(config.as_deref(), source)
-    }
-
-    /// As [`load`](Self::load), from the text of `tokenizer_config.json` and of `chat_template.jinja`.
     ///
     /// # Errors
     /// When a text is not valid.
@@ -220,13 +207,4 @@ impl ChatTemplate {
 
 fn template_error(error: Error) -> LlamaError {
     LlamaError::Template { message: error.to_string() }
-}
-
-/// The text of a file, or `None` if there is no such file.
-pub(crate) fn read(path: &Path) -> Result<Option<String>, LlamaError> {
-    match std::fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(LlamaError::Io { path: path.to_path_buf(), source }),
-    }
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use burn::tensor::{Device, FloatDType};
+use burn_dfa::vocabulary::ModelFiles;
 use burn_dfa::{TokenId, Vocabulary};
 use tokenizers::Tokenizer;
 
@@ -43,30 +44,16 @@ impl Pretrained {
         let folder = folder.as_ref();
         // The small files first, so that a mistake in them shows before gigabytes are read.
         let config = LlamaConfig::load(folder)?;
-        let path = folder.join("tokenizer.json");
-        let tokenizer_json = std::fs::read(&path).map_err(|source| LlamaError::Io { path, source })?;
-        let chat_template = ChatTemplate::load(folder)?;
-        let tokenizer = tokenizer(&config, &tokenizer_json)?;
-        let vocabulary = Vocabulary::from_folder(folder)?;
-        Ok(Self { model: Llama::load(folder, dtype, device)?, tokenizer, vocabulary, chat_template })
+        let text = TextFiles::new(&config, &ModelFiles::read(folder)?)?;
+        Ok(text.with(Llama::load(folder, dtype, device)?))
     }
 
-    /// Puts together a model and the bytes of its `tokenizer.json`, which may be compiled in. The model's
-    /// configuration names the tokens that end a sequence.
+    /// Puts together a model and the other files of its folder, which may be compiled in.
     ///
     /// # Errors
-    /// When the tokenizer is not valid, or has ids that the model's embedding matrix does not hold.
-    pub fn new(
-        model: Llama,
-        tokenizer_json: &[u8],
-        chat_template: Option<ChatTemplate>,
-    ) -> Result<Self, LlamaError> {
-        let config = model.config();
-        let tokenizer = tokenizer(config, tokenizer_json)?;
-        let ends = config.eos_token_id.iter().map(|&id| TokenId(id));
-        let vocabulary = Vocabulary::from_tokenizer_json(tokenizer_json)?;
-        let vocabulary = vocabulary.with_len(config.vocab_size)?.with_eos(ends)?;
-        Ok(Self { model, tokenizer, vocabulary, chat_template })
+    /// As [`load`](Self::load), for all files but the weights.
+    pub fn new(model: Llama, files: &ModelFiles) -> Result<Self, LlamaError> {
+        Ok(TextFiles::new(model.config(), files)?.with(model))
     }
 
     /// The model.
@@ -133,6 +120,29 @@ impl Pretrained {
     fn ids(&self, text: &str, special: bool) -> Result<Vec<TokenId>, LlamaError> {
         let encoding = self.tokenizer.encode(text, special).map_err(tokenizer_error)?;
         Ok(encoding.get_ids().iter().map(|&id| TokenId(id)).collect())
+    }
+}
+
+/// What the files beside the weights hold.
+struct TextFiles {
+    tokenizer: Tokenizer,
+    vocabulary: Vocabulary,
+    chat_template: Option<ChatTemplate>,
+}
+
+impl TextFiles {
+    fn new(config: &LlamaConfig, files: &ModelFiles) -> Result<Self, LlamaError> {
+        let chat_template = files.chat_template.as_deref().map(String::from);
+        Ok(Self {
+            chat_template: ChatTemplate::from_files(files.tokenizer_config.as_deref(), chat_template)?,
+            tokenizer: tokenizer(config, &files.tokenizer)?,
+            vocabulary: Vocabulary::from_files(files)?,
+        })
+    }
+
+    fn with(self, model: Llama) -> Pretrained {
+        let Self { tokenizer, vocabulary, chat_template } = self;
+        Pretrained { model, tokenizer, vocabulary, chat_template }
     }
 }
 

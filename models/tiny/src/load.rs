@@ -1,9 +1,10 @@
 //! The embedded model, ready to use.
 
 use burn::tensor::{Device, FloatDType};
-use burn_dfa_llama::{ChatTemplate, Llama, LlamaError, Pretrained};
+use burn_dfa::vocabulary::ModelFiles;
+use burn_dfa_llama::{Llama, LlamaError, Pretrained};
 
-use crate::{CONFIG, TOKENIZER, TOKENIZER_CONFIG, WEIGHTS};
+use crate::{CONFIG, GENERATION_CONFIG, TOKENIZER, TOKENIZER_CONFIG, WEIGHTS};
 
 /// Loads the model with its tokenizer, vocabulary and chat template, in 32-bit floats.
 ///
@@ -20,8 +21,14 @@ use crate::{CONFIG, TOKENIZER, TOKENIZER_CONFIG, WEIGHTS};
 /// None but those of the device: the files are compiled in.
 pub fn load(device: &Device) -> Result<Pretrained, LlamaError> {
     let model = Llama::from_bytes(&text(CONFIG), WEIGHTS, FloatDType::F32, device)?;
-    let template = ChatTemplate::from_files(Some(&text(TOKENIZER_CONFIG)), None)?;
-    Pretrained::new(model, TOKENIZER, template)
+    let files = ModelFiles {
+        tokenizer: TOKENIZER.into(),
+        config: Some(text(CONFIG)),
+        generation_config: Some(text(GENERATION_CONFIG)),
+        tokenizer_config: Some(text(TOKENIZER_CONFIG)),
+        ..ModelFiles::default()
+    };
+    Pretrained::new(model, &files)
 }
 
 fn text(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
