@@ -1,7 +1,7 @@
 //! What a schema's draft decides.
 
-use burn_dfa::Constraint;
 use burn_dfa::constraint::Treatment;
+use burn_dfa::{Constraint, Limits};
 use serde_json::json;
 
 const DRAFTS: [&str; 5] = [
@@ -52,7 +52,7 @@ fn formats_bind_in_the_drafts_that_have_them() {
                 );
             }
             let notes = Constraint::json_schema(schema).unwrap();
-            let notes = notes.explain();
+            let notes = notes.explain(&Limits::default());
             let ignored = notes
                 .iter()
                 .any(|note| note.pointer == "/format" && matches!(note.treatment, Treatment::Ignored(_)));
@@ -70,12 +70,13 @@ fn an_unknown_draft_is_noted() {
         [json!("https://example.com/schema"), json!("http://json-schema.org/draft-05/schema#"), json!(7)]
     {
         let constraint = Constraint::json_schema(json!({"$schema": draft, "type": "null"})).unwrap();
-        let [note] = constraint.explain() else { panic!("{draft}: {:?}", constraint.explain()) };
+        let notes = constraint.explain(&Limits::default());
+        let [note] = &notes[..] else { panic!("{draft}: {notes:?}") };
         assert_eq!(note.pointer, "/$schema");
         assert!(note.to_string().contains("read as draft 2020-12"), "{note}");
     }
     for draft in DRAFTS {
         let constraint = Constraint::json_schema(json!({"$schema": draft, "type": "null"})).unwrap();
-        assert!(constraint.explain().is_empty(), "{draft}");
+        assert!(constraint.explain(&Limits::default()).is_empty(), "{draft}");
     }
 }
