@@ -280,7 +280,7 @@ impl Constraint {
         if value.is_deeper_than(json_schema::MAX_WRITTEN) {
             return Err(Error::input(format!("it is nested more than {} deep", json_schema::MAX_WRITTEN)));
         }
-        let (text, member) = schema.arrange(&value, &Meter::start(limits))?;
+        let (text, member) = schema.write(&value, &Meter::start(limits))?;
         Ok(Some((String::from_utf8_lossy(&text).into_owned(), member)))
     }
 

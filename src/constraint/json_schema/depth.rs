@@ -1,11 +1,11 @@
 //! How deep a schema is followed where it has no end: recursion, and any JSON.
 //!
 //! Each level more lets in more values and takes more states, so a schema is followed as deep as is cheap. What
-//! a plan takes is found by trial: without any JSON in it it is laid down in a fraction of the time that the
+//! a plan takes is found by trial: without any JSON in it it is emitted in a fraction of the time that the
 //! whole takes, and then the places that allow any JSON, each of which takes the same number of states, are counted.
 
 use super::plan::{PlanId, Planner, Size};
-use super::{JsonOptions, Schema, lay};
+use super::{JsonOptions, Schema, emit};
 use crate::error::{Error, Limit, Result};
 
 /// How often recursion is followed at most, where the options leave it open.
@@ -108,8 +108,8 @@ fn first_size(planner: &mut Planner, root: PlanId, levels: [usize; 2]) -> Result
     let limit = planner.meter().limits().states;
     match size(planner, root, limit)? {
         Some(size) if planner.states(size, levels) / CERTAIN <= limit as u64 => Ok(size),
-        // Laid down to no end, which says of which part most of it is.
-        None => match lay::lay(planner, root) {
+        // Emitted to no end, which says of which part most of it is.
+        None => match emit::emit(planner, root) {
             Err(error) if error.is_limit() => Err(error),
             _ => Err(Error::limit(Limit::States(limit))),
         },
@@ -172,5 +172,5 @@ fn deepen(planner: &Planner, size: Size, levels: &mut [usize; 2]) {
 /// The size of a plan; `None` where it has more than `most` states without any JSON.
 fn size(planner: &mut Planner, root: PlanId, most: usize) -> Result<Option<Size>> {
     planner.set_any([0; 2])?;
-    lay::size(planner, root, most)
+    emit::size(planner, root, most)
 }

@@ -1,7 +1,7 @@
 //! JSON schemas as automata, exactly.
 //!
 //! ```text
-//! Value ──read──▶ Formula ──plan──▶ Plan ──lay──▶ ByteDfa
+//! Value ──read──▶ Formula ──plan──▶ Plan ──emit──▶ RowDfa
 //!        keywords   Boolean   values by    bytes
 //!                   algebra   their parts
 //! ```
@@ -9,8 +9,8 @@
 //! A schema is read once: keywords become the leaves of a Boolean formula ([`formula`]), and what cannot be honoured is
 //! refused with its JSON pointer. A [`plan`] is a deterministic automaton over properties, items and scalars; its
 //! states are residues of formulas, so `allOf`, `oneOf`, `not`, `if` and `unevaluatedProperties` need no case of
-//! their own. Plans are shared by all places of one demand, and [`lay`] copies them, in front of what
-//! follows, into one automaton over bytes. Nothing as large as the whole is ever determinised.
+//! their own. Plans are shared by all places that ask the same of their values, and [`emit`] copies them into one automaton
+//! over bytes, each copy leading to the states of what follows it. Nothing as large as the whole is ever determinised.
 //!
 //! # The language
 //! Exactly the values that satisfy the schema, each in the texts that [`JsonOptions`] leave it: one order of
@@ -25,21 +25,21 @@
 //! Refused are `uniqueItems` over values that are not listed, references that leave the document or are dynamic,
 //! and patterns beyond regular languages.
 
-mod arrange;
 mod conflict;
 mod depth;
 mod document;
 mod draft;
 mod ecma;
+mod emit;
 mod format;
 mod formula;
 mod json;
 mod keywords;
-mod lay;
 mod note;
 mod number;
 mod options;
 mod plan;
+mod property_order;
 mod read;
 mod string;
 mod text;
@@ -133,7 +133,7 @@ impl Schema {
     fn lower_part(&self, meter: &Meter) -> Result<(RowDfa, Unrolled)> {
         let mut planner = Planner::new(self, meter);
         let (root, unrolled) = self.plan(&mut planner)?;
-        let rows = if planner.get(root).is_empty() { None } else { lay::lay(&planner, root)? };
+        let rows = if planner.get(root).is_empty() { None } else { emit::emit(&planner, root)? };
         match rows {
             Some(rows) => Ok((rows, unrolled)),
             None => Err(self.unsatisfiable(&mut planner)),
@@ -144,10 +144,10 @@ impl Schema {
     ///
     /// # Errors
     /// Where a limit is breached.
-    pub(crate) fn arrange(&self, value: &Json, meter: &Meter) -> Result<(Vec<u8>, bool)> {
+    pub(crate) fn write(&self, value: &Json, meter: &Meter) -> Result<(Vec<u8>, bool)> {
         let mut planner = Planner::new(self, meter);
         let (root, _) = self.plan(&mut planner)?;
-        Ok(arrange::arrange(&planner, root, value))
+        Ok(property_order::write(&planner, root, value))
     }
 
     /// Remarks on what is not honoured to the letter. Where the schema cannot be planned, which its compilation reports,

@@ -1,6 +1,6 @@
 //! Patterns as nondeterministic automata over bytes, with assertions on the way.
 //!
-//! As in the automata of expressions, a piece is laid down in front of the state that follows it. A look-ahead
+//! As in the automata of expressions, the states of a piece are emitted after the one that follows it. A look-ahead
 //! is a piece of its own that ends at [`DONE`]; a look-behind is one that is searched for from the start of the
 //! string, beside everything else: a *tracker*.
 
@@ -45,7 +45,7 @@ pub(super) enum Assertion {
     Boundary(bool),
 }
 
-/// A pattern laid down.
+/// A pattern as states.
 pub(super) struct Layout<'m> {
     meter: &'m Meter<'m>,
     pub(super) states: Vec<State>,
@@ -78,7 +78,7 @@ impl<'m> Layout<'m> {
 
     /// The states of `term` after any characters.
     fn search(&mut self, term: &Term) -> Result<u32> {
-        let found = self.lay(term, DONE)?;
+        let found = self.emit(term, DONE)?;
         let again = self.add(State::Union(vec![found]))?;
         let any = self.class(&[(char::MIN, char::MAX)], again)?;
         self.states[again as usize] = State::Union(vec![found, any]);
@@ -86,12 +86,12 @@ impl<'m> Layout<'m> {
     }
 
     /// Lays down `term` in front of the state `next` and returns where it starts.
-    fn lay(&mut self, term: &Term, next: u32) -> Result<u32> {
+    fn emit(&mut self, term: &Term, next: u32) -> Result<u32> {
         match term {
             Term::Class(set) => self.class(&ranges(set), next),
-            Term::Concat(terms) => terms.iter().rev().try_fold(next, |next, term| self.lay(term, next)),
+            Term::Concat(terms) => terms.iter().rev().try_fold(next, |next, term| self.emit(term, next)),
             Term::Alternate(terms) => {
-                let starts: Result<Vec<u32>> = terms.iter().map(|term| self.lay(term, next)).collect();
+                let starts: Result<Vec<u32>> = terms.iter().map(|term| self.emit(term, next)).collect();
                 self.add(State::Union(starts?))
             }
             Term::Repeat { term, min, max } => self.repeat(term, *min, *max, next),
@@ -105,7 +105,7 @@ impl<'m> Layout<'m> {
                 self.add(State::Assert(Assertion::Boundary(*is_edge), next))
             }
             Term::Look { side: Side::Ahead, negated, term } => {
-                let start = self.lay(term, DONE)?;
+                let start = self.emit(term, DONE)?;
                 self.add(State::Assert(Assertion::Ahead { start, negated: *negated }, next))
             }
             Term::Look { side: Side::Behind, negated, term } => {
@@ -123,16 +123,16 @@ impl<'m> Layout<'m> {
         let mut at = next;
         if let Some(max) = max {
             for _ in min..max {
-                let body = self.lay(term, at)?;
+                let body = self.emit(term, at)?;
                 at = self.add(State::Union(vec![body, next]))?;
             }
         } else {
             at = self.add(State::Union(vec![next]))?;
-            let body = self.lay(term, at)?;
+            let body = self.emit(term, at)?;
             self.states[at as usize] = State::Union(vec![body, next]);
         }
         for _ in 0..min {
-            at = self.lay(term, at)?;
+            at = self.emit(term, at)?;
         }
         Ok(at)
     }

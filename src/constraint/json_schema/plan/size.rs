@@ -1,4 +1,4 @@
-//! How many states a plan takes once it is laid down, before that is done.
+//! How many states a plan takes once it is emitted, before that is done.
 
 use super::{Kind, Nesting, Planner};
 

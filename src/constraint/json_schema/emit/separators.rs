@@ -1,31 +1,31 @@
-//! White space and punctuation between the parts of arrays and objects.
+//! Separators: white space and punctuation between the parts of arrays and objects.
 
-use super::Layer;
+use super::Emitter;
 use crate::automaton::Run;
 use crate::constraint::json_schema::options::Whitespace;
 
 /// A place after a comma, taken before it is known what comes there.
-pub(super) struct Gap {
+pub(super) struct Separator {
     /// Where the white space begins.
     pub(super) head: u32,
     /// Where the next part begins, after fewer and fewer spaces.
     states: Vec<u32>,
 }
 
-impl Gap {
+impl Separator {
     /// Where the next part begins.
     pub(super) fn part(&self) -> u32 {
         self.states[0]
     }
 }
 
-impl Layer<'_, '_> {
+impl Emitter<'_, '_> {
     pub(super) fn is_pretty(&self) -> bool {
         matches!(self.planner.options().whitespace, Whitespace::Pretty(_))
     }
 
     /// Takes the place after a comma on `level`.
-    pub(super) fn gap(&mut self, level: usize) -> Gap {
+    pub(super) fn separator(&mut self, level: usize) -> Separator {
         let spaces = match self.planner.options().whitespace {
             Whitespace::Flexible(most) => most,
             _ => 0,
@@ -38,14 +38,14 @@ impl Layer<'_, '_> {
             Whitespace::Pretty(_) => self.line(level, first),
             Whitespace::Flexible(_) => states[spaces],
         };
-        Gap { head, states }
+        Separator { head, states }
     }
 
     /// Lets the place after a comma go on as `state` does.
-    pub(super) fn fill(&mut self, gap: &Gap, state: u32) {
+    pub(super) fn fill(&mut self, separator: &Separator, state: u32) {
         let row = self.rows.row(state).to_vec();
         let mut before = 0;
-        for &at in &gap.states {
+        for &at in &separator.states {
             let row = with_space(&row, before);
             self.rows.fill(at, false, &row);
             before = at;

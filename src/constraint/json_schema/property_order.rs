@@ -8,19 +8,19 @@ use super::text::{self, Punctuation};
 /// The text of `value`, and whether it is a member.
 ///
 /// Of a value that is none, the text goes by the schema as far as that goes, and on as the value is.
-pub(super) fn arrange(planner: &Planner, root: PlanId, value: &Json) -> (Vec<u8>, bool) {
-    let mut arranger = Arranger { planner, options: planner.options(), text: Vec::new() };
-    let outcome = arranger.value(Some(root), value, 0);
-    (arranger.text, outcome.is_some())
+pub(super) fn write(planner: &Planner, root: PlanId, value: &Json) -> (Vec<u8>, bool) {
+    let mut writer = Writer { planner, options: planner.options(), text: Vec::new() };
+    let outcome = writer.value(Some(root), value, 0);
+    (writer.text, outcome.is_some())
 }
 
-struct Arranger<'p, 'a> {
+struct Writer<'p, 'a> {
     planner: &'p Planner<'a>,
     options: &'a JsonOptions,
     text: Vec<u8>,
 }
 
-impl Arranger<'_, '_> {
+impl Writer<'_, '_> {
     /// Writes `value`; returns its outcome, if there is one.
     fn value(&mut self, plan: Option<PlanId>, value: &Json, level: usize) -> Option<u32> {
         let plan = plan.map(|plan| self.planner.get(plan));

@@ -1,11 +1,11 @@
 //! From plans to one automaton over bytes.
 //!
-//! A plan is laid down in front of the states that its outcomes lead to, so the whole is deterministic as it
-//! grows, and nothing is determinised. What is laid down in front of the same states is laid down once.
+//! The states of a plan are emitted after those that its outcomes lead to, its *exits*, so the automaton is deterministic at
+//! every moment and nothing is determinised. A plan is emitted once for the same exits.
 
 mod array;
-mod gaps;
 mod object;
+mod separators;
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -18,23 +18,23 @@ use crate::automaton::{FastMap, RowDfa, Run, SharedRows};
 use crate::error::{Error, Limit, Result};
 
 /// The automaton of the plan `root`; `None` where it has no member.
-pub(super) fn lay(planner: &Planner, root: PlanId) -> Result<Option<RowDfa>> {
-    let mut layer = Layer::new(planner, usize::MAX);
-    let start = layer.root(root)?;
-    layer.rows.check(planner.meter()).map_err(|error| layer.placed(error))?;
-    layer.rows.finish(start, planner.meter())
+pub(super) fn emit(planner: &Planner, root: PlanId) -> Result<Option<RowDfa>> {
+    let mut emitter = Emitter::new(planner, usize::MAX);
+    let start = emitter.root(root)?;
+    emitter.rows.check(planner.meter()).map_err(|error| emitter.placed(error))?;
+    emitter.rows.finish(start, planner.meter())
 }
 
 /// The size of the plan `root`, where anything may go no level deep; `None` where it takes more than `most` states.
 pub(super) fn size(planner: &Planner, root: PlanId, most: usize) -> Result<Option<Size>> {
-    let mut layer = Layer::new(planner, most);
-    let laid = layer.root(root);
-    let states = layer.rows.state_count();
+    let mut emitter = Emitter::new(planner, most);
+    let start = emitter.root(root);
+    let states = emitter.rows.state_count();
     if states > most {
         return Ok(None);
     }
-    laid?;
-    let copies = |place: PlanId| layer.done.keys().filter(|&&(plan, ..)| plan == place).count();
+    start?;
+    let copies = |place: PlanId| emitter.done.keys().filter(|&&(plan, ..)| plan == place).count();
     let places = planner.places().map(|place| place.map_or(0, copies) as u64);
     Ok(Some(planner.size(states as u64, places)))
 }
@@ -45,11 +45,11 @@ type Spellings = Vec<Vec<u8>>;
 /// Texts with their outcomes, in order.
 type Texts = Rc<[(Vec<u8>, u32)]>;
 
-/// Lays plans down.
-struct Layer<'p, 'a> {
+/// Emits plans.
+struct Emitter<'p, 'a> {
     planner: &'p Planner<'a>,
     rows: SharedRows,
-    /// More states than this are not laid down.
+    /// More states than this are not emitted.
     most: usize,
     /// The innermost plans of which one copy took half of all states when it was finished, and the states that it took.
     large: Vec<(PlanId, usize)>,
@@ -61,7 +61,7 @@ struct Layer<'p, 'a> {
     spelled: HashMap<Arc<str>, Rc<[Spellings]>>,
 }
 
-impl<'p, 'a> Layer<'p, 'a> {
+impl<'p, 'a> Emitter<'p, 'a> {
     fn new(planner: &'p Planner<'a>, most: usize) -> Self {
         Self {
             planner,
@@ -114,7 +114,7 @@ impl<'p, 'a> Layer<'p, 'a> {
         }
     }
 
-    /// As [`plan`](Self::plan), of one that was not laid down yet.
+    /// As [`plan`](Self::plan), of one that was not emitted yet.
     fn emitted(&mut self, id: PlanId, exits: &[u32], level: usize) -> Result<u32> {
         self.rows.check(self.planner.meter())?;
         if self.rows.state_count() > self.most {

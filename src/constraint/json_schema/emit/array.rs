@@ -1,32 +1,32 @@
 //! Arrays as states.
 
-use super::Layer;
+use super::Emitter;
 use crate::constraint::json_schema::plan::Array;
 use crate::error::Result;
 
-impl Layer<'_, '_> {
+impl Emitter<'_, '_> {
     pub(super) fn array(&mut self, array: &Array, exits: &[u32], level: usize) -> Result<u32> {
         let inner = level + 1;
         let ends: Vec<u32> =
             array.states.iter().map(|state| state.end.map_or(0, |outcome| exits[outcome as usize])).collect();
         // After an item one can only be in a state that has been entered; before it, in any.
-        let gaps: Vec<_> =
-            array.states.iter().map(|state| state.item.is_some().then(|| self.gap(inner))).collect();
+        let separators: Vec<_> =
+            array.states.iter().map(|state| state.item.is_some().then(|| self.separator(inner))).collect();
         let after: Vec<u32> = (0..array.states.len())
             .map(|at| {
-                let more = gaps[at].as_ref().map_or(0, |gap| gap.head);
+                let more = separators[at].as_ref().map_or(0, |separator| separator.head);
                 self.after_part(inner, more, b']', ends[at])
             })
             .collect();
-        for (state, gap) in array.states.iter().zip(&gaps) {
-            if let (Some(step), Some(gap)) = (&state.item, gap) {
+        for (state, separator) in array.states.iter().zip(&separators) {
+            if let (Some(step), Some(separator)) = (&state.item, separator) {
                 let exits: Vec<u32> =
                     step.next.iter().map(|next| next.map_or(0, |next| after[next as usize])).collect();
                 let item = self.plan(step.child, &exits, inner)?;
-                self.fill(gap, item);
+                self.fill(separator, item);
             }
         }
-        let first = gaps[0].as_ref().map_or(0, |gap| gap.part());
+        let first = separators[0].as_ref().map_or(0, |separator| separator.part());
         let opened = self.opened(inner, first, b']', ends[0]);
         Ok(self.rows.byte(b'[', opened))
     }
