@@ -43,13 +43,10 @@ fn formats_bind_in_the_drafts_that_have_them() {
             let binds = !super::compile(&schema).matches(text.as_bytes());
             assert_eq!(binds, first <= at, "{format} in {draft}");
             let judge = jsonschema::options().should_validate_formats(true).build(&schema).unwrap();
-            // The judge binds these in every draft.
-            if first <= at || !["date", "time", "idn-email"].contains(&format) {
-                assert_eq!(
-                    !judge.is_valid(&json!(invalid)),
-                    binds,
-                    "{format} in {draft}, as the judge has it"
-                );
+            // The judge has the first two in every draft, and is built without names beyond ASCII.
+            let differs = ["date", "time"].contains(&format) && at < first || format.starts_with("idn-");
+            if !differs {
+                assert_eq!(!judge.is_valid(&json!(invalid)), binds, "{format} in {draft}, as the judge has it");
             }
             let notes = Constraint::json_schema(schema).unwrap();
             let notes = notes.explain(&Limits::default());
