@@ -46,7 +46,11 @@ fn formats_bind_in_the_drafts_that_have_them() {
             // The judge has the first two in every draft, and is built without names beyond ASCII.
             let differs = ["date", "time"].contains(&format) && at < first || format.starts_with("idn-");
             if !differs {
-                assert_eq!(!judge.is_valid(&json!(invalid)), binds, "{format} in {draft}, as the judge has it");
+                assert_eq!(
+                    !judge.is_valid(&json!(invalid)),
+                    binds,
+                    "{format} in {draft}, as the judge has it"
+                );
             }
             let notes = Constraint::json_schema(schema).unwrap();
             let notes = notes.explain(&Limits::default());
