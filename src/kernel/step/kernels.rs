@@ -72,6 +72,7 @@ fn quantile_of(hash: u32) -> u32 {
 
 /// What is added to the logits before the greatest is taken.
 #[derive(CubeLaunch, CubeType)]
+#[allow(dead_code, reason = "only its launch arguments are ever made")]
 pub(super) enum Noise {
     /// Nothing.
     None,
