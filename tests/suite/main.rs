@@ -1,21 +1,12 @@
-//! All integration tests, in one program: each program links the backends anew.
+//! What is tested on the host, or on the CPU alone: constraints, automata, vocabularies, artefacts, streams, Rust types.
 
 mod artifact;
 mod automaton;
-mod backends;
 #[path = "../common/mod.rs"]
 mod common;
-mod filters;
-mod generation;
 mod json_schema;
-mod laws;
-mod marker;
 mod mistakes;
 mod regexes;
-mod slots;
-mod speculation;
-mod steps;
 mod streaming;
-mod table;
 mod typed;
 mod vocabulary;

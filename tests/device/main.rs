@@ -1,0 +1,13 @@
+//! What is tested on every device at hand: lookups, processors, kernels, generation, speculation, slots.
+
+mod backends;
+#[path = "../common/mod.rs"]
+mod common;
+mod filters;
+mod generation;
+mod laws;
+mod marker;
+mod slots;
+mod speculation;
+mod steps;
+mod table;
