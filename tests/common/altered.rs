@@ -6,6 +6,7 @@ use burn_dfa::generation::{CausalLm, SlotLm};
 use super::model::RandomLm;
 
 /// The call of a model that computed logits.
+#[allow(clippy::large_enum_variant, reason = "one at a time, and never kept")]
 pub enum Call {
     Prefill,
     Step,

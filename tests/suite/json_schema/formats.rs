@@ -54,13 +54,16 @@ fn doubtful() -> Vec<(&'static str, String)> {
     all
 }
 
+/// Makes a value of a string.
+type Wrap = fn(&str) -> Value;
+
 /// Schemas in which a format is asked for, negated or counted, and values made of a string.
-fn schemas(format: &str) -> Vec<(Value, fn(&str) -> Value)> {
+fn schemas(format: &str) -> Vec<(Value, Wrap)> {
     let of = json!({"format": format});
-    let string: fn(&str) -> Value = |text| json!(text);
-    let items: fn(&str) -> Value = |text| json!([text, text]);
-    let name: fn(&str) -> Value = |text| json!({text: 1});
-    let property: fn(&str) -> Value = |text| json!({"a": text});
+    let string: Wrap = |text| json!(text);
+    let items: Wrap = |text| json!([text, text]);
+    let name: Wrap = |text| json!({text: 1});
+    let property: Wrap = |text| json!({"a": text});
     vec![
         (json!({"type": "string", "format": format}), string),
         (json!({"type": "string", "not": of}), string),

@@ -116,8 +116,8 @@ impl Planner<'_> {
                 self.multiples(formula, step)?.matches(text.as_bytes())
             }
 
-            (Leaf::Present(name), Json::Object(members)) => members.contains_key(&**name),
-            (Leaf::Property(name, below), Json::Object(members)) => match members.get(&**name) {
+            (Leaf::Present(name), Json::Object(members)) => members.contains_key(name),
+            (Leaf::Property(name, below), Json::Object(members)) => match members.get(name) {
                 Some(member) => return self.holds(*below, member),
                 None => true,
             },
