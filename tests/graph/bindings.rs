@@ -5,7 +5,7 @@ use std::process::Command;
 use burn::tensor::{DType, Device, Tensor};
 use burn_dfa::processor::{DfaProcessor, LogitsProcessor, StepContext};
 use burn_dfa::sampling::{Greedy, GumbelMax, Sampler};
-use burn_dfa::{Layout, TensorOptions, TensorTable};
+use burn_dfa::{Constraint, Layout, Limits, TensorOptions, TensorTable, TokenTable, Vocabulary};
 
 use crate::alone;
 use crate::common::devices;
@@ -16,6 +16,9 @@ const PORTABLE: usize = 8;
 
 /// Set in the process that runs the kernels, whose log of compilations the test reads.
 const CHILD: &str = "BURN_DFA_TEST_BINDINGS";
+
+/// How a table is compiled.
+type Form = fn(&Constraint, &Vocabulary, &Limits) -> burn_dfa::Result<TokenTable>;
 
 fn wgpu() -> Option<Device> {
     devices::all().into_iter().find(|(name, _)| *name == "wgpu").map(|(_, device)| device)
@@ -37,7 +40,7 @@ fn no_kernel_of_the_step_binds_more_buffers_than_every_device_grants() {
         .env(CHILD, "1")
         .output()
         .unwrap();
-    assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stderr));
+    assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stdout));
     let text = std::fs::read_to_string(&log).unwrap();
     std::fs::remove_file(&log).unwrap();
     let mut found = Vec::new();
@@ -63,11 +66,19 @@ fn no_kernel_of_the_step_binds_more_buffers_than_every_device_grants() {
 fn the_kernels_of_the_step_run() {
     let Some(device) = wgpu() else { return };
     let embedded = Embedded::load(&Device::flex());
-    let (person, order) = (embedded.schema("person"), embedded.schema("order"));
-    let width = embedded.vocabulary.len();
-    for layout in [Layout::Dense, Layout::Classes, Layout::Walk] {
-        let options = TensorOptions::new().with_layout(layout).with_max_bytes(1 << 30);
-        let table = TensorTable::new(&[&person, &order], width, &options, &device).unwrap();
+    let (vocabulary, width) = (&embedded.vocabulary, embedded.vocabulary.len());
+    let compile = |form: Form, pattern| {
+        form(&Constraint::regex(pattern).unwrap(), vocabulary, &Limits::default()).unwrap()
+    };
+    let forms: [(Layout, Form); 3] = [
+        (Layout::Dense, TokenTable::tabulate),
+        (Layout::Classes, TokenTable::tabulate),
+        (Layout::Walk, TokenTable::walk),
+    ];
+    for (layout, form) in forms {
+        let options = TensorOptions::new().with_layout(layout);
+        let tables = [compile(form, "[a-z]+"), compile(form, "[0-9]{4}")];
+        let table = TensorTable::new(&[&tables[0], &tables[1]], width, &options, &device).unwrap();
         let processor = DfaProcessor::new(table, &[0, 1]).unwrap();
         let logits = || Tensor::<2>::zeros([2, width], (&device, DType::F32));
         let gumbel = GumbelMax::new(&[1, 2], width, &device).unwrap();
