@@ -22,7 +22,8 @@
 //! let digits = Vocabulary::from_bytes((b'0'..=b'9').map(|digit| Some([digit])).chain([None]))?
 //!     .with_eos([burn_dfa::TokenId(10)])?;
 //! let constraint = args.constraint.read()?.expect("one is given");
-//! assert_eq!(args.compile.table(&constraint, &digits)?.class_count(), 2);
+//! // The digits are one class of tokens, beside the three reserved columns.
+//! assert_eq!(args.compile.table(&constraint, &digits)?.class_count(), 4);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

@@ -219,7 +219,7 @@ impl Constraint {
     ///
     /// let constraint = Constraint::json_schema(json!({"type": "array"}))?;
     /// let notes = constraint.explain(&Limits::default());
-    /// assert_eq!(notes[0].to_string(), "the root: bounded: any JSON is followed 6 levels deep");
+    /// assert_eq!(notes[0].to_string(), "the root: bounded: any JSON is followed 8 levels deep");
     /// # Ok::<(), burn_dfa::Error>(())
     /// ```
     pub fn explain(&self, limits: &Limits) -> Vec<Note> {
