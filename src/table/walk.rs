@@ -87,7 +87,7 @@ fn spread(
         let edges = token_edges(&parts, vocabulary, meter)?;
         parts.tokens_to_end = to_end(&parts, edges);
     } else if is_marked {
-        // SpecialTokens are ways on as well.
+        // Special-token edges are ways on as well.
         parts.tokens_to_end = to_end(&parts, byte_edges(&parts));
     }
     if parts.tokens_to_end[parts.start.index()] == u32::MAX {

@@ -112,8 +112,8 @@ fn class_tokens(parts: &TableParts) -> Arc<ClassTokens> {
         }
         TokenReading::Bytes { vocabulary, special, .. } => {
             let mut class = vocabulary.class_tokens().classes();
-            for &(token, mark) in special.tokens() {
-                class[token.index()] = FIRST_SPECIAL + mark;
+            for &(token, number) in special.tokens() {
+                class[token.index()] = FIRST_SPECIAL + number;
             }
             ClassTokens::by_class(&class, FIRST_SPECIAL as usize + special.columns()).into()
         }
