@@ -131,27 +131,42 @@ pub(super) struct Except {
     pub(super) patterns: Vec<Arc<Pattern>>,
 }
 
+/// Bytes of a term beside its parts: twice itself, in the list and in the map, its number and the counts of an `Arc`.
+const TERM_BYTES: usize = 2 * size_of::<Term>() + size_of::<u64>() + 2 * size_of::<usize>();
+/// Bytes of an entry of leaves beside the leaves.
+const LEAVES_BYTES: usize = size_of::<(u32, Arc<[Formula]>)>() + 2 * size_of::<usize>();
+
 /// All formulas of a schema, each once.
 #[derive(Clone, Debug)]
 pub(super) struct Formulas {
     terms: Vec<Term>,
     known: HashMap<Term, Formula, std::hash::BuildHasherDefault<std::collections::hash_map::DefaultHasher>>,
     leaves: FastMap<u32, Arc<[Formula]>>,
+    /// Bytes held.
+    bytes: usize,
+    /// Parts of formulas looked at so far, which tells how much time was spent.
+    work: usize,
 }
 
 impl Formulas {
     pub(super) fn new() -> Self {
         let terms = vec![Term::Constant(false), Term::Constant(true)];
         let known = [(terms[0].clone(), Formula::FALSE), (terms[1].clone(), Formula::TRUE)];
-        Self { terms, known: known.into_iter().collect(), leaves: FastMap::default() }
+        Self { terms, known: known.into_iter().collect(), leaves: FastMap::default(), bytes: 0, work: 0 }
     }
 
     pub(super) fn term(&self, formula: Formula) -> &Term {
         &self.terms[formula.0 as usize]
     }
 
-    pub(super) fn count(&self) -> usize {
-        self.terms.len()
+    /// Bytes of all formulas.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Parts of formulas looked at so far.
+    pub(super) fn work(&self) -> usize {
+        self.work
     }
 
     /// The leaf that a formula is.
@@ -167,6 +182,10 @@ impl Formulas {
             return formula;
         }
         let formula = Formula(self.terms.len() as u32);
+        self.bytes += TERM_BYTES;
+        if let Term::And(parts) | Term::Or(parts) | Term::One(parts) = &term {
+            self.bytes += size_of_val(&parts[..]);
+        }
         self.terms.push(term.clone());
         self.known.insert(term, formula);
         formula
@@ -312,6 +331,8 @@ impl Formulas {
                 all.into()
             }
         };
+        self.work += leaves.len();
+        self.bytes += LEAVES_BYTES + size_of_val(&leaves[..]);
         self.leaves.insert(formula.0, Arc::clone(&leaves));
         leaves
     }
@@ -345,6 +366,7 @@ impl Formulas {
         if let Some(&known) = done.get(&formula.0) {
             return known;
         }
+        self.work += 1;
         let replaced = match self.term(formula).clone() {
             Term::Constant(_) => formula,
             Term::Leaf(_) => with(self, formula).unwrap_or(formula),
@@ -353,6 +375,7 @@ impl Formulas {
                 self.not(inner)
             }
             ref term @ (Term::And(ref parts) | Term::Or(ref parts) | Term::One(ref parts)) => {
+                self.work += parts.len();
                 let new: Vec<Formula> = parts.iter().map(|&part| self.replaced(part, with, done)).collect();
                 if new[..] == parts[..] {
                     formula

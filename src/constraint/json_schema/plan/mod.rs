@@ -106,6 +106,13 @@ struct Goal {
     depth: Depth,
 }
 
+/// Bytes of a state of an array or an object: itself, its key in the list and in the map, a step and how it ends.
+const STATE_BYTES: usize = size_of::<ObjectState>() + 2 * size_of::<object::Key>() + 128;
+/// The work of a state beside its formulas, in parts of formulas.
+const STATE_WORK: usize = 256;
+/// The limits are looked at when so many parts of formulas were.
+const LOOK: usize = 1 << 16;
+
 /// Makes plans, each once.
 pub(super) struct Planner<'a> {
     pub(super) formulas: Formulas,
@@ -135,6 +142,8 @@ pub(super) struct Planner<'a> {
     /// States of plans so far, and at most.
     states: usize,
     most: usize,
+    /// How much work was done when the limits were looked at last.
+    looked: usize,
 }
 
 impl<'a> Planner<'a> {
@@ -158,6 +167,7 @@ impl<'a> Planner<'a> {
             places: [None; 2],
             states: 0,
             most: usize::MAX,
+            looked: 0,
         }
     }
 
@@ -358,10 +368,12 @@ impl<'a> Planner<'a> {
         if self.states > self.most {
             return Err(Error::limit(Limit::States(self.most)));
         }
-        if self.states.is_multiple_of(256) {
+        let work = self.formulas.work() + self.states * STATE_WORK;
+        if work - self.looked >= LOOK {
+            self.looked = work;
             self.meter.time()?;
             self.meter.states(self.states)?;
-            self.meter.bytes(self.formulas.count() * 64)?;
+            self.meter.bytes(self.formulas.bytes() + self.states * STATE_BYTES)?;
         }
         Ok(())
     }

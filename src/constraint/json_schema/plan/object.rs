@@ -5,6 +5,7 @@
 //! whichever is taken; that one of them *violates* a claim is certain only of the last of all, and a claim that
 //! another violated has to make no difference. Of a count, the first other name is certain and the rest is not.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::claims::{Claims, answer};
@@ -135,7 +136,7 @@ impl Planner<'_> {
     /// The names that residues speak of, in order, and whether they speak of others as well.
     fn declared(&mut self, residues: &[Formula]) -> (Vec<Arc<str>>, bool) {
         let mut names: Vec<Arc<str>> = Vec::new();
-        let mut seen: std::collections::HashSet<Arc<str>> = std::collections::HashSet::new();
+        let mut seen: HashSet<Arc<str>> = HashSet::new();
         let mut speaks = false;
         let mut excepted: Vec<Arc<str>> = Vec::new();
         let leaves = self.leaves_of(residues);
@@ -144,11 +145,11 @@ impl Planner<'_> {
                 names.push(Arc::clone(name));
             }
         };
-        let mut required = Vec::new();
+        let mut required: HashSet<Arc<str>> = HashSet::new();
         if self.options().order == Order::RequiredFirst {
             for part in self.formulas.conjuncts(residues[0]).iter() {
                 if let Some(Leaf::Present(name)) = self.formulas.as_leaf(*part) {
-                    required.push(Arc::clone(name));
+                    required.insert(Arc::clone(name));
                 }
             }
         }
