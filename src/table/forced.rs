@@ -59,7 +59,7 @@ impl TableParts {
         legal: &mut Vec<TokenId>,
     ) -> bool {
         let row = self.row(state);
-        let columns = row.iter().zip(tokens_of).filter(|&(&next, _)| next != StateId::DEAD.0);
+        let columns = row.iter().zip(tokens_of).filter(|&(&next, _)| self.has_end(StateId(next)));
         for tokens in columns.map(|(_, tokens)| tokens) {
             if legal.len() + tokens.len() > most {
                 return false;
@@ -121,8 +121,8 @@ impl TableParts {
                 let state = StateId(state);
                 let mut all = Starts::default();
                 let row = self.row(state).iter();
-                let alive =
-                    row.zip(&starts).filter(|&(&to, _)| self.can_end(RowPosition::unlimited(StateId(to))));
+                // Amid a token there need be no way to the end that begins with a token.
+                let alive = row.zip(&starts).filter(|&(&to, _)| to != StateId::DEAD.0);
                 alive.for_each(|(_, starts)| all.join(starts));
                 let byte = all.only()?;
                 Some((byte, after(state, byte))).filter(|(_, to)| *to != StateId::DEAD)
@@ -249,6 +249,21 @@ mod tests {
             assert_eq!(at(&[7]), None, "the end, or `c`");
             assert_eq!(at(&[7, 2]), Some(TokenId(10)));
             assert!(table.forced(&vocabulary, false)[table.start().index()].is_none());
+        }
+    }
+
+    #[test]
+    fn a_byte_is_not_forced_beside_a_token_that_begins_with_another() {
+        // No token is `b`: after the byte `a` no token path leads on, and yet `ab` is legal.
+        let words = ["ab", "c", "e"].map(|word| Some(word.as_bytes().to_vec()));
+        let vocabulary = Vocabulary::from_bytes(words.into_iter().chain([None])).unwrap();
+        let vocabulary = vocabulary.with_eos([TokenId(3)]).unwrap();
+        let constraint = Constraint::regex("ab|ce?").unwrap();
+        for compile in [TokenTable::tabulate, TokenTable::walk] {
+            let table = compile(&constraint, &vocabulary, &Limits::default()).unwrap();
+            let start = table.start();
+            assert!([0, 1].iter().all(|&id| table.next(start, TokenId(id)) != StateId::DEAD));
+            assert_eq!(table.forced(&vocabulary, true)[start.index()], None);
         }
     }
 }

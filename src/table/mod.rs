@@ -44,6 +44,7 @@ mod prune;
 mod sample;
 mod special;
 mod state;
+pub(crate) mod symbols;
 mod walk;
 
 use std::fmt;

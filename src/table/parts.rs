@@ -59,7 +59,7 @@ impl TableParts {
                     (next != StateId::DEAD).then_some(next)
                 });
                 // Alive as bytes is not enough: some token path must lead on.
-                end.filter(|end| self.tokens_to_end[end.index()] != u32::MAX).unwrap_or(StateId::DEAD)
+                end.filter(|&end| self.has_end(end)).unwrap_or(StateId::DEAD)
             }
         }
     }

@@ -76,6 +76,18 @@ impl TableParts {
     /// See [`TokenTable::can_end`].
     #[inline]
     pub(crate) fn can_end(&self, position: RowPosition) -> bool {
-        self.tokens_to_end[position.state.index()] <= position.remaining
+        can_end(&self.tokens_to_end, position)
     }
+
+    /// Whether there is a way to the end, however long.
+    #[inline]
+    pub(crate) fn has_end(&self, state: StateId) -> bool {
+        self.can_end(RowPosition::unlimited(state))
+    }
+}
+
+/// See [`TokenTable::can_end`], of a table with these distances.
+#[inline]
+pub(super) fn can_end(tokens_to_end: &[u32], position: RowPosition) -> bool {
+    tokens_to_end[position.state.index()] <= position.remaining
 }

@@ -1,7 +1,8 @@
 //! Special tokens that a table reads as themselves, not as text: the markers that are tokens.
 
-use super::StateId;
 use super::compile::{Source, TokenRun, check_token};
+use super::position::can_end;
+use super::{RowPosition, StateId};
 use super::{TableParts, TokenReading};
 use crate::error::Result;
 use crate::vocabulary::{TokenId, Vocabulary};
@@ -106,9 +107,8 @@ impl TableParts {
     pub(super) fn seal_special_edges(&mut self) {
         let (first, columns) = (self.columns - self.special().columns(), self.columns);
         for row in self.next.chunks_exact_mut(columns).skip(StateId::RESERVED as usize) {
-            for to in row[first..].iter_mut().filter(|to| self.tokens_to_end[**to as usize] == u32::MAX) {
-                *to = StateId::DEAD.0;
-            }
+            let lost = |to: u32| !can_end(&self.tokens_to_end, RowPosition::unlimited(StateId(to)));
+            row[first..].iter_mut().filter(|to| lost(**to)).for_each(|to| *to = StateId::DEAD.0);
         }
     }
 }

@@ -90,7 +90,7 @@ fn spread(
         // Special-token edges are ways on as well.
         parts.tokens_to_end = to_end(&parts, byte_edges(&parts));
     }
-    if parts.tokens_to_end[parts.start.index()] == u32::MAX {
+    if !parts.has_end(parts.start) {
         return Err(no_token_path());
     }
     parts.seal_special_edges();
@@ -204,7 +204,7 @@ impl TableParts {
             for run in rows.row(state) {
                 let target = run.target + SHIFT;
                 // The dead state has no way to the end either.
-                if run.first > open || self.tokens_to_end[target as usize] == u32::MAX {
+                if run.first > open || !self.has_end(StateId(target)) {
                     break;
                 }
                 if run.last >= open {
@@ -237,7 +237,7 @@ impl TableParts {
             targets.extend(columns.iter().map(|&column| row[column]));
             targets.sort_unstable();
             targets.dedup();
-            *takes = targets.iter().all(|&to| self.tokens_to_end[to as usize] != u32::MAX);
+            *takes = targets.iter().all(|&to| self.has_end(StateId(to)));
             if *takes {
                 edges.extend(targets.iter().map(|&to| (to, state as u32)));
             }
@@ -263,8 +263,8 @@ impl TableParts {
             }
             frontier = next;
         }
-        let alive = self.tokens_to_end.iter().filter(|&&tokens| tokens != u32::MAX);
-        let most = alive.copied().max().unwrap_or(0);
+        let alive = (0..states as u32).map(StateId).filter(|&state| self.has_end(state));
+        let most = alive.map(|state| self.tokens_to_end[state.index()]).max().unwrap_or(0);
         if let TokenReading::Bytes { takes_plain, farthest, .. } = &mut self.reading {
             (*takes_plain, *farthest) = (takes, most);
         }

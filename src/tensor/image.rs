@@ -95,9 +95,7 @@ impl Array {
                 PerTable(|s, out| s.classes(out)),
             ),
             Self::Text => declare(tables, walks.into(), 0, PerTable(|s, out| out.push(s.text))),
-            Self::Column => {
-                declare(tables, alphabet, 0, PerTable(|s, out| out.extend(text::symbol_columns(s.table))))
-            }
+            Self::Column => declare(tables, alphabet, 0, PerTable(|s, out| s.symbol_columns(out))),
             Self::Offsets => declare(texts, width.saturating_add(1), 0, Texts(text::offsets)),
             Self::Symbols => declare(1, symbols, 0, Texts(text::symbols)),
         }
@@ -164,6 +162,10 @@ impl Source<'_> {
 
     fn tokens_to_end(&self, state: StateId, out: &mut Vec<i32>) {
         out.push(i32::try_from(self.table.tokens_to_end(state)).unwrap_or(i32::MAX));
+    }
+
+    fn symbol_columns(&self, out: &mut Vec<i32>) {
+        out.extend(self.table.parts().symbol_columns().into_iter().map(|column| column as i32));
     }
 
     fn classes(&self, out: &mut Vec<i32>) {

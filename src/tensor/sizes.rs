@@ -3,9 +3,10 @@
 use super::image::Array;
 use super::options::{Capacity, Layout};
 use super::placement::{PAGE, first_of, pages_of};
-use super::text::{SYMBOLS, Text, texts};
+use super::text::{Text, texts};
 use crate::error::{Error, Limit, Result};
 use crate::table::TokenTable;
+use crate::table::symbols::FIRST_SPECIAL;
 use crate::vocabulary::Vocabulary;
 
 /// What the shapes of all [arrays](Array) follow from.
@@ -47,7 +48,7 @@ impl Sizes {
                 width,
                 texts: texts.len(),
                 symbols: texts.iter().map(|text| text.symbols(width)).sum(),
-                alphabet: if layout == Layout::Walk { SYMBOLS + tokens } else { 0 },
+                alphabet: if layout == Layout::Walk { FIRST_SPECIAL as usize + tokens } else { 0 },
             }
         };
         match (layout, walked) {
@@ -81,7 +82,7 @@ impl Sizes {
             width,
             texts: usize::from(walks),
             symbols: if walks { Text::of(vocabulary).symbols(width) } else { 0 },
-            alphabet: if walks { SYMBOLS } else { 0 },
+            alphabet: if walks { FIRST_SPECIAL as usize } else { 0 },
         }
     }
 

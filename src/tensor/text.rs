@@ -1,16 +1,11 @@
-//! How the tokens of walked tables are read: as strings of symbols.
-//!
-//! A symbol is a byte, or stands for a token that is not text: one for each reserved column, and one for each token
-//! that a table reads as itself. Tables that read the same tokens as themselves share one text.
+//! How the tokens of walked tables are read: as strings of [symbols](crate::table::symbols). Tables that read the same
+//! tokens as themselves share one text.
 
 use super::Sizes;
-use crate::table::{TokenReading, TokenTable, reserved_column};
+use crate::table::symbols::symbols_of;
+use crate::table::{TokenReading, TokenTable};
 use crate::vocabulary::{TokenId, Vocabulary};
 
-/// The first symbol that is no byte: one for each reserved column.
-const RESERVED_SYMBOL: usize = 256;
-/// The first symbol of a token that is read as itself.
-pub(super) const SYMBOLS: usize = RESERVED_SYMBOL + TokenTable::RESERVED_COLUMNS;
 /// In the place of a text's number: the tokens of this table are read by class.
 pub(crate) const BY_CLASS: i32 = -1;
 
@@ -40,19 +35,6 @@ pub(super) fn text_of(texts: &[Text], table: &TokenTable) -> i32 {
     texts.iter().position(|text| text.reads(table)).map_or(BY_CLASS, |at| at as i32)
 }
 
-/// The column of every symbol in a walked table; nothing where tokens are read by class.
-pub(super) fn symbol_columns(table: &TokenTable) -> Vec<i32> {
-    match &table.parts().reading {
-        TokenReading::Classes(_) => Vec::new(),
-        TokenReading::Bytes { column_of, special, .. } => {
-            let bytes = column_of.iter().map(|&column| column as i32);
-            let count = table.class_count() as i32;
-            let own = count - special.columns() as i32..count;
-            bytes.chain(0..TokenTable::RESERVED_COLUMNS as i32).chain(own).collect()
-        }
-    }
-}
-
 impl<'a> Text<'a> {
     /// The text of tables that read no token as itself.
     pub(super) fn of(vocabulary: &'a Vocabulary) -> Self {
@@ -77,16 +59,8 @@ impl<'a> Text<'a> {
 
     /// Calls `found` with the symbols of every token up to `width`, in order.
     fn each_token(&self, width: usize, mut found: impl FnMut(&mut dyn Iterator<Item = i32>)) {
-        for id in (0..width as u32).map(TokenId) {
-            let own = self.own.iter().find(|own| own.0 == id);
-            match (own, self.vocabulary.bytes(id)) {
-                (Some(&(_, own)), _) => found(&mut std::iter::once((SYMBOLS + own as usize) as i32)),
-                (None, Some(bytes)) => found(&mut bytes.iter().map(|&byte| i32::from(byte))),
-                (None, None) => {
-                    let symbol = RESERVED_SYMBOL as i32 + reserved_column(self.vocabulary, id) as i32;
-                    found(&mut std::iter::once(symbol));
-                }
-            }
+        for token in (0..width as u32).map(TokenId) {
+            found(&mut symbols_of(self.vocabulary, self.own, token).map(|symbol| symbol as i32));
         }
     }
 }

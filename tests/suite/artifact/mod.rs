@@ -143,6 +143,17 @@ fn what_does_not_fit_is_refused() {
     }
 }
 
+/// There is one way to write that there is no way to the end.
+#[test]
+fn a_negative_distance_is_refused() {
+    for (name, vocabulary, _, bytes) in tables() {
+        let mut file = file::File::read(&bytes);
+        file.tensors.get_mut("tokens_to_end").unwrap().data[..4].copy_from_slice(&(-1i32).to_le_bytes());
+        let error = TokenTable::from_bytes(&file.write(), &vocabulary, &Limits::default()).unwrap_err();
+        assert!(error.is_table() && error.to_string().contains("tokens_to_end"), "{name}: {error}");
+    }
+}
+
 /// The example of `docs/artifact.md`.
 #[test]
 fn the_worked_example_is_true() {

@@ -1,0 +1,78 @@
+//! Reading an artefact.
+
+use std::path::Path;
+
+use super::arrays::Form;
+use super::container::CHECKSUM;
+use super::stored::StoredTable;
+use super::{Artifact, FORMAT, VERSION, broken};
+use crate::error::{Error, Limit, Result};
+use crate::limits::{Limits, Meter};
+use crate::table::{StateId, TokenTable};
+use crate::vocabulary::{Fingerprint, Vocabulary};
+
+impl Artifact<'_> {
+    /// The arrays as they are, of which only the shapes were checked, and the fingerprint of their vocabulary.
+    pub(super) fn stored(&self, meter: &Meter) -> Result<(StoredTable<'static>, Fingerprint)> {
+        meter.bytes(self.len)?;
+        let text = |name: &str| self.metadata(name).ok_or_else(|| broken(name, "it is missing"));
+        if self.metadata("format") != Some(FORMAT) {
+            return Err(broken("format", format!("a safetensors file, but not of a {FORMAT}")));
+        }
+        let version = text("format_version")?;
+        if version != VERSION {
+            return Err(broken("format_version", format!("{version:?}, this library reads {VERSION}")));
+        }
+        if text(CHECKSUM)? != self.container.checksum() {
+            return Err(broken(CHECKSUM, "the contents have another: the file is damaged"));
+        }
+        let hexadecimal = text("fingerprint")?;
+        let fingerprint =
+            fingerprint(hexadecimal).ok_or_else(|| broken("fingerprint", "not 64 hexadecimal digits"))?;
+        let start = text("start")?;
+        let start = start.parse().map_err(|_| broken("start", format!("{start:?} is no state")))?;
+        let form = text("form")?;
+        let form = Form::ALL.into_iter().find(|own| own.to_string() == form).ok_or_else(|| {
+            let [one, other] = Form::ALL;
+            broken("form", format!("{form:?}, neither {one} nor {other}"))
+        })?;
+        Ok((StoredTable::read(&self.container, form, StateId(start), meter)?, fingerprint))
+    }
+}
+
+impl TokenTable {
+    /// The table of an artefact, for the vocabulary that it was compiled for. Nothing is taken on trust: see
+    /// [`Artifact`].
+    ///
+    /// # Errors
+    /// - [`Error::is_table`], naming the metadata or the tensor: no artefact, another version, or a damaged one;
+    /// - [`Error::is_incompatible_vocabulary`]: an artefact of another vocabulary;
+    /// - [`Error::is_limit`]: larger than `limits` allow.
+    pub fn from_bytes(bytes: &[u8], vocabulary: &Vocabulary, limits: &Limits) -> Result<Self> {
+        Artifact::from_bytes(bytes)?.to_table(vocabulary, limits)
+    }
+
+    /// Reads what [`save`](Self::save) wrote; a file of more than [`Limits::bytes`] is refused unread.
+    ///
+    /// # Errors
+    /// As [`from_bytes`](Self::from_bytes); [`Error::is_table`] where the file cannot be read.
+    pub fn load(path: impl AsRef<Path>, vocabulary: &Vocabulary, limits: &Limits) -> Result<Self> {
+        let path = path.as_ref();
+        let cannot = |error| Error::table(format!("cannot read {}: {error}", path.display()));
+        let len = std::fs::metadata(path).map_err(cannot)?.len();
+        if len > limits.bytes as u64 {
+            return Err(Error::limit(Limit::Bytes(limits.bytes)));
+        }
+        Self::from_bytes(&std::fs::read(path).map_err(cannot)?, vocabulary, limits)
+    }
+}
+
+fn fingerprint(hexadecimal: &str) -> Option<Fingerprint> {
+    let digits = hexadecimal.as_bytes();
+    let value = |digit: u8| char::from(digit).to_digit(16).filter(|_| !digit.is_ascii_uppercase());
+    let (pairs, rest) = digits.as_chunks::<2>();
+    let bytes: Option<Vec<u8>> =
+        pairs.iter().map(|&[high, low]| Some((value(high)? << 4 | value(low)?) as u8)).collect();
+    let bytes = bytes.filter(|_| rest.is_empty())?;
+    Some(Fingerprint(bytes.try_into().ok()?))
+}

@@ -1,0 +1,65 @@
+//! What must hold of the arrays of an artefact with the vocabulary at hand.
+
+use super::arrays::{Declared, Form, NO_WAY, StoredArray};
+use super::broken;
+use super::stored::StoredTable;
+use crate::error::Result;
+use crate::limits::Meter;
+use crate::table::symbols::{FIRST_SPECIAL, symbols_of};
+use crate::table::{RowPosition, StateId, TokenReading, TokenTable, reserved_column};
+use crate::vocabulary::{TokenId, TokenKind, Vocabulary};
+
+impl StoredTable<'_> {
+    /// Checks that tokens are read as `vocabulary` has them.
+    pub(super) fn check_vocabulary(&self, vocabulary: &Vocabulary) -> Result<()> {
+        let (array, check): (_, fn(&Self, &Vocabulary, TokenId) -> _) = match self.form {
+            Form::Tabulated => (StoredArray::Class, Self::check_class),
+            Form::Walked => (StoredArray::Offsets, Self::check_spelling),
+        };
+        if self.tokens() != vocabulary.len() {
+            let Declared { name, .. } = array.declare();
+            let what = format!("{} tokens, the vocabulary has {}", self.tokens(), vocabulary.len());
+            return Err(broken(name, what));
+        }
+        (0..vocabulary.len() as u32).map(TokenId).try_for_each(|token| check(self, vocabulary, token))
+    }
+
+    fn check_class(&self, vocabulary: &Vocabulary, token: TokenId) -> Result<()> {
+        let reserved = reserved_column(vocabulary, token);
+        // Special tokens match where transitions name them.
+        let free = vocabulary.kind(token) != TokenKind::Unused && reserved != TokenTable::EOS;
+        let found = self[StoredArray::Class][token.index()];
+        if found == reserved || free && found >= TokenTable::RESERVED_COLUMNS as u32 {
+            return Ok(());
+        }
+        Err(broken("class", format!("token {token}: {found}, the vocabulary says {reserved}")))
+    }
+
+    fn check_spelling(&self, vocabulary: &Vocabulary, token: TokenId) -> Result<()> {
+        let found = self.symbols_of(token);
+        // A marker may be any token that can be written.
+        let free =
+            vocabulary.bytes(token).is_some() || reserved_column(vocabulary, token) == TokenTable::UNMATCHED;
+        if free && found[0] >= FIRST_SPECIAL || symbols_of(vocabulary, &[], token).eq(found.iter().copied()) {
+            return Ok(());
+        }
+        Err(broken("symbols", format!("token {token}: not as the vocabulary spells it")))
+    }
+
+    /// Checks the distances to the end where bytes are alive that no token is: by following every token from every
+    /// state, as it was compiled.
+    pub(super) fn check_token_distances(&self, vocabulary: &Vocabulary, meter: &Meter) -> Result<()> {
+        let parts = self.borrowed().into_parts(vocabulary);
+        let TokenReading::Bytes { column_of, special, .. } = &parts.reading else { return Ok(()) };
+        for state in (StateId::RESERVED..self.states() as u32).map(StateId) {
+            meter.time()?;
+            let landings = special.of(parts.row(state)).iter().map(|&to| self.distance(StateId(to)));
+            let mut nearest = landings.min().unwrap_or(NO_WAY);
+            parts.each_text(RowPosition::unlimited(state), vocabulary, column_of, false, |_, landing| {
+                nearest = nearest.min(self.distance(landing));
+            });
+            self.check_distance(state, nearest)?;
+        }
+        Ok(())
+    }
+}
