@@ -1,6 +1,7 @@
 //! The command line tool: compile, check, draw, inspect, sample, vocab, corpus.
 
 use std::io::Read;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -67,6 +68,38 @@ fn a_corpus_is_counted_and_held_against_a_baseline() {
     assert_eq!(worse.status.code(), Some(1));
     assert!(text(&worse.stdout).contains("invalid_accepted 0 → 1"), "{}", text(&worse.stdout));
     fails(&mut run(&["--baseline", "nowhere.json"]), &["nowhere.json"]);
+}
+
+/// Numbers of rows count with all of their digits.
+#[test]
+fn a_corpus_rounds_no_number() {
+    let Some(tool) = tool() else { return };
+    let lines = file(
+        "digits.jsonl",
+        r#"
+        {"id": "long", "schema": {"minimum": 18446744073709551616}, "tests": [{"valid": true, "data": 18446744073709551616}, {"valid": false, "data": 18446744073709551615}]}
+        {"id": "fine", "schema": {"const": 0.1000000000000000000001}, "tests": [{"valid": true, "data": 0.1000000000000000000001}, {"valid": false, "data": 0.1}]}
+        {"id": "great", "schema": {"maximum": 1e400}, "tests": [{"valid": true, "data": 1e400}, {"valid": false, "data": 1.1e400}]}
+        {"id": "text", "schema": {"enum": [0.30000000000000000001]}, "accepts": ["0.30000000000000000001"], "rejects": ["0.3"]}
+        "#,
+    );
+    let corpus = |path: &Path| {
+        succeeds(&mut tool(&["corpus", "--tokenizer", "models/tiny", path.to_str().unwrap()]))
+    };
+    let said = corpus(&lines);
+    let last = said.lines().last().unwrap();
+    assert!(last.starts_with("passing=4/4 refused=0 valid_rejected=0/4 invalid_accepted=0/4 "), "{said}");
+    // The draft of the official suite's folders is that of their schemas.
+    let suite = file("digits.jsonl", "").with_file_name("draft4").join("suite.json");
+    std::fs::create_dir_all(suite.parent().unwrap()).unwrap();
+    let rows = r#"[
+        {"description": "flag", "schema": {"type": "integer", "maximum": 3, "exclusiveMaximum": true}, "tests": [{"valid": true, "data": 2}, {"valid": false, "data": 3}]},
+        {"description": "spelled as no integer", "schema": {"type": "integer"}, "tests": [{"valid": false, "data": 1.0}]},
+        {"description": "empty", "schema": {}, "tests": [{"valid": true, "data": 1.0}]}
+    ]"#;
+    std::fs::write(&suite, rows).unwrap();
+    let said = corpus(&suite);
+    assert!(said.lines().last().unwrap().starts_with("passing=3/3 "), "{said}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub(super) struct Target<'a> {
 /// A schema with its identifiers.
 pub(super) struct Document<'a> {
     root: &'a Json,
-    /// The version that `$schema` names, or else the latest.
+    /// The version that `$schema` names, or else the one as which the schema is read.
     pub(super) draft: Draft,
     /// Whether `$schema` names it.
     pub(super) named: bool,
@@ -53,8 +53,9 @@ const MAX_BYTES: usize = 256 << 20;
 
 impl<'a> Document<'a> {
     pub(super) fn new(root: &'a Json) -> Self {
-        let named = root.get("$schema").and_then(Json::as_str).and_then(Draft::of);
-        let draft = named.unwrap_or(Draft::D2020);
+        let uri = root.get("$schema").and_then(Json::as_str);
+        let named = uri.and_then(Draft::of);
+        let draft = named.unwrap_or_else(|| Draft::instead_of(uri));
         let base = identifier(root, draft).map_or_else(String::new, |id| resolve("", id));
         Self { root, draft, named: named.is_some(), base, identifiers: None }
     }

@@ -13,12 +13,10 @@ pub(super) enum Draft {
 }
 
 impl Draft {
-    /// The version that `$schema` names by `uri`, if it is known; draft 3 is read as its successor.
+    /// The version that `$schema` names by `uri`, if it is known.
     pub(super) fn of(uri: &str) -> Option<Self> {
-        let uri = uri.trim_end_matches('#').trim_end_matches('/');
-        let of_json_schema = uri.split_once("json-schema.org/")?.1;
-        Some(match of_json_schema {
-            "draft-03/schema" | "draft-04/schema" => Self::D4,
+        Some(match path(uri)? {
+            "draft-04/schema" => Self::D4,
             "draft-06/schema" => Self::D6,
             "draft-07/schema" => Self::D7,
             "draft/2019-09/schema" => Self::D2019,
@@ -26,6 +24,21 @@ impl Draft {
             _ => return None,
         })
     }
+
+    /// The version as which a schema is read that names one by `uri` which is not known, or none: draft 3 is read as its
+    /// successor, all else as the latest.
+    pub(super) fn instead_of(uri: Option<&str>) -> Self {
+        match uri.and_then(path) {
+            Some("draft-03/schema") => Self::D4,
+            _ => Self::D2020,
+        }
+    }
+}
+
+/// What stands behind the host of the standard.
+fn path(uri: &str) -> Option<&str> {
+    let uri = uri.trim_end_matches('#').trim_end_matches('/');
+    Some(uri.split_once("json-schema.org/")?.1)
 }
 
 impl fmt::Display for Draft {

@@ -81,3 +81,19 @@ fn an_unknown_draft_is_noted() {
         assert!(constraint.explain(&Limits::default()).is_empty(), "{draft}");
     }
 }
+
+#[test]
+fn draft_3_is_noted() {
+    let draft = "http://json-schema.org/draft-03/schema#";
+    let constraint = Constraint::json_schema(json!({"$schema": draft, "type": "null"})).unwrap();
+    let notes = constraint.explain(&Limits::default());
+    let [note] = &notes[..] else { panic!("{notes:?}") };
+    assert_eq!(note.pointer, "/$schema");
+    assert!(note.to_string().contains("read as draft 4"), "{note}");
+    // What only draft 3 has is refused or noted too.
+    let required = json!({"$schema": draft, "properties": {"a": {"type": "null", "required": true}}});
+    assert_eq!(Constraint::json_schema(required).unwrap_err().pointer(), Some("/properties/a/required"));
+    let divisible = json!({"$schema": draft, "type": "integer", "divisibleBy": 3});
+    let notes = Constraint::json_schema(divisible).unwrap().explain(&Limits::default());
+    assert!(notes.iter().any(|note| note.pointer == "/divisibleBy"), "{notes:?}");
+}

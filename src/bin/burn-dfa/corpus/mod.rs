@@ -2,6 +2,7 @@
 
 mod baseline;
 mod measure;
+mod parts;
 mod rows;
 mod summary;
 

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use serde_json::Value;
+use serde::de::IgnoredAny;
 
+use super::parts::{Members, Parts, items, members, parts, string};
 use crate::output::Result;
 
 /// A constraint with instances.
@@ -17,13 +18,15 @@ impl Row {
     /// Whether the schema names draft 4.
     pub fn is_draft_4(&self) -> bool {
         let Source::Schema(schema) = &self.source else { return false };
-        schema["$schema"].as_str().is_some_and(|draft| draft.contains("draft-04"))
+        let named = members(schema).and_then(|keywords| string(keywords.get("$schema")?));
+        named.is_some_and(|draft| draft.contains("draft-04"))
     }
 }
 
 /// What is compiled.
 pub enum Source {
-    Schema(Value),
+    /// As text.
+    Schema(String),
     Regex(String),
 }
 
@@ -37,12 +40,12 @@ pub struct Test {
 
 /// Something to be accepted or rejected.
 pub enum Instance {
-    /// A value, in any of its texts.
-    Value(Value),
+    /// The value of this text, in any of its texts.
+    Value(String),
     /// This text alone.
     Text(String),
     /// This text, or any other of its value.
-    TextOfValue(String, Value),
+    TextOfValue(String),
 }
 
 /// The rows of a file.
@@ -55,25 +58,24 @@ pub struct Rows {
 /// Reads a file: a JSON array, an object with `cases`, or JSON lines.
 pub fn read(path: &Path) -> Result<Rows> {
     let text = burn_dfa::cli::text(path)?;
-    let values = match serde_json::from_str(&text) {
-        Ok(Value::Array(values)) => values,
-        Ok(Value::Object(mut file)) if file.contains_key("cases") => match file["cases"].take() {
-            Value::Array(values) => values,
-            _ => return Err(format!("{}: `cases` is not an array", path.display()).into()),
-        },
+    let values = match parts(&text) {
+        Ok(Parts::Array(values)) => values,
+        Ok(Parts::Object(file)) if file.contains_key("cases") => {
+            items(&file["cases"]).ok_or_else(|| format!("{}: `cases` is not an array", path.display()))?
+        }
         _ => lines(&text).map_err(|error| format!("{}: {error}", path.display()))?,
     };
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let draft = draft(path);
     let mut rows = Rows { rows: Vec::new(), skipped: 0 };
     for (at, value) in values.into_iter().enumerate() {
-        let row = row(value, &stem, at).ok_or_else(|| {
+        let row = row(&value, &stem, at).ok_or_else(|| {
             format!("{}, row {at}: neither a schema with tests nor a regex with texts", path.display())
         })?;
         match row {
             Some(mut row) => {
-                if let (Source::Schema(Value::Object(keywords)), Some(draft)) = (&mut row.source, draft) {
-                    keywords.entry("$schema").or_insert_with(|| draft.into());
+                if let (Source::Schema(schema), Some(draft)) = (&mut row.source, draft) {
+                    name_draft(schema, draft);
                 }
                 rows.rows.push(row);
             }
@@ -95,69 +97,83 @@ fn draft(path: &Path) -> Option<&'static str> {
     }
 }
 
-fn lines(text: &str) -> Result<Vec<Value>> {
+/// Has a schema name its draft, where it names none.
+fn name_draft(schema: &mut String, draft: &str) {
+    let Some(keywords) = members(schema) else { return };
+    if !keywords.contains_key("$schema") {
+        let comma = if keywords.is_empty() { "" } else { "," };
+        schema.insert_str(1, &format!("\"$schema\":\"{draft}\"{comma}"));
+    }
+}
+
+fn lines(text: &str) -> Result<Vec<String>> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines
-        .map(|(at, line)| serde_json::from_str(line).map_err(|e| format!("line {}: {e}", at + 1).into()))
+        .map(|(at, line)| match serde_json::from_str::<IgnoredAny>(line) {
+            Ok(_) => Ok(line.to_owned()),
+            Err(error) => Err(format!("line {}: {error}", at + 1).into()),
+        })
         .collect()
 }
 
 /// `None` where `value` is no row, `Some(None)` where it asks for what is not offered.
-fn row(mut value: Value, stem: &str, at: usize) -> Option<Option<Row>> {
-    let row = value.as_object_mut()?;
-    let text = |key: &str| row.get(key).and_then(Value::as_str);
+fn row(value: &str, stem: &str, at: usize) -> Option<Option<Row>> {
+    let row = members(value)?;
+    let text = |key: &str| row.get(key).and_then(|text| string(text));
     let id = match (text("id").or(text("source")), text("description")) {
-        (Some(id), _) => id.to_owned(),
+        (Some(id), _) => id,
         (None, Some(description)) => format!("{stem}: {description}"),
         (None, None) => format!("{stem}: {at}"),
     };
     if row.contains_key("grammar")
-        || text("kind") == Some("json")
-        || row.get("options").is_some_and(asks_for_more)
+        || text("kind").as_deref() == Some("json")
+        || row.get("options").is_some_and(|options| asks_for_more(options))
     {
         return Some(None);
     }
-    let tests = match row.get_mut("tests") {
-        Some(tests) => tests.as_array_mut()?.iter_mut().map(test).collect::<Option<_>>()?,
-        None => texts(row)?,
+    let tests = match row.get("tests") {
+        Some(tests) => items(tests)?.iter().map(|row| test(row)).collect::<Option<_>>()?,
+        None => texts(&row)?,
     };
-    let source = match (row.remove("schema"), row.remove("regex")) {
-        (Some(schema), _) => Source::Schema(schema),
-        (None, Some(Value::String(regex))) => Source::Regex(regex),
-        _ => return None,
+    let source = match row.get("schema") {
+        Some(schema) => Source::Schema(schema.clone()),
+        None => Source::Regex(text("regex")?),
     };
     Some(Some(Row { id, source, tests }))
 }
 
 /// Whether options change the language in a way that is not offered.
-fn asks_for_more(options: &Value) -> bool {
+fn asks_for_more(options: &str) -> bool {
     // Of strings that these two decide, the cases say so themselves, see `texts`.
     let known = ["any_whitespace", "strict_mode"];
-    options.as_object().is_none_or(|options| options.keys().any(|name| !known.contains(&name.as_str())))
+    members(options).is_none_or(|options| options.keys().any(|name| !known.contains(&name.as_str())))
 }
 
-fn test(test: &mut Value) -> Option<Test> {
-    let valid = test.get("valid")?.as_bool()?;
-    let needs_format = test.get("needs_format") == Some(&Value::Bool(true));
-    Some(Test { instance: Instance::Value(test.get_mut("data")?.take()), valid, needs_format })
+fn test(text: &str) -> Option<Test> {
+    let mut test = members(text)?;
+    let valid = serde_json::from_str(test.get("valid")?).ok()?;
+    let needs_format = test.get("needs_format").is_some_and(|needs| needs == "true");
+    Some(Test { instance: Instance::Value(test.remove("data")?), valid, needs_format })
 }
 
 /// Texts that are accepted or rejected, less those on which their engine differs from the standard.
-fn texts(row: &serde_json::Map<String, Value>) -> Option<Vec<Test>> {
-    let differing = row.get("differs_from_jsonschema_py").and_then(Value::as_array);
-    let differing: Vec<&str> =
-        differing.into_iter().flatten().filter_map(|entry| entry[0].as_str()).collect();
+fn texts(row: &Members) -> Option<Vec<Test>> {
+    let list = |key: &str| row.get(key).and_then(|list| items(list)).unwrap_or_default();
+    let differing = list("differs_from_jsonschema_py");
+    let differing: Vec<String> =
+        differing.iter().filter_map(|entry| string(items(entry)?.first()?)).collect();
     let is_schema = row.contains_key("schema");
     let mut tests = Vec::new();
     for (key, valid) in [("accepts", true), ("rejects", false), ("rejects_incomplete", false)] {
-        for text in row.get(key).and_then(Value::as_array).into_iter().flatten() {
-            let text = text.as_str()?;
+        for text in list(key) {
+            let text = string(&text)?;
             if differing.contains(&text) {
                 continue;
             }
-            let instance = match serde_json::from_str(text) {
-                Ok(value) if is_schema && valid => Instance::TextOfValue(text.to_owned(), value),
-                _ => Instance::Text(text.to_owned()),
+            let is_json = serde_json::from_str::<IgnoredAny>(&text).is_ok();
+            let instance = match is_schema && valid && is_json {
+                true => Instance::TextOfValue(text),
+                false => Instance::Text(text),
             };
             tests.push(Test { instance, valid, needs_format: false });
         }

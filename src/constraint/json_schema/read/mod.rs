@@ -61,8 +61,11 @@ pub(super) fn read(root: &Json, options: &JsonOptions) -> Result<Schema> {
     if let Some(named) = root.get("$schema")
         && !reader.document.named
     {
-        let reason =
-            format!("{} is no draft that is known; the schema is read as {}", named.text(), Draft::D2020);
+        let reason = format!(
+            "{} is no draft that is known; the schema is read as {}",
+            named.text(),
+            reader.document.draft
+        );
         reader.note("$schema", Treatment::Ignored(reason));
     }
     let root = reader.schema(root)?.formula;
