@@ -2,14 +2,14 @@
 
 use super::Schema;
 use super::formula::{Formula, Leaf};
-use super::plan::{Planner, uncounted};
+use super::plan::Planner;
 use crate::error::{Error, Result};
 
 impl Schema {
     /// The error of a schema that nothing satisfies, as `planner` found.
     pub(super) fn unsatisfiable(&self, planner: &mut Planner) -> Error {
-        if let Some(pointer) = planner.lost.first() {
-            return uncounted(pointer.clone());
+        if let Some((pointer, lost)) = planner.lost.first_key_value() {
+            return lost.refused(pointer.clone());
         }
         let cut = if planner.cut { ", within the depth that the options set" } else { "" };
         // Whoever looks for the reason may meet a limit; the verdict stands without it.

@@ -18,7 +18,8 @@
 //! declares; then others), white space by policy, strings with the escapes that JSON demands and no other,
 //! integers by their digits. Smaller than the schema are
 //! - recursion and any JSON, which are followed to a [`depth`]: as far as is cheap by the states that it takes;
-//! - counts of properties that depend on the names of undeclared ones being distinct;
+//! - counts of properties, and negated claims on their values, that depend on the names of undeclared ones being
+//!   distinct;
 //! - the formats that [`Treatment::Bounded`](super::Treatment::Bounded) names;
 //! - numbers with an exponent, wherever a schema tells numbers apart.
 //!
@@ -168,11 +169,8 @@ impl Schema {
                 },
             );
         }
-        for pointer in &planner.lost {
-            bounded(
-                pointer,
-                "of the names outside `properties` only one is counted, since no finite automaton remembers whether they are distinct".into(),
-            );
+        for (pointer, lost) in &planner.lost {
+            bounded(pointer, lost.note().to_owned());
         }
         let Unrolled { any, unnamed, .. } = unrolled.unwrap_or_default();
         if let Some(levels) = any {

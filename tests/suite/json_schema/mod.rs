@@ -6,6 +6,7 @@ mod exact;
 mod formats;
 mod hostile;
 mod limits;
+mod names;
 mod options;
 mod oracle;
 mod patterns;

@@ -38,10 +38,17 @@ pub(super) struct Frame<K> {
     keys: Vec<K>,
 }
 
+impl<K> Default for Frame<K> {
+    fn default() -> Self {
+        Self { numbers: FastMap::default(), keys: Vec::new() }
+    }
+}
+
 impl<K: Clone + Eq + Hash> Frame<K> {
     pub(super) fn new(first: K) -> Self {
-        let numbers = [(first.clone(), 0)].into_iter().collect();
-        Self { numbers, keys: vec![first] }
+        let mut frame = Self::default();
+        frame.number(first);
+        frame
     }
 
     /// The number of a state.

@@ -16,6 +16,7 @@ mod frame;
 mod labelled;
 mod list;
 mod live;
+mod lost;
 mod narrow;
 mod nesting;
 mod object;
@@ -26,7 +27,7 @@ mod scalar;
 mod size;
 mod truth;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 pub(super) use self::array::Array;
@@ -34,7 +35,8 @@ use self::frame::Opening;
 pub(super) use self::labelled::Labelled;
 use self::list::List;
 use self::nesting::{Any, Depth, Nesting};
-pub(super) use self::object::{Object, ObjectState, uncounted};
+pub(super) use self::lost::Lost;
+pub(super) use self::object::{Object, ObjectState};
 pub(super) use self::size::Size;
 use self::truth::Verdict;
 use super::Schema;
@@ -132,8 +134,8 @@ pub(super) struct Planner<'a> {
     lists: FastMap<Formula, Arc<List>>,
     /// Whether a pattern matches a name, by leaf and name.
     names: HashMap<(Formula, Arc<str>), bool>,
-    /// Pointers of the counts of properties by which objects were left out, because their names may be equal.
-    pub(super) lost: BTreeSet<String>,
+    /// Pointers of the claims by which objects were left out, because their names may be equal.
+    pub(super) lost: BTreeMap<String, Lost>,
     /// Whether the depth of recursion or of any JSON cut something off.
     pub(super) cut: bool,
     nesting: Nesting,
@@ -161,7 +163,7 @@ impl<'a> Planner<'a> {
             texts: FastMap::default(),
             lists: FastMap::default(),
             names: HashMap::new(),
-            lost: BTreeSet::new(),
+            lost: BTreeMap::new(),
             cut: false,
             nesting: Nesting::of(&schema.options),
             places: [None; 2],

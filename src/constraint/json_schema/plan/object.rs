@@ -2,8 +2,9 @@
 //!
 //! No declared name appears twice. That other names are distinct is beyond a finite automaton, so no outcome
 //! may depend on it. Readers take the last of two equal names: what holds of *all* other properties holds
-//! whichever is taken; that one of them *violates* a claim is certain only of the last of all, and a claim that
-//! another violated has to make no difference. Of a count, the first other name is certain and the rest is not.
+//! whichever is taken. A *name* that violates a claim does so whatever comes behind it; that a *value* does is certain only
+//! of the last of all, and a claim that another violated has to make no difference. Of a count, the first other name is
+//! certain and the rest is not. What is valid only where names are distinct is [left out](super::lost).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::automaton::FastMap;
 use crate::constraint::json_schema::formula::{Formula, Leaf};
 use crate::constraint::json_schema::json::Json;
 use crate::constraint::json_schema::options::{Additional, Order};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// The ways through an object, from state 0 on.
 #[derive(Debug)]
@@ -54,10 +55,19 @@ pub(in super::super) struct Others {
 pub(super) struct Key {
     pub(super) at: usize,
     pub(super) residues: Vec<Formula>,
-    /// Claims that the last property, not a declared one, violated.
+    /// Claims that the value of the last property, not a declared one, violated.
     pub(super) violated: Vec<Formula>,
     /// Whether there was a property that is not declared.
     pub(super) more: bool,
+    /// Where the names are supposed to be distinct, the claim that is violated only then.
+    pub(super) distinct: Option<Formula>,
+}
+
+impl Key {
+    /// Behind `at` declared names, and no other.
+    fn declared(at: usize, residues: Vec<Formula>) -> Self {
+        Self { at, residues, violated: Vec::new(), more: false, distinct: None }
+    }
 }
 
 /// How an object may end.
@@ -65,8 +75,8 @@ enum End {
     None,
     /// The residues are decided.
     Residues(Vec<Formula>),
-    /// It is valid if its names are distinct, which is not known: a count of properties depends on that.
-    Lost(u64),
+    /// It is valid if its names are distinct, which is not known: the claim depends on that.
+    Lost(Formula),
 }
 
 /// What the states of one object share.
@@ -76,6 +86,8 @@ pub(super) struct Course<'o> {
     open: bool,
     pub(super) opening: &'o Opening,
     pub(super) frame: Frame<Key>,
+    /// States of objects that are valid only where names are distinct.
+    pub(super) supposed: Frame<Key>,
 }
 
 impl State for ObjectState {
@@ -98,8 +110,8 @@ impl Planner<'_> {
         let residues = opening.residues.clone();
         let (names, speaks) = self.declared(&residues);
         let open = speaks || names.is_empty() || self.options().additional == Additional::Standard;
-        let frame = Frame::new(Key { at: 0, residues, violated: Vec::new(), more: false });
-        let mut course = Course { names, open, opening, frame };
+        let frame = Frame::new(Key::declared(0, residues));
+        let mut course = Course { names, open, opening, frame, supposed: Frame::default() };
         let mut states: Vec<ObjectState> = Vec::new();
         let mut ends: Vec<Option<Vec<Formula>>> = Vec::new();
         let mut lost = None;
@@ -113,7 +125,7 @@ impl Planner<'_> {
             } else {
                 match self.ended_object(&key) {
                     End::Residues(residues) => end = Some(residues),
-                    End::Lost(count) => lost = Some(count),
+                    End::Lost(claim) => lost = Some(claim),
                     End::None => {}
                 }
                 if course.open {
@@ -123,9 +135,21 @@ impl Planner<'_> {
             states.push(state);
             ends.push(end);
         }
+        // One object that is left out is enough to know.
+        let mut supposed = 0;
+        while lost.is_none()
+            && let Some(key) = course.supposed.get(supposed)
+        {
+            self.count()?;
+            supposed += 1;
+            match self.ended_object(&key) {
+                End::Lost(claim) => lost = Some(claim),
+                _ => drop(self.others(&key, &mut course)?),
+            }
+        }
         let has_end = self.finish(&mut states, &ends, plan);
-        if let Some(count) = lost {
-            self.lost(count, !has_end)?;
+        if let Some(claim) = lost {
+            self.lost(claim, !has_end)?;
         }
         for state in &mut states {
             state.others.take_if(|others| others.steps.iter().all(Option::is_none));
@@ -246,9 +270,8 @@ impl Planner<'_> {
                 }
             }
             let residues = self.assign(&key.residues, &values);
-            next.push((residues[0] != Formula::FALSE).then(|| {
-                course.frame.number(Key { at: key.at + 1, residues, violated: Vec::new(), more: false })
-            }));
+            let is_open = residues[0] != Formula::FALSE;
+            next.push(is_open.then(|| course.frame.number(Key::declared(key.at + 1, residues))));
         }
         Ok(Some(Step { child, next }))
     }
@@ -266,7 +289,7 @@ impl Planner<'_> {
         }
         let residues = self.assign(&key.residues, &values);
         (residues[0] != Formula::FALSE)
-            .then(|| course.frame.number(Key { at: key.at + 1, residues, violated: Vec::new(), more: false }))
+            .then(|| course.frame.number(Key::declared(key.at + 1, residues)))
     }
 
     /// The residues of an object that ends.
@@ -287,36 +310,18 @@ impl Planner<'_> {
             values.insert(leaf, Formula::constant(truth));
         }
         let ended = self.assign(&key.residues, &values);
+        let mut depends = key.distinct;
         for &(leaf, count) in &uncertain {
             values.insert(leaf, Formula::TRUE);
-            let of_distinct = self.assign(&key.residues, &values);
-            if of_distinct != ended {
-                // Where the names are distinct, all counts are reached.
-                values.extend(uncertain.iter().map(|&(leaf, _)| (leaf, Formula::TRUE)));
-                let is_lost = self.assign(&key.residues, &values)[0] == Formula::TRUE;
-                return if is_lost { End::Lost(count) } else { End::None };
+            if depends.is_none() && self.assign(&key.residues, &values) != ended {
+                depends = Some(self.formulas.properties(count));
             }
         }
-        if ended[0] == Formula::TRUE { End::Residues(ended) } else { End::None }
-    }
-
-    /// What becomes of an object some ends of which are lost: it is refused where no other is left, and noted elsewhere.
-    fn lost(&mut self, count: u64, is_empty: bool) -> Result<()> {
-        let leaf = self.formulas.properties(count);
-        let pointer = self.schema.origins.get(&leaf).cloned().unwrap_or_default();
-        // Where recursion is cut off an object may be empty for that alone.
-        if is_empty && !self.cut {
-            return Err(uncounted(pointer));
+        match depends {
+            // Where the names are distinct, all counts are reached.
+            Some(claim) if self.assign(&key.residues, &values)[0] == Formula::TRUE => End::Lost(claim),
+            None if ended[0] == Formula::TRUE => End::Residues(ended),
+            _ => End::None,
         }
-        self.lost.insert(pointer);
-        Ok(())
     }
-}
-
-/// The error of a count that depends on the names of undeclared properties.
-pub(in super::super) fn uncounted(pointer: String) -> Error {
-    Error::schema(
-        pointer,
-        "the count depends on names outside `properties` being distinct, which no finite automaton remembers; list the names under `properties`",
-    )
 }

@@ -64,7 +64,8 @@ impl Planner<'_> {
                 !except.patterns.iter().any(|pattern| matches(planner, pattern))
             };
             let mut claims = Claims::default();
-            let mut violated = Vec::new();
+            // By the name, so whatever its value and whatever comes behind it.
+            let mut violated: FastMap<Formula, Formula> = FastMap::default();
             for &leaf in &leaves {
                 let below = match self.formulas.as_leaf(leaf).cloned() {
                     // No name that is left is one of these.
@@ -75,7 +76,7 @@ impl Planner<'_> {
                     }
                     Some(Leaf::Names(below)) if !sure.contains(&leaf) => {
                         if !answer(&probes, &answers, below) {
-                            violated.push(leaf);
+                            violated.insert(leaf, Formula::FALSE);
                         }
                         continue;
                     }
@@ -85,25 +86,26 @@ impl Planner<'_> {
                 };
                 match below.decided() {
                     Some(true) => {}
-                    Some(false) => violated.push(leaf),
+                    Some(false) => {
+                        violated.insert(leaf, Formula::FALSE);
+                    }
                     None if sure.contains(&leaf) => claims.must.push(below),
                     None => claims.open.push((leaf, below)),
                 }
             }
-            steps.push(self.other(key, claims, &violated, course)?);
+            steps.push(self.other(key, claims, violated, course)?);
         }
         Ok(steps.iter().any(Option::is_some).then_some(Others { names, steps }))
     }
 
-    /// The step over a property with a name that is not declared, by its claims.
+    /// The step over a property with a name that is not declared, by its claims, where some are violated.
     fn other(
         &mut self,
         key: &Key,
         claims: Claims,
-        violated: &[Formula],
+        mut decided: FastMap<Formula, Formula>,
         course: &mut Course,
     ) -> Result<Option<Step>> {
-        let mut counts: FastMap<Formula, Formula> = FastMap::default();
         for leaf in self.leaves_of(&key.residues) {
             if let Some(&Leaf::Properties { count, certain, possible }) = self.formulas.as_leaf(leaf) {
                 let fewer = Leaf::Properties {
@@ -111,16 +113,15 @@ impl Planner<'_> {
                     certain: if key.more { certain } else { certain - 1 },
                     possible: possible.saturating_sub(1),
                 };
-                counts.insert(leaf, self.formulas.leaf(fewer));
+                decided.insert(leaf, self.formulas.leaf(fewer));
             }
         }
-        let residues = self.assign(&key.residues, &counts);
-        let surely: FastMap<Formula, Formula> = violated.iter().map(|&leaf| (leaf, Formula::FALSE)).collect();
-        if self.assign(&residues[..1], &surely)[0] == Formula::FALSE {
+        let residues = self.assign(&key.residues, &decided);
+        if residues[0] == Formula::FALSE {
             return Ok(None);
         }
         let probes = claims.probes();
-        let must = self.required(&residues, &surely, &claims);
+        let must = self.required(&residues, &FastMap::default(), &claims);
         let &Opening { mut depth, within_any, .. } = course.opening;
         if within_any.is_none() && !course.names.is_empty() {
             depth.any = Any::Unnamed;
@@ -128,43 +129,61 @@ impl Planner<'_> {
         let Some(child) = self.below(must, &probes, depth, within_any)? else { return Ok(None) };
         let mut next = Vec::new();
         for answers in self.get(child).outcomes.clone() {
-            let mut violated = violated.to_vec();
-            violated.extend(
-                claims
-                    .open
-                    .iter()
-                    .filter(|(_, below)| !answer(&probes, &answers, *below))
-                    .map(|(leaf, _)| *leaf),
-            );
-            next.push(self.after_other(key, &residues, violated).map(|key| course.frame.number(key)));
+            let violated = claims.open.iter().filter(|(_, below)| !answer(&probes, &answers, *below));
+            let violated: Vec<Formula> = violated.map(|(leaf, _)| *leaf).collect();
+            next.push(self.after_other(key, &residues, violated, course));
         }
         Ok(next.iter().any(Option::is_some).then_some(Step { child, next }))
     }
 
-    /// The state after a property that is not declared and that violated some claims.
-    fn after_other(&mut self, key: &Key, residues: &[Formula], mut violated: Vec<Formula>) -> Option<Key> {
+    /// The state after a property that is not declared and whose value violated some claims.
+    fn after_other(
+        &mut self,
+        key: &Key,
+        residues: &[Formula],
+        mut violated: Vec<Formula>,
+        course: &mut Course,
+    ) -> Option<u32> {
         let surely = violated.iter().map(|&leaf| (leaf, Formula::FALSE)).collect();
-        if self.assign(&residues[..1], &surely)[0] == Formula::FALSE {
+        let of_distinct = self.assign(residues, &surely);
+        if of_distinct[0] == Formula::FALSE {
+            return None;
+        }
+        if key.distinct.is_some() {
+            course.supposed.number(Key { residues: of_distinct, ..key.clone() });
             return None;
         }
         let mut residues = residues.to_vec();
-        for leaf in key.violated.iter().filter(|leaf| !violated.contains(leaf)) {
+        for &leaf in key.violated.iter().filter(|leaf| !violated.contains(leaf)) {
             // Not the last of all: it may or may not count.
             let mut either = [Formula::FALSE, Formula::TRUE].map(|truth| {
-                let values = [(*leaf, truth)].into_iter().collect();
+                let values = [(leaf, truth)].into_iter().collect();
                 self.assign(&residues, &values)
             });
             let must = self.formulas.and([either[0][0], either[1][0]]);
-            either[0][0] = must;
-            either[1][0] = must;
-            if must == Formula::FALSE || either[0] != either[1] {
+            let differ = either[0][1..] != either[1][1..];
+            if must != either[0][0] || differ {
+                self.suppose_distinct(key, &of_distinct, leaf, course);
+            }
+            if must == Formula::FALSE || differ {
                 return None;
             }
+            either[0][0] = must;
             [residues, _] = either;
         }
         violated.retain(|leaf| residues.iter().any(|&residue| self.formulas.leaves(residue).contains(leaf)));
         violated.sort_unstable();
         violated.dedup();
-        Some(Key { at: key.at, residues, violated, more: true })
+        Some(course.frame.number(Key { at: key.at, residues, violated, more: true, distinct: None }))
+    }
+
+    /// Goes on as if names were distinct, to see whether objects are left out because of `claim`.
+    fn suppose_distinct(&mut self, key: &Key, residues: &[Formula], claim: Formula, course: &mut Course) {
+        let all = key.violated.iter().map(|&leaf| (leaf, Formula::FALSE)).collect();
+        let residues = self.assign(residues, &all);
+        if residues[0] != Formula::FALSE {
+            let distinct = Some(claim);
+            course.supposed.number(Key { at: key.at, residues, violated: Vec::new(), more: true, distinct });
+        }
     }
 }

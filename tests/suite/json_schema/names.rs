@@ -1,0 +1,139 @@
+//! Names that an object does not declare: an automaton cannot tell whether they are distinct. Objects for which that
+//! matters are left out, which is noted; no other is, and what is written is valid though names are repeated.
+
+use burn_dfa::{Constraint, Limits};
+use serde_json::{Value, json};
+
+/// Properties of the objects that are enumerated.
+const PROPERTIES: [(&str, &str); 8] = [
+    ("a", "1"),
+    ("a", "\"s\""),
+    ("b", "1"),
+    ("b", "\"s\""),
+    ("x", "1"),
+    ("x", "\"s\""),
+    ("x", "null"),
+    ("long", "1"),
+];
+
+/// All sequences of at most three properties.
+fn objects() -> Vec<Vec<(&'static str, &'static str)>> {
+    let mut all = vec![Vec::new()];
+    let mut last = all.clone();
+    for _ in 0..3 {
+        last = last
+            .into_iter()
+            .flat_map(|object| {
+                PROPERTIES.map(|property| {
+                    let mut longer: Vec<_> = object.clone();
+                    longer.push(property);
+                    longer
+                })
+            })
+            .collect();
+        all.extend(last.iter().cloned());
+    }
+    all
+}
+
+fn text(object: &[(&str, &str)]) -> String {
+    let properties: Vec<String> = object.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+    format!("{{{}}}", properties.join(","))
+}
+
+/// Pointers of the notes on names.
+fn notes(constraint: &Constraint) -> Vec<String> {
+    let notes = constraint.explain(&Limits::default());
+    let of_names = notes.into_iter().filter(|note| note.to_string().contains("distinct"));
+    of_names.map(|note| note.pointer).collect()
+}
+
+/// How many valid objects a schema leaves out, after it was found to write none that is not valid.
+fn left_out(schema: &Value, constraint: &Constraint) -> usize {
+    let dfa = constraint.to_byte_dfa(&Limits::default()).unwrap().expect("text");
+    let validator = super::oracle::build(jsonschema::Draft::Draft202012, schema, false).unwrap();
+    let mut left_out = 0;
+    for object in objects() {
+        let text = text(&object);
+        // The last of equal names counts.
+        let value: Value = serde_json::from_str(&text).unwrap();
+        let valid = validator.is_valid(&value);
+        assert!(valid || !dfa.matches(text.as_bytes()), "{schema} accepts {text}");
+        if valid && value.as_object().unwrap().len() == object.len() {
+            // In the order of the schema.
+            let (text, _) = constraint.json_text_from_str(&text, &Limits::default()).unwrap().unwrap();
+            left_out += usize::from(!dfa.matches(text.as_bytes()));
+        }
+    }
+    left_out
+}
+
+#[test]
+fn what_is_left_out_is_noted() {
+    for (schema, at) in [
+        (json!({"type": "object", "not": {"additionalProperties": {"type": "string"}}}), "/not/additionalProperties"),
+        (
+            json!({"type": "object", "not": {"patternProperties": {"^[ab]": {"type": "string"}}}}),
+            "/not/patternProperties/^[ab]",
+        ),
+        (
+            json!({"type": "object", "properties": {"a": true}, "not": {"additionalProperties": {"type": "integer"}}}),
+            "/not/additionalProperties",
+        ),
+        (
+            json!({"type": "object", "if": {"additionalProperties": {"type": "string"}}, "then": {"maxProperties": 1}}),
+            "/if/additionalProperties",
+        ),
+        (
+            json!({"type": "object", "oneOf": [{"additionalProperties": {"type": "string"}}, {"required": ["a"]}]}),
+            "/oneOf/0/additionalProperties",
+        ),
+    ] {
+        let constraint = Constraint::json_schema(schema.clone()).unwrap();
+        assert!(left_out(&schema, &constraint) > 0, "{schema}");
+        let notes = notes(&constraint);
+        assert!(notes.contains(&at.to_owned()), "{schema}: {notes:?}");
+    }
+}
+
+/// A name that is not allowed violates a claim whatever comes behind it.
+#[test]
+fn nothing_is_left_out_that_a_name_decides() {
+    for schema in [
+        json!({"type": "object", "not": {"propertyNames": {"maxLength": 1}}}),
+        json!({"type": "object", "not": {"patternProperties": {"^x": false}}}),
+        json!({"type": "object", "not": {"properties": {"a": true}, "additionalProperties": false}}),
+        json!({"type": "object", "oneOf": [{"propertyNames": {"pattern": "^[ab]"}}, {"required": ["a"]}]}),
+        json!({"type": "object", "if": {"patternProperties": {"^x": false}}, "then": {"required": ["a"]}}),
+        json!({"type": "object", "additionalProperties": {"type": "string"}}),
+        json!({"type": "object", "anyOf": [{"additionalProperties": {"type": "string"}}, {"required": ["a"]}]}),
+        json!({"type": "object", "properties": {"a": true, "b": true, "x": true, "long": true},
+            "not": {"properties": {"a": {"type": "string"}, "x": {"type": "null"}}}, "additionalProperties": false}),
+    ] {
+        let constraint = Constraint::json_schema(schema.clone()).unwrap();
+        assert_eq!(left_out(&schema, &constraint), 0, "{schema}");
+        assert_eq!(notes(&constraint), Vec::<String>::new(), "{schema}");
+    }
+}
+
+/// A type is not left out in silence where each of its objects would have to be.
+#[test]
+fn claims_that_leave_no_object() {
+    let both = json!([
+        {"not": {"additionalProperties": {"type": "string"}}},
+        {"not": {"additionalProperties": {"type": "integer"}}}
+    ]);
+    for schema in [
+        json!({"type": "object", "allOf": both, "additionalProperties": {"enum": ["s", 1]}}),
+        json!({"type": ["object", "null"], "anyOf": [{"type": "null"}, {"allOf": both}], "additionalProperties": {"enum": ["s", 1]}}),
+    ] {
+        let error = Constraint::json_schema(schema.clone()).unwrap().to_byte_dfa(&Limits::default()).unwrap_err();
+        assert!(error.is_schema(), "{schema}: {error}");
+        assert!(error.pointer().unwrap().ends_with("/not/additionalProperties"), "{error}");
+        assert!(error.to_string().contains("distinct"), "{error}");
+    }
+    // Where no object satisfies it names are not the reason.
+    let none = json!({"anyOf": [{"type": "null"}, {"type": "object", "allOf": both}], "additionalProperties": {"type": "string"}});
+    let dfa = super::compile(&none);
+    assert!(dfa.matches(b"null") && !dfa.matches(b"{}"));
+}
