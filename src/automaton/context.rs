@@ -8,7 +8,9 @@
 //! follow.
 //!
 //! `\b` by Unicode's words is exact: between the first and the last byte of a character the context
-//! is the place within the character, and the categories narrow down byte by byte.
+//! is the place within the character, and the categories narrow down byte by byte. The places are the states of the automata
+//! of word characters and of others, which the subset construction makes as well: it and its contexts are one idea in two
+//! files, which import each other, and that ends since a class of characters has no look-around.
 
 use std::collections::HashMap;
 
