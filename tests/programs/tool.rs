@@ -83,9 +83,8 @@ fn a_corpus_rounds_no_number() {
         {"id": "text", "schema": {"enum": [0.30000000000000000001]}, "accepts": ["0.30000000000000000001"], "rejects": ["0.3"]}
         "#,
     );
-    let corpus = |path: &Path| {
-        succeeds(&mut tool(&["corpus", "--tokenizer", "models/tiny", path.to_str().unwrap()]))
-    };
+    let corpus =
+        |path: &Path| succeeds(&mut tool(&["corpus", "--tokenizer", "models/tiny", path.to_str().unwrap()]));
     let said = corpus(&lines);
     let last = said.lines().last().unwrap();
     assert!(last.starts_with("passing=4/4 refused=0 valid_rejected=0/4 invalid_accepted=0/4 "), "{said}");

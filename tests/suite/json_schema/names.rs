@@ -71,7 +71,10 @@ fn left_out(schema: &Value, constraint: &Constraint) -> usize {
 #[test]
 fn what_is_left_out_is_noted() {
     for (schema, at) in [
-        (json!({"type": "object", "not": {"additionalProperties": {"type": "string"}}}), "/not/additionalProperties"),
+        (
+            json!({"type": "object", "not": {"additionalProperties": {"type": "string"}}}),
+            "/not/additionalProperties",
+        ),
         (
             json!({"type": "object", "not": {"patternProperties": {"^[ab]": {"type": "string"}}}}),
             "/not/patternProperties/^[ab]",
@@ -127,7 +130,8 @@ fn claims_that_leave_no_object() {
         json!({"type": "object", "allOf": both, "additionalProperties": {"enum": ["s", 1]}}),
         json!({"type": ["object", "null"], "anyOf": [{"type": "null"}, {"allOf": both}], "additionalProperties": {"enum": ["s", 1]}}),
     ] {
-        let error = Constraint::json_schema(schema.clone()).unwrap().to_byte_dfa(&Limits::default()).unwrap_err();
+        let error =
+            Constraint::json_schema(schema.clone()).unwrap().to_byte_dfa(&Limits::default()).unwrap_err();
         assert!(error.is_schema(), "{schema}: {error}");
         assert!(error.pointer().unwrap().ends_with("/not/additionalProperties"), "{error}");
         assert!(error.to_string().contains("distinct"), "{error}");

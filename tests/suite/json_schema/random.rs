@@ -1,7 +1,7 @@
 //! Random schemas over all keywords and random values: the verdict is that of the crate `jsonschema`.
 
-use burn_dfa::{Constraint, Limits};
 use burn_dfa::constraint::JsonOptions;
+use burn_dfa::{Constraint, Limits};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};

@@ -288,8 +288,7 @@ impl Planner<'_> {
             };
         }
         let residues = self.assign(&key.residues, &values);
-        (residues[0] != Formula::FALSE)
-            .then(|| course.frame.number(Key::declared(key.at + 1, residues)))
+        (residues[0] != Formula::FALSE).then(|| course.frame.number(Key::declared(key.at + 1, residues)))
     }
 
     /// The residues of an object that ends.
