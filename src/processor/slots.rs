@@ -75,7 +75,7 @@ impl DfaProcessor {
         if seat.is_some() {
             return Err(Error::input(format!("row {row} is taken: vacate it first")));
         }
-        *seat = Some(table.map_or(Ok(Arena::FREE), |table| arena.load(table))?);
+        *seat = Some(table.map_or(Ok(Arena::UNCONSTRAINED), |table| arena.load(table))?);
         let rows = self.rows.len();
         self.budgets.get_or_insert_with(|| vec![RowPosition::UNLIMITED as usize; rows])[row] = budget;
         Ok(())

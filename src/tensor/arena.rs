@@ -72,7 +72,7 @@ struct Loaded {
 
 impl Arena {
     /// The number of the unconstrained table.
-    pub const FREE: usize = 0;
+    pub const UNCONSTRAINED: usize = 0;
 
     /// An arena for tables of `vocabulary` and rows of `width` logits. [`TensorOptions::capacity`] is its room: tables
     /// at a time, states of all of them together, and the most columns of any.
@@ -111,7 +111,7 @@ impl Arena {
         let mut table = TensorTable::of(sizes, store, fingerprint, device);
         table.starts = vec![StateId::DEAD; sizes.tables];
         table.start_tokens = vec![usize::MAX; sizes.tables];
-        (table.starts[Self::FREE], table.start_tokens[Self::FREE]) = (free.start(), 0);
+        (table.starts[Self::UNCONSTRAINED], table.start_tokens[Self::UNCONSTRAINED]) = (free.start(), 0);
         Ok(Self { table, loaded: vec![None; capacity.tables], free: (0..sizes.pages() as u32).collect() })
     }
 
@@ -141,7 +141,7 @@ impl Arena {
             )));
         }
         if table.start() == StateId::UNCONSTRAINED {
-            return Ok(Self::FREE);
+            return Ok(Self::UNCONSTRAINED);
         }
         let count = pages_of(table.state_count());
         self.expect_room(table, count)?;
@@ -191,7 +191,7 @@ impl Arena {
     /// # Errors
     /// [`Error::is_input`] where there is no such table.
     pub fn release(&mut self, index: usize) -> Result<()> {
-        if index == Self::FREE {
+        if index == Self::UNCONSTRAINED {
             return Ok(());
         }
         let place = self.loaded.get_mut(index - 1);

@@ -69,7 +69,7 @@ fn room_is_shared_refused_and_given_back() {
         let first = arena.load(&long).unwrap();
         assert_eq!(arena.load(&long.clone()).unwrap(), first, "a clone is the same table");
         assert_eq!(arena.holders(first), 2);
-        assert_eq!(arena.load(&TokenTable::unconstrained(&vocabulary)).unwrap(), Arena::FREE);
+        assert_eq!(arena.load(&TokenTable::unconstrained(&vocabulary)).unwrap(), Arena::UNCONSTRAINED);
         assert_eq!(arena.room(), Room { states: 2 * PAGE, tables: 2 });
 
         let error = arena.load(&compile("c{64}")).unwrap_err();
