@@ -4,6 +4,15 @@ use std::fmt;
 use std::time::Duration;
 
 /// What a crate function returns.
+///
+/// ```
+/// use burn_dfa::{Constraint, Result};
+///
+/// fn digits(count: usize) -> Result<Constraint> {
+///     Constraint::regex(&format!("[0-9]{{{count}}}"))
+/// }
+/// assert!(digits(4).is_ok());
+/// ```
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why a constraint, a vocabulary, a table or a generation was refused.
@@ -63,6 +72,15 @@ impl fmt::Display for Room {
 
 /// A limit that was breached, with the value it had: of [`Limits`](crate::Limits), or of
 /// [`TensorOptions`](crate::TensorOptions).
+///
+/// ```
+/// use burn_dfa::{Constraint, Limit, Limits};
+///
+/// let limits = Limits { states: 100, ..Limits::default() };
+/// let error = Constraint::regex("a{200}")?.to_byte_dfa(&limits).unwrap_err();
+/// assert_eq!(error.breached(), Some(Limit::States(100)));
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Limit {

@@ -52,6 +52,14 @@ impl<S: Persistent> Persistent for Option<S> {
 }
 
 /// A part of a state that no step changes, such as a mask made before the loop.
+///
+/// ```
+/// use burn_dfa::processor::{Constant, Persistent};
+///
+/// let mut state = Constant("made before the loop");
+/// state.assign(Constant("left out"));
+/// assert_eq!(state.0, "made before the loop");
+/// ```
 #[derive(Clone, Debug)]
 pub struct Constant<T>(pub T);
 

@@ -15,6 +15,26 @@ use crate::persistent::{Persistent, RowState};
 use crate::tensor::ints;
 
 /// Chooses the next token of every row.
+///
+/// ```
+/// use burn::tensor::{DType, Device, Int, Tensor};
+/// use burn_dfa::sampling::Sampler;
+///
+/// /// The token of the least logit.
+/// struct Least;
+///
+/// impl Sampler for Least {
+///     fn sample(&self, logits: Tensor<2>, _step: &Tensor<1, Int>) -> Tensor<1, Int> {
+///         let [batch, _] = logits.dims();
+///         logits.argmin(1).reshape([batch]).cast(DType::I32)
+///     }
+/// }
+///
+/// let device = Device::flex();
+/// let logits = Tensor::<2>::from_data([[2.0, 0.0, 1.0]], &device);
+/// let token = Least.sample(logits, &Tensor::zeros([1], &device));
+/// assert_eq!(token.into_data().try_to_vec::<i32>().unwrap(), [1]);
+/// ```
 pub trait Sampler {
     /// Samples one token per row.
     ///

@@ -8,8 +8,8 @@ use crate::limits::Meter;
 /// The states that can be reached from `start`, numbered breadth first from [`ByteStateId::START`] on, and the
 /// classes of the bytes that they do not tell apart. `start` must not be 0.
 ///
-/// States of one `block` become one state; they must be equivalent. Those of block 0 are left out, as is the dead
-/// state. Block numbers are at most as many as the states.
+/// States of one `block` become one state; they must be equivalent. The states of block 0 are left out, as is the
+/// dead state. A block number is less than the number of states.
 pub(super) fn number(
     rows: &Rows,
     start: u32,
@@ -19,7 +19,7 @@ pub(super) fn number(
 ) -> Result<(Rows, ByteClasses)> {
     let mut numbered = Rows::new();
     let mut distinctions = Distinctions::new();
-    // By block; a block is represented by the first of its states that is met.
+    // The new number of each block, 0 for none yet. The first state of a block that is reached stands for all of them.
     let mut number_of = vec![0u32; rows.state_count()];
     let mut queue = vec![0, start];
     number_of[block(start) as usize] = 1;

@@ -1,12 +1,13 @@
-//! Which bytes an automaton does not tell apart.
+//! Byte classes: sets of bytes that lead to the same state from every state of an automaton.
 
 use super::rows::Run;
 use super::{FastMap, Interner};
 
-/// A partition of the bytes into classes, each of bytes that no row tells apart, numbered by their first byte.
+/// A partition of the bytes into classes, numbered in the order of their first bytes. Two bytes are in one class if
+/// they lead to the same state in every row.
 ///
-/// Symbols are merged in two steps: those that no run begins or ends between are an *interval*, and intervals that
-/// lead to the same state in every row are a class.
+/// The classes are found in two steps. Neighbouring symbols form an *interval* if no run of any row begins or ends
+/// between them. Intervals that lead to the same state in every row form a class.
 #[derive(Clone, Debug)]
 pub(crate) struct ByteClasses {
     of_byte: [u8; 256],
@@ -40,16 +41,17 @@ impl ByteClasses {
     }
 }
 
-/// Rows of runs, as far as they tell symbols apart.
+/// Collects which symbols are told apart by the rows that are added.
 pub(super) struct Distinctions {
-    /// Where runs begin, and behind which they end.
+    /// True at the first symbol of a run and at the symbol after its last one.
     cuts: [bool; 257],
-    /// The symbols that some row treats unlike all others.
+    /// The symbols that are a class of their own, since some row treats them unlike all others.
     alone: [bool; 256],
-    /// The shapes of other rows: their runs, with the first one of the same target.
+    /// The shapes of other rows. The *shape* of a row is its runs with each target replaced by the first run of the
+    /// row that has the same target; rows of one shape tell the same symbols apart.
     shapes: Interner<u32>,
     scratch: Vec<u32>,
-    /// By target, the row that met it last, and the first run in it that leads there.
+    /// For each target the last row that led there, and the first run of that row that does.
     met: Vec<(u32, u32)>,
     rows: u32,
 }
@@ -99,7 +101,7 @@ impl Distinctions {
         self.cuts[run.last as usize + 1] = true;
     }
 
-    /// The classes of the bytes whose symbols no row tells apart.
+    /// The classes of bytes, given the symbol of each byte.
     pub(super) fn classes(self, symbols: &[u8; 256]) -> ByteClasses {
         let mut count = 1;
         let interval: [u8; 256] = std::array::from_fn(|symbol| {
@@ -109,7 +111,7 @@ impl Distinctions {
         let intervals = count;
         let mut merged = vec![0u8; intervals];
         count = 1;
-        // Of the intervals in a block of `merged`, those with one mark stay together.
+        // Splits the blocks of `merged`: intervals of one block stay together if they have the same mark.
         let mut refine = |marks: &[u32]| {
             let mut mark_of = [None; 256];
             let splits = |(&block, &mark): (&u8, &u32)| {

@@ -1,16 +1,16 @@
-//! What assertions such as `^`, `$` and `\b` look at, as an automaton of its own.
+//! Assertions such as `^`, `$` and `\b`, decided by an automaton that runs beside the one of the regex.
 //!
-//! Every assertion is a relation between the character before a position and the one after it, and depends
-//! only on their *categories*: none (start or end of the text), `\r`, `\n`, an ASCII word character, any
-//! other Unicode word character, anything else. What is before is known when the position is reached: it is
-//! the *context*, a deterministic function of the bytes read. What comes after is not known yet: it is
-//! carried along as the set of categories that it may have ([`Categories`]), and settled by the bytes that
-//! follow.
+//! An assertion relates the character before a position to the character after it. It depends only on the
+//! *category* of each: none (start or end of the text), `\r`, `\n`, an ASCII word character, any other Unicode word
+//! character, or anything else. The category before a position is known when the position is reached; a state
+//! that stands for it is a *context*. The category after a position is not known yet. The set of categories that it
+//! may have ([`Categories`]) is carried along until the bytes that follow decide.
 //!
-//! `\b` by Unicode's words is exact: between the first and the last byte of a character the context
-//! is the place within the character, and the categories narrow down byte by byte. The places are the states of the automata
-//! of word characters and of others, which the subset construction makes as well: it and its contexts are one idea in two
-//! files, which import each other, and that ends since a class of characters has no look-around.
+//! `\b` with Unicode's definition of words is exact. Between the first and the last byte of a character the context
+//! says how much of the character has been read, and each byte narrows down the categories that it may have. These
+//! contexts are the states of the automata of word characters and of other characters, which the subset construction
+//! makes. So that module and this one import each other; the recursion ends, since a class of characters has no
+//! look-around.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ use super::{ByteDfa, ByteStateId, Expr};
 use crate::error::Result;
 use crate::limits::Meter;
 
-/// A set of categories of characters; as what may follow it includes the end of the text.
+/// A set of categories of characters. As the set of what may follow a position it may include the end of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Categories(u8);
 
@@ -119,7 +119,7 @@ pub(super) struct ContextRun {
     pub(super) first: u8,
     pub(super) last: u8,
     pub(super) next: u32,
-    /// What the character that these bytes are part of may be.
+    /// The categories that the character may have which these bytes are part of.
     pub(super) categories: Categories,
     /// Whether they end the character.
     pub(super) complete: bool,
@@ -127,16 +127,16 @@ pub(super) struct ContextRun {
 
 /// The contexts of an automaton with look-around; the first is the start of the text.
 pub(super) struct Contexts {
-    /// By context; bytes that no run covers cannot follow.
+    /// The runs of each context; bytes that no run covers cannot follow.
     runs: Vec<Vec<ContextRun>>,
-    /// By context and assertion, what may follow; nothing inside a character.
+    /// For each context the assertions, each with the categories that may follow. Empty inside a character.
     allowed: Vec<Vec<(Look, Categories)>>,
 }
 
 impl Contexts {
     /// The contexts that tell apart what `looks` tell apart.
     ///
-    /// Where one of them asks for Unicode's words only valid UTF-8 can be followed.
+    /// If one of them uses Unicode's definition of words, the contexts allow valid UTF-8 only.
     pub(super) fn new(looks: &[Look], meter: &Meter) -> Result<Self> {
         // One context for all categories before a position that no assertion tells apart.
         let mut contexts = Self { runs: Vec::new(), allowed: Vec::new() };
@@ -164,7 +164,7 @@ impl Contexts {
         Ok(contexts)
     }
 
-    /// Adds contexts for the places within a character.
+    /// Adds contexts for the positions between the bytes of a character.
     fn add_characters(&mut self, after: &HashMap<u8, u32>, meter: &Meter) -> Result<()> {
         let word = wide(r"[\w&&[^\x00-\x7F]]", meter)?;
         let other = wide(r"[^\w\x00-\x7F]", meter)?;
@@ -203,7 +203,7 @@ impl Contexts {
             rows.push(row);
             at += 1;
         }
-        // All positions between characters go on alike; place 0 is there for their row alone.
+        // Every position between two characters has the same runs, those of row 0.
         self.runs = vec![rows[0].clone(); boundaries];
         self.runs.extend_from_slice(&rows[1..]);
         self.allowed.resize_with(self.runs.len(), Vec::new);
@@ -222,7 +222,7 @@ impl Contexts {
     }
 }
 
-/// Whether the assertion asks for Unicode's words.
+/// Whether the assertion uses Unicode's definition of words.
 pub(super) fn is_unicode(look: Look) -> bool {
     matches!(
         look,

@@ -1,4 +1,4 @@
-//! Counting: the words of a language that pass marked states so many times.
+//! Counting: the words of a language whose path enters marked states at least and at most a number of times.
 
 use super::canonical::{number, spread};
 use super::partition::equivalent;
@@ -31,7 +31,7 @@ impl RawDfa {
         let mut next = vec![0; self.rows.state_count()];
         let mut top = levels.len();
         if max.is_none() && u64::try_from(levels.len()) == Ok(min.saturating_add(1)) {
-            // From the minimum on, counts do not matter.
+            // Without a maximum, counts from the minimum on need not be told apart.
             top -= 1;
             next = counted.base(&self.rows, &units, levels.at(top), meter)?;
         }
@@ -92,7 +92,7 @@ impl<'a> Units<'a> {
         units
     }
 
-    /// Depth first; what is deeper is finished first.
+    /// Visits depth first; a state is added after those that it leads to.
     fn visit(&mut self, unit: u32, state: u32, seen: &mut [u32]) {
         seen[state as usize] = unit;
         for run in self.rows.row(state) {
@@ -112,7 +112,7 @@ impl<'a> Units<'a> {
         &self.states[unit as usize]
     }
 
-    /// The units that can be met after 0, 1, … marks, up to `last`, or as far as there are any.
+    /// The units that can be reached after 0, 1, … marked states, up to `last` of them.
     fn levels(&self, last: u64, meter: &Meter) -> Result<Levels> {
         let mut levels = Levels { sets: vec![vec![self.start]], count: 1 };
         if self.start == 0 {
@@ -137,7 +137,7 @@ impl<'a> Units<'a> {
             // Every state can reach the end, so a word that long has about as many states.
             meter.states(levels.count.saturating_sub(self.rows.state_count()))?;
             if levels.sets.last() == Some(&set) {
-                // It stays so.
+                // All further levels have the same units.
                 let count = usize::try_from(last).unwrap_or(usize::MAX).saturating_add(1);
                 meter.states(count.saturating_sub(self.rows.state_count()))?;
                 levels.count = count;
@@ -155,7 +155,7 @@ impl<'a> Units<'a> {
     }
 }
 
-/// The units of each level; those past the last set are like it.
+/// The units of each level. Levels beyond the last one that is stored have the same units as that one.
 struct Levels {
     sets: Vec<Vec<u32>>,
     count: usize,

@@ -1,4 +1,4 @@
-//! Edges between numbered states, and how far it is along them.
+//! Edges between numbered states, and distances along them.
 
 /// The targets of every state, back to back (compressed sparse rows).
 pub(crate) struct Csr {
@@ -32,8 +32,8 @@ impl Csr {
 
     /// For each state the least number of edges from one of `starts` to it; `u32::MAX` where there is no way.
     ///
-    /// Of the edges of an automaton, each turned around, with its accepting states for `starts`, these are the
-    /// distances to the end, and the states without a way are those that cannot reach it.
+    /// With the edges of an automaton reversed and its accepting states as `starts`, these are the distances to the
+    /// end; states that cannot reach the end have `u32::MAX`.
     pub(crate) fn distances(&self, starts: impl IntoIterator<Item = u32>) -> Vec<u32> {
         let mut distances = vec![u32::MAX; self.offsets.len() - 1];
         let mut queue: Vec<u32> = starts.into_iter().collect();

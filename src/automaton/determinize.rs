@@ -1,8 +1,9 @@
 //! The subset construction.
 //!
-//! A state of the deterministic automaton is a context (see [`context`](super::context)) and a set of *items*:
-//! the states of the [`Nfa`] that read a byte or accept, each with what the assertions on the way to it demand
-//! of the character that follows. Without look-around there is one context and nothing is ever demanded.
+//! A state of the deterministic automaton is a context (see [`context`](super::context)) and a set of *items*. An
+//! item is a state of the [`Nfa`] that reads a byte or accepts, with the *demand* that the assertions on the way to it
+//! make on the next character: the set of categories that it may have. Without look-around there is one context, and
+//! no item has a demand.
 //!
 //! Rows are made of runs of bytes, so that the cost of a state depends on how many ranges leave it, not on
 //! how many classes of bytes the whole automaton has.
@@ -27,10 +28,11 @@ impl Nfa<'_> {
     }
 }
 
-/// An item: a state of the automaton below [`Demands::base`], else a state with a demand.
+/// An item. Below [`Demands::base`] it is the number of a state without a demand, from there on that of a pair of a
+/// state and a demand.
 type Item = u32;
 
-/// The pairs of a state and what must follow it, numbered after the states.
+/// The pairs of a state and a demand, numbered after the states.
 struct Demands {
     base: u32,
     numbers: FastMap<(u32, Categories), Item>,
@@ -64,7 +66,7 @@ struct Subsets<'n, 'm> {
     demands: Demands,
     /// The deterministic states: each a context and sorted items. The first is the dead state: `[]`.
     sets: Interner<u32>,
-    /// The deterministic state after each single state, where known and without look-around.
+    /// For each state of the [`Nfa`] the deterministic state of it alone, where it is known. Not used with look-around.
     after_one: Vec<u32>,
     /// The pass in which each item was last seen, for closures.
     seen: Vec<u32>,
@@ -147,7 +149,7 @@ impl<'n, 'm> Subsets<'n, 'm> {
         self.tick(edges.len())?;
         let items = self.sets.get(set);
         if self.contexts.is_none() && items.len() == 2 {
-            // One state: its ranges are in order and disjoint.
+            // The ranges of a single state are in order and do not overlap.
             for edge in edges.iter() {
                 let target = self.after(&[edge.range.next])?;
                 row.push((edge.range.first, edge.range.last, target));

@@ -4,6 +4,16 @@ use std::fmt;
 
 /// A state of a [`ByteDfa`]. The states of a [`TokenTable`](crate::TokenTable) are another type,
 /// [`StateId`](crate::StateId).
+///
+/// ```
+/// use burn_dfa::automaton::ByteStateId;
+/// use burn_dfa::{Constraint, Limits};
+///
+/// let dfa = Constraint::regex("ab")?.to_byte_dfa(&Limits::default())?.unwrap();
+/// assert_eq!(dfa.start(), ByteStateId::START);
+/// assert_eq!(dfa.next(dfa.start(), b'b'), ByteStateId::DEAD);
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ByteStateId(pub u32);
 
@@ -29,9 +39,10 @@ impl fmt::Display for ByteStateId {
 ///
 /// State 0 is [`ByteStateId::DEAD`]. Every other state can be reached from the start and can reach an
 /// accepting state; no two states accept the same language. Bytes that no state tells apart share a class;
-/// classes are numbered in order of their first byte. Two automata of the same language are equal (`==`). The
-/// automaton of a JSON schema alone is not minimised: it may hold a few states of one language. Any operation on
-/// it, such as a union with itself, gives the minimal one.
+/// classes are numbered in order of their first byte. Two automata of the same language are equal (`==`).
+///
+/// The automaton of a JSON schema is the exception: it is not minimised, so a few of its states may accept the same
+/// language. The result of any operation on it, such as the union with itself, is minimal.
 ///
 /// ```
 /// use burn_dfa::Constraint;
@@ -55,7 +66,7 @@ pub struct ByteDfa {
 }
 
 impl ByteDfa {
-    /// Makes a DFA of parts that hold its invariants already.
+    /// Makes a DFA from parts that already satisfy its invariants.
     pub(crate) fn from_parts(
         classes: [u8; 256],
         class_count: usize,

@@ -1,4 +1,4 @@
-//! Languages as expressions: what constraints are lowered to before determinisation.
+//! Expressions: languages as trees of literals, character classes and regular operators, from which automata are built.
 
 use std::sync::Arc;
 
@@ -8,18 +8,18 @@ use super::{ByteDfa, FastMap, Nfa, Rows, SharedRows};
 use crate::error::Result;
 use crate::limits::Meter;
 
-/// A language over bytes, as a tree of shared pieces.
+/// A language over bytes, as a tree.
 #[derive(Clone, Debug)]
 pub(crate) enum Expr {
-    /// Any one of these byte strings; none: the empty language; `[""]`: the empty string alone.
+    /// Any one of these byte strings. Without a string it is the empty language, which has no word.
     Literals(Vec<Vec<u8>>),
     /// One character out of inclusive ranges, in UTF-8.
     Chars(Vec<(char, char)>),
     /// A finished automaton.
     Dfa(Arc<ByteDfa>),
-    /// One after the other.
+    /// A word of each, in this order.
     Concat(Vec<Expr>),
-    /// Between `min` and `max` times (`None`: without end).
+    /// From `min` to `max` words of `expr`, one after the other; any number from `min` on where `max` is `None`.
     Repeat { expr: Arc<Expr>, min: usize, max: Option<usize> },
 }
 
@@ -116,7 +116,7 @@ impl Builder<'_, '_> {
                 again
             }
             Some(max) => {
-                // Nested, `(x(x)?)?`, with every way out straight to the end.
+                // Nested, as in `(x(x)?)?`; each optional part that is left out leads straight to the end.
                 let mut at = next;
                 for _ in min..max {
                     let body = self.add(expr, at)?;
@@ -127,7 +127,7 @@ impl Builder<'_, '_> {
         };
         for _ in 0..min {
             at = self.add(expr, at)?;
-            // A body without states of its own would never meet the check of a new state.
+            // Limits are checked when a state is added, and a body may add none.
             if min > 4096 {
                 self.nfa.meter().time()?;
             }

@@ -1,5 +1,5 @@
-//! Maps with a cheap hash, for keys of a few machine words. Whoever manages to make many of them collide gets to
-//! the limit of time sooner.
+//! Maps with a cheap hash, for keys of a few machine words. The hash does not resist hostile input: keys that were
+//! chosen to collide make compilation slow, which the limit on time bounds.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -36,7 +36,7 @@ impl Hasher for FastHasher {
         self.write_u64(word as u64);
     }
 
-    // The map takes its place from the low bits and its tag from the high ones; a product is good in the high ones.
+    // The map takes the bucket from the low bits and the tag from the high ones. A product mixes its high bits well.
     fn finish(&self) -> u64 {
         self.0 ^ self.0 >> 32
     }

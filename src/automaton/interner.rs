@@ -8,7 +8,7 @@ use super::fast::FastMap;
 pub(crate) struct Interner<T> {
     items: Vec<T>,
     ends: Vec<usize>,
-    /// Hash → the last slice of that hash.
+    /// For each hash the last slice that has it.
     by_hash: FastMap<u64, u32>,
     /// The slice before it that has the same hash, or `NONE`.
     previous: Vec<u32>,
@@ -71,7 +71,7 @@ impl<T: Word> Interner<T> {
 
     /// Forgets all slices; cheap where there were few.
     pub(crate) fn clear(&mut self) {
-        // Emptying a map costs its capacity.
+        // The cost of clearing a map grows with its capacity.
         const SMALL: usize = 256;
         if self.by_hash.capacity() > SMALL {
             self.by_hash = FastMap::default();
@@ -97,7 +97,7 @@ impl<T: Word> Interner<T> {
     }
 }
 
-/// In four lanes, since one multiplication has to wait for the one before it.
+/// Hashes in four independent lanes, so that multiplications need not wait for one another.
 fn hash<T: Word>(slice: &[T]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut lanes = [0xcbf2_9ce4_8422_2325 ^ slice.len() as u64, 1, 2, 3];

@@ -14,10 +14,11 @@
 //! - `Expr` is a tree of literals, character classes, finished automata and the regular operators;
 //! - `Nfa` is a nondeterministic automaton with look-around;
 //! - `Rows` hold the states of any deterministic automaton: of each state a list of runs, which are ranges of bytes
-//!   with the state that they lead to. `RawDfa` is such rows over classes of bytes; `SharedRows` are rows of which
-//!   equal ones are one state; `RowDfa` is a finished automaton that is too large to write out as a table twice.
+//!   with the state that they lead to. `RawDfa` are such rows over classes of bytes; `SharedRows` are rows of which
+//!   equal ones are one state; `RowDfa` is a finished automaton in this form, which takes less memory than a
+//!   `ByteDfa` with its entry for each state and byte class.
 //!
-//! Every step takes a meter: states, memory and time are bounded, and a breach is a typed error.
+//! Every step takes a meter, which counts states, memory and time. A breach of a limit is a typed error.
 //!
 //! ```
 //! use burn_dfa::{Constraint, Limits};

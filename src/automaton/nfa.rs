@@ -1,7 +1,7 @@
-//! Nondeterministic automata: what expressions and regexes become before determinisation.
+//! Nondeterministic automata, which are made from expressions and regexes and then determinised.
 //!
-//! An [`Nfa`] is built *backwards*: a state is added after those that follow it, so that every target exists before
-//! what leads to it. Only loops and copied automata are patched.
+//! An [`Nfa`] is built *backwards*: the states that follow a state are added before it, so that the targets of its
+//! transitions exist already. Only loops are patched afterwards.
 
 use regex_automata::util::look::Look;
 
@@ -43,7 +43,7 @@ impl<'a> Nfa<'a> {
     /// The state that accepts.
     pub(crate) const ACCEPT: u32 = 0;
 
-    /// The automaton of the empty string alone, before anything is put in front of it.
+    /// The automaton of the empty string: the accepting state alone.
     pub(crate) fn new(meter: &'a Meter<'a>) -> Self {
         let (ranges, branches, looks) = (Vec::new(), Vec::new(), Vec::new());
         Self { meter, states: vec![State::Accept], ranges, branches, looks }
@@ -97,7 +97,7 @@ impl<'a> Nfa<'a> {
         if start == 0 {
             return self.bytes([]);
         }
-        // Numbers first: a state with bytes to read takes one, and one more where it accepts as well.
+        // Numbers are given first. A state that reads bytes takes one, and a second one if it accepts as well.
         let mut numbers = vec![next; rows.state_count()];
         let mut count = self.next_state()?;
         let reading = || (1..rows.state_count() as u32).filter(|&state| !rows.row(state).is_empty());

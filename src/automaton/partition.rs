@@ -1,11 +1,11 @@
-//! Which states of a trimmed automaton accept the same language.
+//! Finds the states of a trimmed automaton that accept the same language, by partition refinement.
 //!
-//! Partition refinement by signatures. The *signature* of a state is its row with every target replaced by
-//! the target's block. A block is split by the signatures of its states until all states of each
-//! block agree. When a block is split its largest part keeps the block's number, so that only the
-//! predecessors of the smaller parts have to be looked at again ("dirty"); a state changes its block at most
-//! log₂(states) times. This is Hopcroft's "process the smaller half" with whole rows in place of single
-//! letters: with runs of bytes for letters, rows are short and there are few of them.
+//! States are grouped in *blocks*, which are split until each holds equivalent states only. The *signature* of a
+//! state is its row with every target replaced by
+//! the target's block, and a block is split by the signatures of its states. The largest part keeps the block's
+//! number, so that only the predecessors of the smaller parts have to be looked at again: they are *dirty*, the other
+//! states *clean*. A state changes its block at most log₂(states) times. This is Hopcroft's "process the smaller half"
+//! with whole rows in place of single letters; since rows are runs of bytes, they are short.
 //!
 //! Reference: J. Jacobs, T. Wissmann, *Fast Coalgebraic Bisimilarity Minimization*, POPL 2023.
 
@@ -70,7 +70,8 @@ struct Partition {
 }
 
 impl Partition {
-    /// By acceptance and by the bytes that can be read: what equivalent states have in common for a start.
+    /// The first partition: states that agree on whether they accept and on the bytes that they can read, as
+    /// equivalent states do.
     fn by_bytes(rows: &Rows) -> Self {
         let count = rows.state_count();
         let mut kinds = Interner::new();
@@ -147,7 +148,7 @@ impl Partition {
             self.blocks.push(part);
         }
         debug_assert_eq!(at, end);
-        // Copied out, for marking moves the states of a block about.
+        // A copy, since marking reorders the states of a block.
         let moved: Vec<u32> = (first_new..self.blocks.len())
             .flat_map(|new| self.order[self.blocks[new].begin..self.blocks[new].end].iter().copied())
             .collect();

@@ -119,7 +119,8 @@ impl Pairs {
     }
 }
 
-/// The coarsest symbols that both automata can be read by, and each symbol's class in either.
+/// The coarsest partition of the bytes into symbols that refines the classes of both automata, and the class of each
+/// symbol in either.
 fn joint_symbols(a: &ByteDfa, b: &ByteDfa) -> ([u8; 256], Vec<(usize, usize)>) {
     let mut columns = Vec::new();
     let symbols = std::array::from_fn(|byte| {

@@ -5,7 +5,7 @@ use super::{ByteDfa, ByteStateId, FastMap};
 impl ByteDfa {
     /// Whether every word is a word of `other` too.
     ///
-    /// The work is at most that of all pairs of states; it ends with the first difference.
+    /// It visits pairs of states, each at most once, and stops at the first difference.
     ///
     /// ```
     /// use burn_dfa::{Constraint, Limits};
@@ -24,14 +24,14 @@ impl ByteDfa {
         )
     }
 
-    /// Whether both languages are the same: as automata are canonical, whether they are equal (`==`).
+    /// Whether both languages are the same. For minimal automata this is equality (`==`).
     pub fn is_equivalent(&self, other: &Self) -> bool {
         self == other
     }
 
     /// Whether no word is a word of `other` too.
     ///
-    /// The work is at most that of all pairs of states; it ends with the first word of both.
+    /// It visits pairs of states, each at most once, and stops at the first word of both.
     ///
     /// ```
     /// use burn_dfa::{Constraint, Limits};
@@ -46,8 +46,8 @@ impl ByteDfa {
         self.all_pairs(other, dead, |a, b| !(self.is_accepting(a) && other.is_accepting(b)))
     }
 
-    /// Whether `holds` is true of all pairs of states that some byte string leads to; those to `skip` are left
-    /// out, with all that only they lead to.
+    /// Whether `holds` is true of all pairs of states that some byte string leads to. Pairs for which `skip` is true
+    /// are not followed.
     fn all_pairs(
         &self,
         other: &Self,

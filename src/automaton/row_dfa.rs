@@ -1,4 +1,4 @@
-//! Finished automata as rows of runs: for those that are too large to write out as tables twice.
+//! Finished automata as rows of runs, which take less memory than a table with an entry for each state and byte class.
 
 use super::canonical::{number, spread};
 use super::classes::{ByteClasses, Distinctions};
@@ -27,7 +27,7 @@ impl RowDfa {
         }
         let bytes = std::array::from_fn(|byte| byte as u8);
         let found = Self::of(number(rows, start, |state| state, &bytes, meter)?);
-        // What is reached can reach the end, as a rule.
+        // Usually every state that was reached can reach the end, and nothing is left to trim.
         if !found.bytes_to_end[1..].contains(&u32::MAX) {
             return Ok(Some(found));
         }

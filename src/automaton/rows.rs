@@ -1,4 +1,4 @@
-//! Rows of runs: how every automaton is held until its table is written out.
+//! Rows of runs: the form in which automata are built, before their tables are written.
 
 use super::{ByteDfa, ByteStateId, Csr};
 use crate::error::{Error, Limit, Result};

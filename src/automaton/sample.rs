@@ -49,8 +49,9 @@ impl ByteDfa {
     /// Words drawn at random, without end; none where the language is empty. Meant for tests and for examples
     /// of what a constraint allows.
     ///
-    /// A walk goes any way for up to `length` bytes, and then ways that lead nearer to the end. Any word
-    /// of at most `length` bytes may come up; shorter ones and those of rare ways do more often.
+    /// A walk follows any transition for up to `length` bytes, and from then on only transitions that lead nearer to
+    /// the end. Every word of at most `length` bytes can be drawn, but not with equal probability: short words are
+    /// likelier.
     pub fn samples(&self, seed: u64, length: usize) -> impl Iterator<Item = Vec<u8>> {
         let distances = Rows::from(self).distances();
         let mut random = Random(seed);

@@ -1,4 +1,4 @@
-//! Rows of which equal ones are one state: automata that share the ends of their words as they are built.
+//! Rows of which equal ones are one state, so that words with equal ends share states while the automaton is built.
 
 use super::rows::{Run, append};
 use super::{RowDfa, Rows};
@@ -7,9 +7,9 @@ use crate::limits::Meter;
 
 /// An automaton that is built from its ends to its start.
 ///
-/// A state whose targets are known is made by [`state`](Self::state), which returns the state that there is where
-/// one has the same row. A state that leads back to itself is [reserved](Self::reserve) first and
-/// [filled](Self::fill) later; such states are never shared.
+/// [`state`](Self::state) makes a state whose targets exist already, or returns an earlier state that has the same
+/// row. A state that leads back to itself is [reserved](Self::reserve) first and [filled](Self::fill) later; such
+/// states are never shared.
 pub(crate) struct SharedRows {
     rows: Rows,
     /// The states that are shared, by the hash of their rows; 0 where there is none. A power of two in length.
@@ -74,7 +74,7 @@ impl SharedRows {
         state
     }
 
-    /// The state with this row, which is as [`Rows`] keep it.
+    /// The state with this row, which must satisfy the invariants of [`Rows`].
     fn shared(&mut self, accepting: bool, row: &[Run]) -> u32 {
         let mask = self.known.len() - 1;
         let mut at = hash(accepting, row) as usize & mask;
@@ -118,7 +118,7 @@ impl SharedRows {
         bytes.iter().rev().fold(to, |to, &byte| self.byte(byte, to))
     }
 
-    /// The row of `state` with other runs among it, which must not read bytes that it reads.
+    /// The row of `state` merged with other runs, which must not read bytes that `state` reads.
     pub(crate) fn joined(&self, state: u32, others: &[Run]) -> Vec<Run> {
         let mut row = self.row(state).to_vec();
         row.extend(others.iter().filter(|run| run.target != 0));
@@ -127,7 +127,7 @@ impl SharedRows {
         row
     }
 
-    /// The automaton that is as `state` is, but that `path` leads to `to`. Other states are left as they are.
+    /// A state like `state`, except that `path` leads to `to` from it. States that exist already are not changed.
     pub(crate) fn redirected(&mut self, state: u32, path: &[u8], to: u32) -> u32 {
         let mut along = Vec::with_capacity(path.len());
         let mut at = state;
@@ -148,13 +148,13 @@ impl SharedRows {
 
     /// The automaton of sorted, distinct words, each with the state after it; words before state 0 are left out.
     ///
-    /// Beginnings are shared by the path of the word before, and ends as rows are: where all words go on to one
-    /// state the result is the minimal acyclic automaton of the words.
+    /// Equal beginnings share the path of the word before, and equal ends share states, as all equal rows do. If the
+    /// same state follows all words, the result is the minimal acyclic automaton of the words.
     ///
     /// Reference: J. Daciuk et al., *Incremental Construction of Minimal Acyclic Finite-State Automata*,
     /// Computational Linguistics 26(1), 2000.
     pub(crate) fn words<'w>(&mut self, words: impl Iterator<Item = (&'w [u8], u32)>) -> u32 {
-        // Node `i` is after the first `i` bytes of the word before.
+        // Node `i` stands after the first `i` bytes of the word before.
         let mut path = vec![Node::default()];
         let mut previous: &[u8] = &[];
         for (word, end) in words.filter(|&(_, end)| end != 0) {
@@ -196,15 +196,15 @@ impl SharedRows {
     }
 }
 
-/// What follows a beginning of words.
+/// What follows a common beginning of words.
 #[derive(Default)]
 struct Node {
-    /// The state after the word that is this beginning; 0 where there is none.
+    /// The state that follows the word which ends here; 0 where none does.
     end: u32,
     children: Vec<Run>,
 }
 
-/// In the low bits.
+/// A hash whose low bits are well mixed.
 fn hash(accepting: bool, row: &[Run]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut hash = u64::from(accepting) + 1;

@@ -3,7 +3,7 @@
 //!
 //! ```
 //! use burn_dfa::Vocabulary;
-//! use burn_dfa::cli::{CompileArgs, ConstraintArgs, SamplingArgs};
+//! use burn_dfa::cli::{CompileArgs, ConstraintArgs, Failure, SamplingArgs};
 //! use clap::Parser;
 //!
 //! #[derive(Parser)]
@@ -24,7 +24,30 @@
 //! let constraint = args.constraint.read()?.expect("one is given");
 //! // The digits are one class of tokens, beside the three reserved columns.
 //! assert_eq!(args.compile.table(&constraint, &digits)?.class_count(), 4);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # Ok::<(), Failure>(())
+//! ```
+//!
+//! A tool that compiles no table itself takes [`LimitArgs`] alone, and one that loads a table to a device
+//! [`DeviceArgs`]:
+//!
+//! ```
+//! use burn_dfa::cli::{DeviceArgs, Form, LimitArgs};
+//! use clap::Parser;
+//!
+//! #[derive(Parser)]
+//! struct Args {
+//!     #[command(flatten)]
+//!     limits: LimitArgs,
+//!     #[command(flatten)]
+//!     device: DeviceArgs,
+//!     #[arg(long, value_enum, default_value_t = Form::Auto)]
+//!     form: Form,
+//! }
+//!
+//! let args = Args::parse_from(["tool", "--max-seconds", "0.5", "--max-device-bytes", "4096", "--form", "walked"]);
+//! assert_eq!(args.limits.limits().time.as_millis(), 500);
+//! assert_eq!(args.device.options().max_bytes, 4096);
+//! assert_eq!(args.form, Form::Walked);
 //! ```
 
 mod backend;

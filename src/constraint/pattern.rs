@@ -82,6 +82,14 @@ impl CharClass {
 }
 
 /// What a [`CharPattern`] repeats: a class or a literal string.
+///
+/// ```
+/// use burn_dfa::constraint::{CharClass, CharPattern, PatternItem};
+///
+/// let item = PatternItem::Class(CharClass::DIGIT);
+/// assert_eq!(CharPattern::new().one_or_more(item), CharPattern::parse("DIGIT+")?);
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PatternItem {
     /// Any one character of a class.

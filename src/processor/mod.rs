@@ -44,6 +44,19 @@ pub use top_p::TopP;
 pub use tree::DraftTree;
 
 /// What is known before the first step.
+///
+/// ```
+/// use burn::tensor::{Device, Int, Tensor};
+/// use burn_dfa::processor::InitContext;
+///
+/// let device = Device::flex();
+/// let context = InitContext {
+///     prompt: Tensor::<2, Int>::from_ints([[0, 2], [1, 1]], &device), // the first row has one padded position
+///     padding: Tensor::from_ints([1, 0], &device),
+///     width: 3,
+/// };
+/// assert_eq!(context.batch(), 2);
+/// ```
 #[derive(Clone, Debug)]
 pub struct InitContext {
     /// The prompts, `[batch, length]`, left padded.
@@ -67,6 +80,16 @@ impl InitContext {
 }
 
 /// What is known at a step, on the device.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_dfa::processor::StepContext;
+///
+/// let device = Device::flex();
+/// // The first step of two rows of three logits: there is no token yet, which the number of logits stands for.
+/// let first = StepContext { tokens: Tensor::from_ints([3, 3], &device), step: Tensor::from_ints([0], &device) };
+/// assert_eq!(first.tokens.dims(), [2]);
+/// ```
 #[derive(Clone, Debug)]
 pub struct StepContext {
     /// The tokens of the step before, `[batch]`; the width of the logits where there was none.

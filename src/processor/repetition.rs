@@ -22,6 +22,22 @@ pub struct RepetitionPenalty {
 }
 
 /// The tokens that a row has seen: the state of a [`RepetitionPenalty`].
+///
+/// ```
+/// use burn::tensor::{Device, Int, Tensor};
+/// use burn_dfa::processor::{InitContext, LogitsProcessor, RepetitionPenalty, Seen, StepContext};
+///
+/// let device = Device::flex();
+/// let penalty = RepetitionPenalty::new(2.0)?;
+/// let prompt = Tensor::<2, Int>::from_ints([[1]], &device);
+/// let seen: Seen = penalty.init(&InitContext { prompt, padding: Tensor::from_ints([0], &device), width: 2 });
+///
+/// let first = StepContext { tokens: Tensor::from_ints([2], &device), step: Tensor::from_ints([0], &device) };
+/// let logits = Tensor::<2>::from_data([[1.0, 1.0]], &device);
+/// let (logits, _) = penalty.process(seen, logits, &first);
+/// assert_eq!(logits.into_data().try_to_vec::<f32>().unwrap(), [1.0, 0.5]); // token 1 is in the prompt
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Seen {
     /// `[batch, width]`, `i32`: how often.

@@ -8,6 +8,17 @@ use std::fmt;
 ///
 /// The first three states are *reserved*: they mean the same in every table, and the states of the constraint
 /// follow them. The [module](super#reserved-states) says what each of them allows.
+///
+/// ```
+/// use burn_dfa::{Constraint, Limits, StateId, TokenId, TokenTable, Vocabulary};
+///
+/// let vocabulary = Vocabulary::from_bytes([Some("a"), Some("b"), None])?.with_eos([TokenId(2)])?;
+/// let table = TokenTable::compile(&Constraint::regex("a")?, &vocabulary, &Limits::default())?;
+/// assert_eq!(table.next(table.start(), TokenId(1)), StateId::DEAD);
+/// let after_a = table.next(table.start(), TokenId(0));
+/// assert_eq!(table.next(after_a, TokenId(2)), StateId::DONE);
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StateId(pub u32);
 

@@ -1,6 +1,19 @@
 //! How a table is laid out on a device, and how large it may be.
 
 /// How transitions lie in memory. The results are the same.
+///
+/// ```
+/// use burn::tensor::Device;
+/// use burn_dfa::{Constraint, Layout, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
+///
+/// let vocabulary = Vocabulary::from_bytes([Some("a"), None])?.with_eos([TokenId(1)])?;
+/// let table = TokenTable::compile(&Constraint::regex("a+")?, &vocabulary, &Limits::default())?;
+/// for layout in [Layout::Dense, Layout::Classes, Layout::Walk] {
+///     let options = TensorOptions::new().with_layout(layout);
+///     assert_eq!(TensorTable::new(&[&table], 2, &options, &Device::flex())?.layout(), layout);
+/// }
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Layout {
@@ -112,6 +125,17 @@ impl TensorOptions {
 }
 
 /// Which operations look up the table.
+///
+/// ```
+/// use burn::tensor::Device;
+/// use burn_dfa::{Kernels, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
+///
+/// let vocabulary = Vocabulary::from_bytes([Some("a"), None])?.with_eos([TokenId(1)])?;
+/// let table = TokenTable::unconstrained(&vocabulary);
+/// let options = TensorOptions::new().with_kernels(Kernels::BuiltIn);
+/// assert!(!TensorTable::new(&[&table], 2, &options, &Device::flex())?.is_fused());
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kernels {

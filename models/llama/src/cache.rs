@@ -1,4 +1,4 @@
-//! What the caches of trees and of slots share: keys and values of rows that have lengths of their own.
+//! The key and value cache of rows that differ in length, which the caches of draft trees and of slots are made of.
 
 use burn::tensor::{Bool, DType, IndexingUpdateOp, Int, Tensor};
 use burn_dfa::processor::{Persistent, RowState};
@@ -27,7 +27,7 @@ pub(crate) struct RowCache {
     shape: [usize; 4],
 }
 
-/// Where new positions are written, and what they must not see: the same for all layers.
+/// Where the keys and values of new positions are written, and the attention mask. Both are the same for all layers.
 pub(crate) struct Targets {
     /// Places in the flat buffer of all heads, `[rows * kv_heads * positions]`.
     pub(crate) places: Tensor<1, Int>,
@@ -106,8 +106,8 @@ impl RowCache {
         (self.heads.clone().reshape([rows, kv_heads, 1]).expand(all) + slots).reshape([-1])
     }
 
-    /// Writes the keys and values of new positions, one after the other behind each row, into a layer, and attends
-    /// over what is there. Without `targets`, which [`one_pass`] allows, a position sees its row up to itself.
+    /// Appends the keys and values of new positions to each row of a layer, and attends over the cache. If [`one_pass`]
+    /// is true, `targets` may be left out: a position then sees its row up to itself.
     pub(crate) fn attend(
         &mut self,
         layer: usize,
@@ -128,7 +128,7 @@ impl RowCache {
         attention.mix([q, keys.clone(), values.clone()], hidden.clone())
     }
 
-    /// Copies slots of all layers from some places to others.
+    /// Copies slots from some places to others, in all layers.
     pub(crate) fn copy(&mut self, from: &Tensor<1, Int>, to: &Tensor<1, Int>) {
         let [.., head_dim] = self.shape;
         for buffer in self.keys.iter_mut().chain(&mut self.values) {
@@ -137,7 +137,7 @@ impl RowCache {
         }
     }
 
-    /// Begins one row anew with the keys and values of a prompt, in place.
+    /// Replaces one row by the keys and values of a prompt, in place.
     ///
     /// # Shapes
     /// - `keys`, `values`: of each layer, `[1, kv_heads, length, head_dim]`

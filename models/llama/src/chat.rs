@@ -1,4 +1,4 @@
-//! [`ChatTemplate`]: from messages to the text that a chat model was trained on.
+//! [`ChatTemplate`]: renders messages as the text that a chat model expects.
 //!
 //! Tokenizers carry their template in Jinja, written for Python. It is rendered as Hugging Face
 //! transformers renders it: with `trim_blocks` and `lstrip_blocks`, Python's methods on strings and
@@ -18,6 +18,13 @@ const FUEL: u64 = 10_000_000;
 const NAME: &str = "chat_template";
 
 /// One turn of a conversation.
+///
+/// ```
+/// use burn_dfa_llama::Message;
+///
+/// let message = Message::user("Name a colour.");
+/// assert_eq!(message, Message::new("user", "Name a colour."));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     /// Who speaks: `system`, `user` or `assistant`.
@@ -95,7 +102,7 @@ struct Named {
     template: String,
 }
 
-/// A special token, plain or with its settings.
+/// A special token: its content alone, or an object with its settings.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Token {

@@ -1,9 +1,9 @@
-//! The tensors of a checkpoint: what is expected, what is there, and the bytes of one.
+//! Reads checkpoints: compares their headers with a configuration, and reads the bytes of single tensors.
 //!
-//! A checkpoint is one safetensors file, or an index (`weight_map`: tensor to file) and its shards. Headers
-//! are read and compared with the configuration first; a tensor's data is read only when it is wanted, so
-//! that a model is never held twice. Sizes are bounded by the file: every tensor's shape is covered by bytes
-//! that are there before anything of that size is allocated.
+//! A checkpoint is one safetensors file, or an index (`weight_map`: tensor to file) and its shards. The headers are read
+//! first and compared with the configuration. The data of a tensor is read when it is needed, so a model is never in
+//! memory twice. A hostile header cannot cause a large allocation: before memory is allocated for a tensor, the file was
+//! found to be long enough to hold it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
@@ -57,8 +57,8 @@ pub(crate) fn parameters(config: &LlamaConfig) -> Vec<(String, Vec<usize>)> {
     all
 }
 
-/// Tensors that old or careless exporters write and the model has no use for: the rotary frequencies, and
-/// a second copy of tied embeddings.
+/// Whether to ignore a tensor. Some exporters write tensors that the model does not need: the rotary frequencies, and a
+/// second copy of tied embeddings.
 fn is_ignored(name: &str, config: &LlamaConfig) -> bool {
     name.ends_with(".rotary_emb.inv_freq") || (config.tie_word_embeddings && name == "lm_head.weight")
 }

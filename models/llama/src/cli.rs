@@ -1,4 +1,20 @@
-//! Text from a model, as a command line asks for it: what `burn-dfa-generate` does.
+//! Generation from the command line, with the arguments and the output of `burn-dfa-generate`.
+//!
+//! ```
+//! use burn_dfa_llama::cli::GenerateArgs;
+//! use clap::Parser;
+//!
+//! #[derive(Parser)]
+//! struct Args {
+//!     #[command(flatten)]
+//!     generate: GenerateArgs,
+//! }
+//!
+//! let args = Args::parse_from(["tool", "--prompt", "Name a colour.", "--choice", "red", "--choice", "blue"]);
+//! assert!(args.generate.constraint.is_some());
+//! assert!(args.generate.load()?.is_none()); // `--model` names no folder
+//! # Ok::<(), burn_dfa::cli::Failure>(())
+//! ```
 
 use std::io::{IsTerminal, Read, Write};
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
 //! [`LlamaConfig`]: the shape of a model.
 //!
-//! A configuration that was parsed has been checked: its sizes are positive, bounded and divide one
-//! another, so that building tables or comparing shapes from it can neither overflow nor panic.
-//! [`LlamaConfig::validate`] does the same for one that was written by hand.
+//! A configuration is checked when it is parsed: its sizes are positive and bounded, and those that must divide one
+//! another do. So neither building tables nor comparing shapes can overflow or panic. [`LlamaConfig::validate`] checks a
+//! configuration that was made in code.
 
 use crate::error::LlamaError;
 
@@ -127,8 +127,8 @@ impl LlamaConfig {
     /// Checks that the sizes make a model.
     ///
     /// # Errors
-    /// When a size is zero or beyond what tables are built for, the head width is odd, the key heads do
-    /// not divide the query heads, or a rotary or norm constant is not a positive number.
+    /// When a size is zero or too large, the head width is odd, the number of key heads does not divide that of query
+    /// heads, or a rotary or norm constant is not a positive number.
     pub fn validate(&self) -> Result<(), LlamaError> {
         let sizes = [
             ("vocab_size", self.vocab_size, MAX_DIM),

@@ -1,7 +1,8 @@
-//! A [`LlamaConfig`] as a Hugging Face `config.json`, which has several generations of names for the same things.
+//! Reads and writes a [`LlamaConfig`] as a Hugging Face `config.json`.
 //!
-//! `rope_scaling` names its kind by `rope_type` or, before transformers 4.43, `type`; transformers 5 has
-//! one object `rope_parameters` with the base in it. What the model does not implement is refused here.
+//! Some names changed between versions of transformers. The kind of `rope_scaling` is in `rope_type` or, before
+//! transformers 4.43, in `type`; transformers 5 has an object `rope_parameters`, which also holds the base. Settings that
+//! the model does not implement are refused here.
 
 use std::path::Path;
 

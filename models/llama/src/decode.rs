@@ -1,13 +1,11 @@
 //! Decoding with a cache: [`Llama`] as a [`CausalLm`].
 //!
-//! Everything that changes from step to step lives on the device: the slot to be written next, the padding
-//! of each row, the keys and the values. A step has constant shapes, reads nothing back and uploads nothing,
-//! so that it can be recorded once and replayed; for the same reason it writes its state into the buffers it
-//! found it in.
+//! The state of decoding is on the device: the slot to be written next, the padding of each row, the keys and the values.
+//! A step has constant shapes, reads nothing back and uploads nothing, so it can be recorded once and replayed. For
+//! replay it also writes the new state into the buffers of the old one.
 //!
-//! A key at slot `k` is visible to row `b` while `padding[b] <= k <= slot`. A padded position of the prompt
-//! sees nothing, and its scores are then all the same finite number: it carries meaningless but finite
-//! values, which nobody else sees.
+//! A key at slot `k` is visible to row `b` if `padding[b] <= k <= slot`. A padded position of the prompt sees no key. Its
+//! scores are then all the same finite number, so its values are meaningless but finite, and no other position sees them.
 
 use burn::tensor::{Bool, DType, Device, IndexingUpdateOp, Int, Tensor, s};
 use burn_dfa::generation::CausalLm;
@@ -21,8 +19,7 @@ use crate::rope::{RotaryTables, Rotation};
 /// Keys, values and positions of a batch.
 ///
 /// Made by [`CausalLm::prefill`] and advanced by [`CausalLm::step`]. A *slot* holds the key and the value of one
-/// position. A step beyond the capacity overwrites the last slot: it is a mistake of the caller, but writes nowhere
-/// else.
+/// position. A step beyond the capacity is a mistake of the caller; it overwrites the last slot and nothing else.
 ///
 /// ```
 /// use burn::tensor::{Device, Int, Tensor};
@@ -62,9 +59,9 @@ impl LlamaCache {
         self.padding.dims()[0]
     }
 
-    /// Forgets every slot from `length` on, so that the next step writes slot `length`.
+    /// Discards every slot from `length` on, so that the next step writes slot `length`.
     ///
-    /// The position is written into the buffer that is already there, as a recorded step needs.
+    /// The position is written into the existing buffer, as a recorded step requires.
     ///
     /// # Panics
     /// If `length` is not below the capacity.
@@ -130,7 +127,7 @@ impl LlamaCache {
     }
 }
 
-/// The slots of the prompt and of the steps so far move, the capacity does not.
+/// The slots of the prompt and of the steps so far are replaced. The capacities must be equal.
 impl Persistent for LlamaCache {
     /// # Panics
     /// If the shapes differ.

@@ -1,4 +1,4 @@
-//! [`LlamaError`]: what can go wrong between a folder of files and a model.
+//! [`LlamaError`]: the error of reading and writing models, tokenizers and chat templates.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,6 +6,14 @@ use std::path::PathBuf;
 /// Why a configuration, a checkpoint, a tokenizer or a chat template was refused.
 ///
 /// Every message names the file, field or tensor at fault and, where there is one, the remedy.
+///
+/// ```
+/// use burn_dfa_llama::{LlamaConfig, LlamaError};
+///
+/// let error = LlamaConfig::from_json(r#"{"model_type": "gpt2"}"#).unwrap_err();
+/// assert!(matches!(&error, LlamaError::Architecture { found } if found == "gpt2"));
+/// assert!(error.to_string().starts_with("config.json: model_type is \"gpt2\""));
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum LlamaError {

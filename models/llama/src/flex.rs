@@ -1,9 +1,9 @@
-//! The decode step on Flex: the operations that take its time, each in one pass over its data.
+//! Fused operations of the decode step on Flex, each of which makes one pass over its data.
 //!
-//! A step at batch 1 reads every weight once and does little else: what counts is the rate at which weights
-//! are read, and what stands between the products. Burn's own operations are the definition of each function
-//! here; they stand at its call, and serve other backends, autodiff, other float types and long inputs, for
-//! which a function answers `None`. [`kernels`] holds the loops.
+//! A step at batch 1 is memory-bound: its time is that of reading every weight once, and of the operations between the
+//! products. Each function here does the work of several operations of Burn, which its caller falls back to if the
+//! function returns `None`: on other backends, with autodiff, for other float types and for long inputs. [`kernels`]
+//! holds the loops.
 
 mod kernels;
 #[cfg(test)]
@@ -42,7 +42,7 @@ fn open<const D: usize>(tensor: Tensor<D>) -> FlexTensor {
 }
 
 fn contiguous(tensor: FlexTensor) -> FlexTensor {
-    // Only where it must be: a second handle would keep a cache from being written in place.
+    // Copies only if it must. With a second handle a cache could not be written in place.
     if tensor.is_contiguous() { tensor } else { tensor.to_contiguous() }
 }
 
@@ -110,8 +110,8 @@ pub(crate) fn gated(gate: &Tensor<3>, up: &Tensor<3>) -> Option<Tensor<3>> {
 ///
 /// # Shapes
 /// - `q`: `[batch, 1, heads * head_dim]`, as the result; `k`, `v`: `[batch, 1, kv_heads * head_dim]`
-/// - `slot`: `[1]`; to look at it costs nothing, for Flex's memory is the host's
-/// - `hidden`: `[batch, 1, 1, capacity]`; what a row sees is one run of slots
+/// - `slot`: `[1]`; reading it is cheap, since the memory of Flex is that of the host
+/// - `hidden`: `[batch, 1, 1, capacity]`; each row sees one contiguous range of slots
 /// - `cache`: keys and values, `[batch, kv_heads, capacity, head_dim]`
 pub(crate) fn attend(
     [q, k, v]: [&Tensor<3>; 3],
@@ -158,12 +158,12 @@ pub(crate) fn attend(
     by_dtype!(q.dtype(), apply([q, k, v], rotation, slot, hidden, cache))
 }
 
-/// Whether [`attend_chain`] serves these activations.
+/// Whether [`attend_chain`] supports these activations.
 pub(crate) fn attends_chains(x: &Tensor<3>) -> bool {
     is_flex(x) && matches!(x.dtype(), DType::F32 | DType::BF16)
 }
 
-/// As [`attend`] for several positions of rows of their own lengths, one after the other.
+/// As [`attend`], for several consecutive positions of rows that differ in length.
 ///
 /// # Shapes
 /// - `q`: `[batch, positions, heads * head_dim]`, as the result; `k`, `v`: `[batch, positions, kv_heads * head_dim]`
@@ -224,7 +224,7 @@ pub(crate) fn attend_chain(
         }
         close(mixed, shape)
     }
-    // To look at them costs nothing, for Flex's memory is the host's.
+    // Reading them is cheap, since the memory of Flex is that of the host.
     let numbers = |tensor: &Tensor<1, Int>| -> Vec<usize> {
         tensor.clone().into_data().iter::<i64>().map(|number| number.max(0) as usize).collect()
     };

@@ -1,8 +1,7 @@
-//! The pieces of a decoder layer, with parameters named and laid out as in Hugging Face checkpoints.
+//! The parts of a decoder layer, with parameters that are named and laid out as in Hugging Face checkpoints.
 //!
-//! A linear layer keeps its matrix as `[outputs, inputs]` and multiplies by its transpose, which is a view;
-//! so a checkpoint is read and written without permuting, and the output layer can be the embedding
-//! matrix itself.
+//! A linear layer keeps its matrix as `[outputs, inputs]` and multiplies by the transpose, which is a view. So
+//! checkpoints are read and written without permuting, and the output layer can be the embedding matrix itself.
 
 use burn::module::{Initializer, Module, Param};
 use burn::tensor::activation::{silu, softmax};
@@ -22,8 +21,8 @@ fn matrix(rows: usize, columns: usize, device: &Device) -> Param<Tensor<2>> {
 
 /// `x` `[batch, length, inputs]` times the transpose of `weight` `[outputs, inputs]`.
 ///
-/// The rows are folded into one matrix: a product of rank three would reshape the transposed view, and so
-/// copy the weights at every call.
+/// Batch and length are merged into the rows of one matrix. A product of rank three would reshape the transposed view
+/// and so copy the weights at every call.
 fn product(x: Tensor<3>, weight: &Param<Tensor<2>>) -> Tensor<3> {
     let [batch, length, inputs] = x.dims();
     let weight = weight.val();
@@ -159,7 +158,7 @@ impl Attention {
         }
     }
 
-    /// Projects to queries, keys and values, and mixes what `attend` makes of them.
+    /// Projects to queries, keys and values, and applies the output projection to the result of `attend`.
     ///
     /// # Shapes
     /// - `x`: `[batch, length, hidden]`
@@ -201,7 +200,7 @@ impl Attention {
             .matmul(k.swap_dims(2, 3))
             .reshape([batch, self.heads, length, seen])
             .cast(DType::F32);
-        // Expanded, for a broadcast mask is not read correctly everywhere in f16.
+        // Expanded, since not every backend reads a broadcast mask correctly in f16.
         let hidden = hidden.expand([batch, self.heads, length, seen]);
         let weights = softmax(scores.mask_fill(hidden, HIDDEN), 3).cast(dtype);
         weights

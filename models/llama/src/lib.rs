@@ -3,8 +3,8 @@
 //! - [`LlamaConfig`]: the shape of a model, as in `config.json`.
 //! - [`Llama`]: the parameters and the differentiable forward pass; loading, saving, and decoding with a
 //!   [`LlamaCache`] through [`CausalLm`](burn_dfa::generation::CausalLm).
-//! - [`ChatTemplate`]: the chat template of a tokenizer, rendered.
-//! - [`Pretrained`]: all of a folder at once.
+//! - [`ChatTemplate`]: renders messages with the chat template of a tokenizer.
+//! - [`Pretrained`]: a model with its tokenizer, vocabulary and chat template, read from one folder.
 //!
 //! The feature `cli` builds the program `burn-dfa-generate`, which `burn-dfa generate` runs.
 

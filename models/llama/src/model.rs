@@ -1,7 +1,7 @@
-//! [`Llama`]: the parameters of a model, and the plain forward pass that a trainer differentiates.
+//! [`Llama`]: the parameters of a model, and the forward pass for training.
 //!
-//! The path of each parameter is its name in a Hugging Face checkpoint (`model.layers.0.mlp.up_proj.weight`),
-//! which is what loading and saving go by. Decoding with a cache is in the implementation of [`CausalLm`](burn_dfa::generation::CausalLm).
+//! The path of each parameter is its name in a Hugging Face checkpoint (`model.layers.0.mlp.up_proj.weight`), by which
+//! parameters are loaded and saved. Decoding with a cache is in the implementation of [`CausalLm`](burn_dfa::generation::CausalLm).
 
 use burn::module::Module;
 use burn::tensor::{Bool, DType, Device, Int, Tensor};

@@ -1,4 +1,4 @@
-//! [`Pretrained`]: everything that a folder of the Hugging Face hub holds for generation.
+//! [`Pretrained`]: a model with everything else that generation needs from a Hugging Face folder.
 
 use std::path::Path;
 
@@ -42,7 +42,7 @@ impl Pretrained {
     /// has ids that the model's embedding matrix does not hold.
     pub fn load(folder: impl AsRef<Path>, dtype: FloatDType, device: &Device) -> Result<Self, LlamaError> {
         let folder = folder.as_ref();
-        // The small files first, so that a mistake in them shows before gigabytes are read.
+        // The small files are read first, so that an error in them is reported before gigabytes are read.
         let config = LlamaConfig::load(folder)?;
         let text = TextFiles::new(&config, &ModelFiles::read(folder)?)?;
         Ok(text.with(Llama::load(folder, dtype, device)?))
@@ -123,7 +123,7 @@ impl Pretrained {
     }
 }
 
-/// What the files beside the weights hold.
+/// The contents of the files other than the weights.
 struct TextFiles {
     tokenizer: Tokenizer,
     vocabulary: Vocabulary,

@@ -1,11 +1,11 @@
-//! Where the time of a decode step goes, on Flex, for SmolLM2-135M with random weights.
+//! A profile of the decode step on Flex, for SmolLM2-135M with random weights.
 //!
 //! ```sh
 //! cargo test --release -p burn-dfa-llama --lib profile -- --ignored --nocapture
 //! ```
 //!
-//! Every round takes a whole step, and then each of its parts once more, alone, with the same weights and
-//! shapes. Figures are medians over the rounds; what the parts do not add up to is the last line.
+//! Every round times a whole step, and then each of its parts alone, with the same weights and shapes. The figures are
+//! medians over the rounds. The last line is the difference between the step and its matrix products.
 
 use std::time::Instant;
 

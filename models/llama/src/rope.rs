@@ -1,9 +1,8 @@
 //! Rotary position embeddings from tables on the device.
 //!
 //! The cosines and sines of every position are computed once on the host, in `f64`, and kept as two
-//! `f32` tensors `[positions, head_dim / 2]`. They are constants: a visitor of the model's parameters does
-//! not see them, no gradient flows to them and no checkpoint holds them. Positions are looked up by
-//! `slice` (a whole sequence) or `select` (positions that live on the device).
+//! `f32` tensors `[positions, head_dim / 2]`. They are constants, not parameters: they have no gradient and are not in
+//! checkpoints. Positions are looked up by `slice` (a whole sequence) or `select` (positions on the device).
 //!
 //! Rotation is of the rotate-half kind, which pairs element `i` with element `i + head_dim / 2`; Hugging
 //! Face checkpoints have their query and key rows in that order already.
@@ -101,8 +100,8 @@ fn inverse_frequencies(config: &LlamaConfig) -> Vec<f64> {
         .collect()
 }
 
-/// The `llama3` scaling: long wavelengths are divided by the factor, short ones kept, those between
-/// interpolated.
+/// The `llama3` scaling: the frequencies of long wavelengths are divided by the factor, those of short wavelengths are
+/// kept, and those between are interpolated.
 fn scaled(frequency: f64, scaling: &Llama3Scaling) -> f64 {
     let original = scaling.original_max_position_embeddings as f64;
     let wavelength = 2.0 * std::f64::consts::PI / frequency;

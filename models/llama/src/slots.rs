@@ -1,7 +1,7 @@
-//! Rows that come and go: [`Llama`] as a [`SlotLm`].
+//! Decoding of rows that begin and end at different times: [`Llama`] as a [`SlotLm`].
 //!
-//! Every row has a length of its own, and the prompt of a row that begins is read by itself into the row's part of the
-//! cache. As in [`decode`](crate::decode), a step writes its state into the buffers it found it in and uploads nothing.
+//! Every row has a length of its own. The prompt of a new row is read alone, and its keys and values are written into the
+//! row's part of the cache. As in [`decode`](crate::decode), a step writes its state in place and uploads nothing.
 
 use burn::tensor::{DType, Int, Tensor};
 use burn_dfa::generation::{CausalLm, SlotLm};
@@ -9,7 +9,7 @@ use burn_dfa::generation::{CausalLm, SlotLm};
 use crate::cache::{RowCache, Targets, one_pass};
 use crate::model::Llama;
 
-/// Keys and values of rows that come and go. All integers are `i32`.
+/// Keys and values of rows that begin and end at different times. All integers are `i32`.
 ///
 /// Made by [`SlotLm::slots`] of a [`Llama`].
 ///

@@ -1,8 +1,8 @@
-//! Reading trees of tokens: [`Llama`] as a [`TreeLm`].
+//! Reading draft trees: [`Llama`] as a [`TreeLm`].
 //!
-//! As in [`decode`](crate::decode), everything that changes lies on the device. Here every row has a length of its
-//! own, since rows accept different numbers of draft tokens. The keys and values of a tree are written after the row,
-//! and a node sees the slots of the row and those of its own ancestors.
+//! As in [`decode`](crate::decode), the state is on the device. Every row has a length of its own, since rows accept
+//! different numbers of draft tokens. The keys and values of a tree are written after those of the row. A node sees the
+//! slots of the row and those of its ancestors and itself.
 
 use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
 use burn_dfa::generation::speculative::TreeLm;
@@ -104,7 +104,7 @@ impl TreeLm for Llama {
         cache.into()
     }
 
-    /// In one call, as long as a prompt would be with its draft tokens.
+    /// Reads the prompt and its draft tokens in one call of the model.
     fn prefill_chain(
         &self,
         prompt: Tensor<2, Int>,

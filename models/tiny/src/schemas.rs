@@ -1,6 +1,15 @@
 //! The JSON schema and the regex of each kind of record.
 
 /// A JSON schema and, where there is one, the regex that matches the same records in compact form.
+///
+/// ```
+/// use burn_dfa::Constraint;
+///
+/// let person = burn_dfa_tiny::schema("person").unwrap();
+/// Constraint::json_schema_from_str(person.json)?;
+/// Constraint::regex(person.regex.unwrap())?;
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Schema {
     /// The name, for instance `person`.

@@ -24,6 +24,17 @@ pub struct Note {
 }
 
 /// What becomes of a keyword that is not honoured to the letter. All others are.
+///
+/// ```
+/// use burn_dfa::constraint::Treatment;
+/// use burn_dfa::{Constraint, Limits};
+/// use serde_json::json;
+///
+/// // Values of every type are followed to a depth, so that deeper ones are not written.
+/// let notes = Constraint::json_schema(json!({"items": true, "type": "array"}))?.explain(&Limits::default());
+/// assert!(matches!(notes[0].treatment, Treatment::Bounded(_)));
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Treatment {

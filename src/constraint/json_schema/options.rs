@@ -154,6 +154,18 @@ impl JsonOptions {
 }
 
 /// White space between the tokens of JSON.
+///
+/// ```
+/// use burn_dfa::constraint::{JsonOptions, Whitespace};
+/// use burn_dfa::{Constraint, Limits};
+/// use serde_json::json;
+///
+/// let options = JsonOptions::new().with_whitespace(Whitespace::Pretty(2));
+/// let schema = json!({"type": "array", "items": {"type": "integer"}});
+/// let dfa = Constraint::json_schema_with(schema, &options)?.to_byte_dfa(&Limits::default())?.unwrap();
+/// assert!(dfa.matches(b"[\n  1,\n  2\n]") && !dfa.matches(b"[1,2]"));
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -169,6 +181,18 @@ pub enum Whitespace {
 }
 
 /// What an object that is silent about `additionalProperties` allows.
+///
+/// ```
+/// use burn_dfa::constraint::{JsonOptions, Additional};
+/// use burn_dfa::{Constraint, Limits};
+/// use serde_json::json;
+///
+/// let options = JsonOptions::new().with_additional(Additional::Closed);
+/// let schema = json!({"type": "object", "properties": {"a": {"const": 1}}});
+/// let dfa = Constraint::json_schema_with(schema, &options)?.to_byte_dfa(&Limits::default())?.unwrap();
+/// assert!(dfa.matches(br#"{"a":1}"#) && !dfa.matches(br#"{"a":1,"b":2}"#));
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -180,6 +204,21 @@ pub enum Additional {
 }
 
 /// The order of an object's properties.
+///
+/// ```
+/// use burn_dfa::constraint::{JsonOptions, Order};
+/// use burn_dfa::{Constraint, Limits};
+/// use serde_json::json;
+///
+/// let options = JsonOptions::new().with_order(Order::RequiredFirst);
+/// let schema = json!({
+///     "properties": {"a": {"const": 1}, "b": {"const": 2}},
+///     "type": "object", "required": ["b"], "additionalProperties": false
+/// });
+/// let dfa = Constraint::json_schema_with(schema, &options)?.to_byte_dfa(&Limits::default())?.unwrap();
+/// assert!(dfa.matches(br#"{"b":2,"a":1}"#) && !dfa.matches(br#"{"a":1,"b":2}"#));
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -191,6 +230,18 @@ pub enum Order {
 }
 
 /// What `format` does.
+///
+/// ```
+/// use burn_dfa::constraint::{JsonOptions, Formats};
+/// use burn_dfa::{Constraint, Limits};
+/// use serde_json::json;
+///
+/// let options = JsonOptions::new().with_formats(Formats::Annotate);
+/// let schema = json!({"type": "string", "format": "date"});
+/// let dfa = Constraint::json_schema_with(schema, &options)?.to_byte_dfa(&Limits::default())?.unwrap();
+/// assert!(dfa.matches(br#""tomorrow""#)); // by default a date alone
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -202,6 +253,17 @@ pub enum Formats {
 }
 
 /// What becomes of formats and keywords that are not known.
+///
+/// ```
+/// use burn_dfa::constraint::{JsonOptions, Unknown};
+/// use burn_dfa::Constraint;
+/// use serde_json::json;
+///
+/// let options = JsonOptions::new().with_unknown(Unknown::Refuse);
+/// let misspelled = json!({"type": "string", "maxlength": 5});
+/// let error = Constraint::json_schema_with(misspelled, &options).and_then(|constraint| constraint.to_byte_dfa(&Default::default()));
+/// assert_eq!(error.unwrap_err().pointer(), Some("/maxlength"));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -213,6 +275,18 @@ pub enum Unknown {
 }
 
 /// How numbers are spelled.
+///
+/// ```
+/// use burn_dfa::constraint::{JsonOptions, Numbers};
+/// use burn_dfa::{Constraint, Limits};
+/// use serde_json::json;
+///
+/// let options = JsonOptions::new().with_numbers(Numbers::Any);
+/// let schema = json!({"type": "integer"});
+/// let dfa = Constraint::json_schema_with(schema, &options)?.to_byte_dfa(&Limits::default())?.unwrap();
+/// assert!(dfa.matches(b"1.0")); // by default 1 alone
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -224,6 +298,18 @@ pub enum Numbers {
 }
 
 /// Which characters of a string may be escaped.
+///
+/// ```
+/// use burn_dfa::constraint::{JsonOptions, Escapes};
+/// use burn_dfa::{Constraint, Limits};
+/// use serde_json::json;
+///
+/// let options = JsonOptions::new().with_escapes(Escapes::Any);
+/// let schema = json!({"const": "a"});
+/// let dfa = Constraint::json_schema_with(schema, &options)?.to_byte_dfa(&Limits::default())?.unwrap();
+/// assert!(dfa.matches(br#""a""#) && dfa.matches(br#""\u0061""#));
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

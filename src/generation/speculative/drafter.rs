@@ -48,6 +48,16 @@ pub struct DrafterContext<'a> {
 /// The draft token of one node of a draft tree, for every row of the batch.
 ///
 /// [`Drafter`] and [`Verifier`](super::Verifier) have examples.
+///
+/// ```
+/// use burn::tensor::{DType, Device, Tensor};
+/// use burn_dfa::generation::speculative::DraftToken;
+///
+/// // Token 3 for both rows, from a drafter that does not sample.
+/// let tokens = Tensor::from_data([3, 3], (&Device::flex(), DType::I32));
+/// let draft = DraftToken { tokens, probabilities: None };
+/// assert_eq!(draft.tokens.dims(), [2]);
+/// ```
 #[derive(Clone, Debug)]
 pub struct DraftToken {
     /// `[batch]`, `i32`; any token of the model where there is nothing to propose for a row.

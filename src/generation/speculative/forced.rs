@@ -12,6 +12,13 @@ use crate::tensor::ints;
 /// What is proposed where the constraint leaves no choice of bytes, but one of tokens: `{"`, or `{` and `"`.
 ///
 /// [`ForcedTokens`] has an example.
+///
+/// ```
+/// use burn_dfa::generation::speculative::{ForcedBytes, ForcedTokens};
+///
+/// assert_eq!(ForcedBytes::default(), ForcedBytes::LongestToken);
+/// let never_rejected = ForcedTokens::new(4, ForcedBytes::ModelsChoice);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ForcedBytes {
     /// The longest token that adds nothing but forced bytes, which is what most tokenizers write.

@@ -35,6 +35,21 @@ pub struct Verifier {
 }
 
 /// What a [`Verifier`] decides for each row; see there for an example.
+///
+/// ```
+/// use burn::tensor::{DType, Device, Tensor};
+/// use burn_dfa::generation::speculative::{Acceptance, DraftToken, Verifier};
+/// use burn_dfa::processor::DraftTree;
+///
+/// let device = Device::flex();
+/// // After the root the model would say 0, so that draft token 1 is rejected.
+/// let logits = Tensor::<3>::from_data([[[1.0, 0.0], [0.0, 1.0]]], &device);
+/// let draft = DraftToken { tokens: Tensor::from_data([1], (&device, DType::I32)), probabilities: None };
+/// let Acceptance { last_accepted, next_token } =
+///     Verifier::greedy().verify(&DraftTree::chain(1), &[draft], logits);
+/// assert_eq!(last_accepted.into_data().try_to_vec::<i32>().unwrap(), [0]);
+/// assert_eq!(next_token.into_data().try_to_vec::<i32>().unwrap(), [0]);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Acceptance {
     /// The node of the last accepted draft token, `[batch]`; 0, the root, where none was accepted.

@@ -1,7 +1,7 @@
-//! Loops over slices, in `f32` whatever the stored float is.
+//! Loops over slices. They compute in `f32`, whatever float type is stored.
 //!
-//! They are written for the compiler to vectorise: sums run in [`LANES`] independent lanes. Work above
-//! [`SHARED`] multiplications is shared among the threads.
+//! The compiler vectorises them, since sums are computed in [`LANES`] independent lanes. Work of more than [`SHARED`]
+//! multiplications is divided among threads.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 /// Independent sums of a dot product.
 const LANES: usize = 32;
-/// Multiplications from which on a second thread is worth waking.
+/// The number of multiplications from which on work is divided among threads.
 const SHARED: usize = 1 << 16;
 
 /// A float that tensors are stored in.
@@ -108,7 +108,7 @@ pub(crate) fn product<T: Number>(x: &[T], weight: &[T], inputs: usize) -> Vec<T>
     if weight.len() * rows < SHARED {
         fill(&mut y, weight);
     } else {
-        // Two shares for each thread, for one may be held up.
+        // Two shares for each thread, since a thread may be delayed.
         let share = outputs.div_ceil(2 * rayon::current_num_threads());
         y.par_chunks_mut(share * rows)
             .zip(weight.par_chunks(share * inputs))
@@ -127,7 +127,7 @@ pub(crate) fn rms_norm<T: Number>(x: &[T], weight: &[T], epsilon: f32) -> Vec<T>
         }
         let rms = (dot(&row, &row, |value| value) / row.len() as f32 + epsilon).sqrt();
         y.extend(row.iter().zip(weight).map(|(x, weight)| {
-            // Rounded before it is weighted, as the definition has it.
+            // Rounded before it is weighted, as in the built-in operations.
             T::narrow(T::narrow(x / rms).widen() * weight.widen())
         }));
     }
@@ -161,7 +161,7 @@ pub(crate) fn seen(hidden: &[u8], capacity: usize, slot: usize) -> Vec<Range<usi
     hidden
         .chunks_exact(capacity)
         .map(|hidden| {
-            // A row that is padding still, of a cache that was truncated, sees itself alone.
+            // In a truncated cache the slot may still be padding of a row, which then sees itself alone.
             let first = hidden[..slot].iter().position(|hidden| *hidden == 0);
             first.unwrap_or(slot)..slot + 1
         })

@@ -21,13 +21,20 @@ mod words;
 pub use random::Random;
 
 /// What an example is about. Each kind has a schema and a regex of the same name.
+///
+/// ```
+/// use burn_dfa_tiny::generator::Kind;
+/// use burn_dfa_tiny::schema;
+///
+/// assert!(Kind::ALL.iter().all(|kind| schema(kind.name()).is_some()));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Name, age, city and perhaps a job.
     Person,
-    /// Item, quantity, customer and whether it is in a hurry.
+    /// Item, quantity, customer and whether it goes by express.
     Order,
-    /// What takes place, where, and when.
+    /// Kind, city, date and time.
     Event,
     /// A team and its members.
     Team,
@@ -48,12 +55,19 @@ impl Kind {
     }
 }
 
-/// Which part of the examples one is drawn from.
+/// The training examples or the held-out ones.
+///
+/// ```
+/// use burn_dfa_tiny::generator::{Generator, Split};
+///
+/// let example = Generator::new(1).example(Split::HeldOut, 3);
+/// assert_eq!(Split::of(&example.key), Split::HeldOut);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Split {
-    /// Nine keys of ten.
+    /// Examples for training: those of nine keys out of ten.
     Train,
-    /// The others.
+    /// Examples for evaluation: those of all other keys.
     HeldOut,
 }
 
@@ -65,6 +79,15 @@ impl Split {
 }
 
 /// A sentence and its record.
+///
+/// ```
+/// use burn_dfa_tiny::generator::{Generator, Kind, Split};
+///
+/// let example = Generator::new(1).example_of(Kind::Team, Split::Train, 0);
+/// let record: serde_json::Value = serde_json::from_str(&example.record)?;
+/// assert!(record["members"].is_array());
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Example {
     /// What the sentence is about.
@@ -78,6 +101,14 @@ pub struct Example {
 }
 
 /// Makes examples from a seed.
+///
+/// ```
+/// use burn_dfa_tiny::generator::{Generator, Split};
+///
+/// let generator = Generator::new(1);
+/// let examples: Vec<_> = (0..3).map(|index| generator.example(Split::Train, index)).collect();
+/// assert_eq!(examples[2], generator.example(Split::Train, 2)); // made without the two before it
+/// ```
 #[derive(Debug, Clone)]
 pub struct Generator {
     seed: u64,

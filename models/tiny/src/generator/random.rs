@@ -2,6 +2,14 @@
 //! every machine, and example `n` can be made without making those before it.
 
 /// SplitMix64 (Steele, Lea and Flood, 2014), started at a mix of a seed and a counter.
+///
+/// ```
+/// use burn_dfa_tiny::generator::Random;
+///
+/// let die = Random::new(1, 0).between(1, 6);
+/// assert!((1..=6).contains(&die));
+/// assert_eq!(Random::new(1, 0).between(1, 6), die);
+/// ```
 #[derive(Debug, Clone)]
 pub struct Random {
     state: u64,

@@ -1,4 +1,4 @@
-//! The held-out evaluation: greedy decoding of unseen prompts, free and under constraints.
+//! The held-out evaluation: decoding of unseen prompts, with and without constraints.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -92,7 +92,7 @@ struct Setting {
     mode: Mode,
     /// Greedy where there is none.
     temperature: Option<f32>,
-    /// Ask for a record of another kind than the sentence describes.
+    /// Whether the constraint is that of another kind than the sentence describes.
     astray: bool,
 }
 
@@ -157,7 +157,7 @@ impl Judges {
         Ok(Self { validators: validators()? })
     }
 
-    /// The scores of one setting by kind of sentence. Some outputs that are wrong without need are printed.
+    /// The scores of one setting by kind of sentence. Some of the wrong outputs are printed.
     fn run(
         &self,
         pretrained: &Pretrained,

@@ -1,7 +1,7 @@
 //! The learning rate: a warm-up, a constant stretch, and a linear decay to nothing.
 //!
-//! The constant stretch has no end built in, so a run can be stopped, and resumed with another number
-//! of steps, wherever the time at hand asks for it (Hägele et al., 2024, arXiv:2405.18392).
+//! During the constant stretch the rate does not depend on the number of steps, so a run can be stopped and resumed with
+//! another number of steps (Hägele et al., 2024, arXiv:2405.18392).
 
 /// Learning rate by step.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -101,8 +101,8 @@ pub fn train(options: &TrainOptions, tokenizer: &Tokenizer) -> Result<(Llama, Pr
     Ok((model.valid(), progress))
 }
 
-/// Says of each example whether every record token, and the end, is the model's first choice given
-/// the tokens before: exactly those whose record greedy decoding gets right.
+/// For each example, whether every token of the record and its end is the likeliest one given the tokens before. These
+/// are exactly the examples whose record greedy decoding gets right.
 pub fn teacher_forced(
     model: &Llama,
     tokenizer: &Tokenizer,
