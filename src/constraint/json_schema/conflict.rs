@@ -1,4 +1,5 @@
-//! Why nothing satisfies a schema: the fewest claims that contradict each other, as deep as they are.
+//! The error of a schema that no value satisfies. It names the smallest set of keywords that contradict each other, as
+//! deep in the schema as it can be found.
 
 use super::Schema;
 use super::formula::{Formula, Leaf};
@@ -12,7 +13,7 @@ impl Schema {
             return lost.refused(pointer.clone());
         }
         let cut = if planner.cut { ", within the depth that the options set" } else { "" };
-        // Whoever looks for the reason may meet a limit; the verdict stands without it.
+        // The search for the reason may breach a limit. The error is right without the reason.
         let places = self.conflict(planner).unwrap_or_default();
         let reason = match &places[..] {
             [] if self.root == Formula::FALSE => "no JSON value satisfies the schema `false`".to_owned(),
@@ -26,13 +27,13 @@ impl Schema {
         Error::unsatisfiable(reason)
     }
 
-    /// The pointers of claims that nothing satisfies together, none of which could be left out. Where a part of a
-    /// value has to be there and cannot be, the claims are those on that part.
+    /// The pointers of a minimal set of claims that no value satisfies together. If the contradiction is that a
+    /// required part of the value cannot exist, these are the claims on that part.
     fn conflict(&self, planner: &mut Planner) -> Result<Vec<String>> {
         let mut formula = self.root;
         loop {
             let mut claims = planner.formulas.conjuncts(formula).to_vec();
-            // As large a part as goes is left out at a time.
+            // Tries to leave out large parts first.
             let mut size = claims.len().div_ceil(2);
             while size > 0 && claims.len() > 1 {
                 let mut at = 0;

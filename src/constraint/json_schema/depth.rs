@@ -1,47 +1,50 @@
-//! How deep a schema is followed where it has no end: recursion, and any JSON.
+//! Chooses the depth to which recursive references and any JSON are followed, since a finite automaton has no stack.
 //!
-//! Each level more lets in more values and takes more states, so a schema is followed as deep as is cheap. What
-//! a plan takes is found by trial: without any JSON in it it is emitted in a fraction of the time that the
-//! whole takes, and then the places that allow any JSON, each of which takes the same number of states, are counted.
+//! *Any JSON* is a place of the schema that allows values of every type. Each further level allows more values and takes
+//! more states, so a schema is followed as deep as is cheap. The number of states is estimated: the plan is emitted with
+//! places of any JSON at depth 0, which is quick, and the states of these places at the depth wanted are added, which
+//! can be computed since all places of one depth have the same number of states.
 
 use super::plan::{PlanId, Planner, Size};
 use super::{JsonOptions, Schema, emit};
 use crate::error::{Error, Limit, Result};
 
-/// How often recursion is followed at most, where the options leave it open.
+/// The greatest recursion depth that is chosen if the options set none.
 const MOST_RECURSION: usize = 8;
 
-/// Recursion is followed so often even where that is not cheap, but up to [`MOST_STATES`].
+/// Up to this recursion depth the number of states is bounded by [`MOST_STATES`] instead of [`CHEAP_RECURSION`].
 const COMMON_RECURSION: usize = 3;
 
-/// States up to which recursion is followed once more.
+/// The most states that a further level of recursion may lead to.
 const CHEAP_RECURSION: usize = 30_000;
 
-/// States of the plan, which has fewer than the automaton, that one more level of recursion may take.
+/// The most states that a further level of recursion may add to the plan. A plan has fewer states than its automaton.
 const MOST_PLANNED: usize = 20_000;
 
-/// Levels of any JSON at least and at most, where the options leave it open.
+/// The least and the greatest depth of any JSON that is chosen if the options set none.
 const LEAST_ANY: usize = 3;
 const MOST_ANY: usize = 10;
 
-/// Schemas of so many states at the least depth are small. Half of all schemas leave properties unnamed and little
-/// else open: these go a level deeper up to [`CHEAP_UNNAMED`] states, and take less than a millisecond; where any JSON
-/// is asked for, it goes a level deeper up to [`CHEAP_ASKED`].
+/// A schema is small if it has at most this number of states at the least depth. In a small schema the values of
+/// properties that it does not name go deeper up to [`CHEAP_UNNAMED`] states: about half of all schemas have such
+/// properties and no other place of any JSON, and take less than a millisecond. Places where the schema itself asks for
+/// any JSON go deeper up to [`CHEAP_ASKED`] states.
 const SMALL: u64 = 5_000;
 const CHEAP_UNNAMED: u64 = 2_000;
 const CHEAP_ASKED: u64 = 16_000;
 
-/// States up to which any JSON goes a level deeper in other schemas: those of about ten milliseconds.
+/// In a schema of more states than that, but not more than this, any JSON goes deeper up to this number of states, which
+/// takes about ten milliseconds.
 const LARGE: u64 = 20_000;
 
-/// Schemas that are larger at the least depth may become so many times larger, up to these states.
+/// A still larger schema may grow by the factor `GROWTH`, but not beyond `MOST_STATES` states.
 const GROWTH: u64 = 3;
 const MOST_STATES: usize = 200_000;
 
-/// An estimate is above the limit for certain where it is so many times as large.
+/// If an estimate exceeds the limit by this factor, the automaton certainly exceeds it.
 const CERTAIN: u64 = 2;
 
-/// How deep a schema was followed where it has no end: see [`JsonOptions::recursion`] and
+/// The depth to which recursion and any JSON were followed: see [`JsonOptions::recursion`] and
 /// [`JsonOptions::any_depth`].
 ///
 /// ```
@@ -59,11 +62,12 @@ const CERTAIN: u64 = 2;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Unrolled {
-    /// How often recursive references were followed; `None` where there are none.
+    /// How often recursive references were followed. `None`: the schema has none.
     pub recursion: Option<usize>,
-    /// Levels of any JSON where the schema asks for that; `None` where it does not.
+    /// The depth of any JSON in places where the schema allows it, such as `{}` or `true`. `None`: there are none.
     pub any: Option<usize>,
-    /// Levels of any JSON in properties beside others that the schema names; `None` where there are none.
+    /// The depth of any JSON in properties that the schema does not name, beside others that it names. `None`: there are
+    /// none.
     pub unnamed: Option<usize>,
 }
 
@@ -103,12 +107,12 @@ impl Schema {
 /// The size of the shallowest plan.
 ///
 /// # Errors
-/// Where a limit is breached, or for certain would be.
+/// Where a limit is breached, or certainly would be.
 fn first_size(planner: &mut Planner, root: PlanId, levels: [usize; 2]) -> Result<Size> {
     let limit = planner.meter().limits().states;
     match size(planner, root, limit)? {
         Some(size) if planner.states(size, levels) / CERTAIN <= limit as u64 => Ok(size),
-        // Emitted to no end, which says of which part most of it is.
+        // Emitted for its error alone, which names the part of the schema that takes most states.
         None => match emit::emit(planner, root) {
             Err(error) if error.is_limit() => Err(error),
             _ => Err(Error::limit(Limit::States(limit))),
@@ -117,8 +121,7 @@ fn first_size(planner: &mut Planner, root: PlanId, levels: [usize; 2]) -> Result
     }
 }
 
-/// The plan that follows recursion so often, and its size; `None` where that is not cheap. `root` is the plan that
-/// follows it once less.
+/// The plan of this recursion depth and its size; `None` where that is not cheap. `root` is the plan of one level less.
 fn recur(
     planner: &mut Planner,
     root: PlanId,
@@ -127,7 +130,7 @@ fn recur(
 ) -> Result<Option<(PlanId, Size)>> {
     let (states, planned) = match recursion {
         _ if recursion > MOST_RECURSION => return Ok(None),
-        // Where nothing is as shallow as that, cheap or not.
+        // No value is as shallow as `root`, so a deeper plan is needed, whatever it costs.
         _ if planner.get(root).is_empty() => {
             let deeper = planner.root(recursion)?;
             return Ok(Some((deeper, first_size(planner, deeper, levels)?)));
@@ -135,7 +138,7 @@ fn recur(
         ..=COMMON_RECURSION => (MOST_STATES, MOST_PLANNED),
         _ => (CHEAP_RECURSION, MOST_PLANNED),
     };
-    // Too large for the limit is not cheap either.
+    // A plan beyond the limit is not cheap either.
     let states = states.min(planner.meter().limits().states);
     let Some(deeper) = planner.root_within(recursion, planned)? else { return Ok(None) };
     let size = size(planner, deeper, states)?;
@@ -143,7 +146,7 @@ fn recur(
     Ok(size.map(|size| (deeper, size)))
 }
 
-/// Lets anything go deeper, in both kinds of places by turns, while that is cheap.
+/// Raises the depth of any JSON while that is cheap, in the two kinds of places by turns.
 fn deepen(planner: &Planner, size: Size, levels: &mut [usize; 2]) {
     let least = planner.states(size, *levels);
     let most = if least <= SMALL {

@@ -23,32 +23,32 @@ pub(super) struct Document<'a> {
     pub(super) draft: Draft,
     /// Whether `$schema` names it.
     pub(super) named: bool,
-    /// The identifier that references at hand count from.
+    /// The identifier against which the references of the present schema are resolved.
     base: String,
     identifiers: Option<Identifiers<'a>>,
 }
 
-/// What the schemas of a document are called.
+/// The names by which the schemas of a document can be referred to.
 #[derive(Default)]
 struct Identifiers<'a> {
-    /// By absolute identifier.
+    /// For each absolute identifier the pointer and the schema.
     resources: HashMap<String, (String, &'a Json)>,
-    /// By pointer, the absolute identifier.
+    /// For each pointer to a schema with an identifier, that identifier in absolute form.
     bases: HashMap<String, String>,
-    /// By identifier and name.
+    /// For each identifier and name of an anchor the pointer and the schema.
     anchors: HashMap<(String, String), (String, &'a Json)>,
-    /// The resources that have a dynamic anchor of the name.
+    /// For each name the resources that have a dynamic anchor of this name.
     dynamic: HashMap<String, Vec<String>>,
-    /// The resources with `$recursiveAnchor`.
+    /// Number of resources with `$recursiveAnchor`.
     recursive: usize,
-    /// More of them, or longer ones, than are looked at.
+    /// Whether there are more or longer identifiers than [`MAX_BYTES`] allows.
     too_many: bool,
 }
 
 /// Most bytes of a reference.
 const MAX_REFERENCE: usize = 1 << 16;
 
-/// Most bytes of pointers and identifiers on the way through a document: either may be repeated in every place below.
+/// Most bytes of pointers and identifiers that are held for a document, since each may be repeated in every schema below.
 const MAX_BYTES: usize = 256 << 20;
 
 impl<'a> Document<'a> {
@@ -60,7 +60,7 @@ impl<'a> Document<'a> {
         Self { root, draft, named: named.is_some(), base, identifiers: None }
     }
 
-    /// Goes into the schema at `pointer`; returns what [`leave`](Self::leave) goes back to.
+    /// Enters the schema at `pointer`, and returns the argument with which [`leave`](Self::leave) goes back.
     pub(super) fn enter(&mut self, pointer: &str, schema: &Json) -> String {
         let outside = self.base.clone();
         if !pointer.is_empty()

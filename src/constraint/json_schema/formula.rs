@@ -1,9 +1,9 @@
-//! What a schema claims of a value: Boolean formulas over keywords.
+//! Schemas as Boolean formulas over keywords.
 //!
-//! A schema becomes a formula whose leaves are keywords of one type each: a leaf says nothing about values of
-//! other types. `allOf` is a conjunction, `not` a negation, `oneOf` "exactly one". Equal formulas are one
-//! [`Formula`], and constants are folded, so that what is left of a formula after some leaves were decided,
-//! its *residue*, can serve as a state: the derivatives of Brzozowski, over properties and items in place of
+//! The leaves of a formula are *claims*: each is one keyword about values of one type, and is true of values of other
+//! types. `allOf` is a conjunction, `not` a negation, `oneOf` "exactly one". Equal formulas have the same [`Formula`]
+//! number, and constants are folded. When some leaves have been decided, the formula that remains is its *residue*.
+//! Residues serve as the states of plans. They are Brzozowski's derivatives with properties and items in place of
 //! letters.
 //!
 //! Reference: J. A. Brzozowski, *Derivatives of Regular Expressions*, Journal of the ACM 11(4), 1964.
@@ -64,7 +64,7 @@ pub(super) enum Leaf {
 
     /// The pattern matches somewhere in the string.
     Pattern(Arc<Pattern>),
-    /// The string has so many characters.
+    /// The number of characters of the string is within the bounds.
     Length {
         min: u64,
         max: Option<u64>,
@@ -88,8 +88,8 @@ pub(super) enum Leaf {
 
     /// The object has the property.
     Present(Arc<str>),
-    /// The object lacks the property, or its value satisfies the formula. True formulas are kept: they
-    /// give the property its place in the order.
+    /// The object lacks the property, or its value satisfies the formula. A leaf with a true formula is kept, since it
+    /// gives the property its place in the order.
     Property(Arc<str>, Formula),
     /// All properties with a name in which the pattern matches satisfy the formula.
     Matching(Arc<Pattern>, Formula),
@@ -97,8 +97,9 @@ pub(super) enum Leaf {
     Others(Arc<Except>, Formula),
     /// All names satisfy the formula.
     Names(Formula),
-    /// The object has at least `count` properties: `certain` more than were met, if those whose names may have been met
-    /// before count for nothing; `possible` more if they count as others.
+    /// The object has at least `count` properties. Names outside `properties` may be equal to earlier ones, which an
+    /// automaton cannot tell: `certain` more properties are needed if such names are not counted, `possible` more if
+    /// each is counted.
     Properties {
         count: u64,
         certain: u64,
@@ -109,18 +110,18 @@ pub(super) enum Leaf {
     Item(u64, Formula),
     /// All items from the index on satisfy the formula.
     Rest(u64, Formula),
-    /// At least so many items satisfy the formula.
+    /// At least this number of items satisfy the formula.
     Contains(Formula, u64),
-    /// There are at least so many items.
+    /// There are at least this number of items.
     Items(u64),
-    /// No two items are equal. Of the `domain` that all items come from, where it is known, the members in the
-    /// mask have been met.
+    /// No two items are equal. If all items come from a known `domain`, the mask says which of its values were items
+    /// already.
     Unique {
         domain: Arc<[Json]>,
         met: u64,
     },
 
-    /// The schema of this number, which was being read where this was met: recursion.
+    /// A recursive reference: the schema of this number, which was still being read when the reference was met.
     Later(u32),
 }
 
@@ -131,9 +132,9 @@ pub(super) struct Except {
     pub(super) patterns: Vec<Arc<Pattern>>,
 }
 
-/// Bytes of a term beside its parts: twice itself, in the list and in the map, its number and the counts of an `Arc`.
+/// Bytes of a term without its parts. It is in the list and in the map, with its number and the counts of an `Arc`.
 const TERM_BYTES: usize = 2 * size_of::<Term>() + size_of::<u64>() + 2 * size_of::<usize>();
-/// Bytes of an entry of leaves beside the leaves.
+/// Bytes of an entry of the map of leaves, without the leaves.
 const LEAVES_BYTES: usize = size_of::<(u32, Arc<[Formula]>)>() + 2 * size_of::<usize>();
 
 /// All formulas of a schema, each once.
@@ -144,7 +145,7 @@ pub(super) struct Formulas {
     leaves: FastMap<u32, Arc<[Formula]>>,
     /// Bytes held.
     bytes: usize,
-    /// Parts of formulas looked at so far, which tells how much time was spent.
+    /// Parts of formulas that were visited so far, as a measure of the time that was spent.
     work: usize,
 }
 
@@ -164,12 +165,12 @@ impl Formulas {
         self.bytes
     }
 
-    /// Parts of formulas looked at so far.
+    /// Parts of formulas that were visited so far.
     pub(super) fn work(&self) -> usize {
         self.work
     }
 
-    /// The leaf that a formula is.
+    /// The leaf, if the formula is one.
     pub(super) fn as_leaf(&self, formula: Formula) -> Option<&Leaf> {
         match self.term(formula) {
             Term::Leaf(leaf) => Some(leaf),
@@ -196,7 +197,7 @@ impl Formulas {
         self.leaf(Leaf::Properties { count, certain: count, possible: count })
     }
 
-    /// The formula that is `leaf`; those that say nothing are true.
+    /// The formula of `leaf`; it is true if the leaf restricts nothing.
     pub(super) fn leaf(&mut self, leaf: Leaf) -> Formula {
         let says_nothing = match &leaf {
             Leaf::Types(types) if *types == Types::NONE => return Formula::FALSE,
@@ -242,8 +243,8 @@ impl Formulas {
         }
     }
 
-    /// The distinct parts of a conjunction (or a disjunction), nested ones laid open, neutral ones left out;
-    /// `None` where one of them decides it.
+    /// The distinct parts of a conjunction (or a disjunction), with nested ones flattened and neutral ones left out;
+    /// `None` where one of them decides the whole.
     fn gathered(&self, parts: impl IntoIterator<Item = Formula>, and: bool) -> Option<Vec<Formula>> {
         let mut flat: Vec<Formula> = Vec::new();
         for part in parts {
@@ -270,7 +271,7 @@ impl Formulas {
 
     /// Exactly one of `parts`.
     pub(super) fn one(&mut self, parts: impl IntoIterator<Item = Formula>) -> Formula {
-        // How often each was met, in the order in which they were.
+        // How often each part occurs, in the order of first occurrence.
         let mut times: FastMap<Formula, usize> = FastMap::default();
         let mut open: Vec<Formula> = Vec::new();
         let mut found = 0;
@@ -312,7 +313,7 @@ impl Formulas {
         self.and([first, second])
     }
 
-    /// The distinct leaves of a formula, in order; those within leaves are not among them.
+    /// The distinct leaves of a formula, in order, without the leaves of formulas within leaves.
     pub(super) fn leaves(&mut self, formula: Formula) -> Arc<[Formula]> {
         if let Some(known) = self.leaves.get(&formula.0) {
             return Arc::clone(known);

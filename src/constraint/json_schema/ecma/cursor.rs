@@ -1,10 +1,10 @@
-//! A place in a pattern.
+//! A position in the text of a pattern.
 
 use super::Refusal;
 
 pub(super) type Result<T> = std::result::Result<T, Refusal>;
 
-/// What is left of a pattern.
+/// The pattern and the position up to which it was read.
 pub(super) struct Cursor<'a> {
     pub(super) pattern: &'a str,
     /// In bytes.
@@ -26,7 +26,7 @@ impl Cursor<'_> {
         Some(next)
     }
 
-    /// Steps over `text` where it comes next.
+    /// Skips `text` if it comes next, and returns whether it does.
     pub(super) fn eat(&mut self, text: &str) -> bool {
         let found = self.rest().starts_with(text);
         if found {

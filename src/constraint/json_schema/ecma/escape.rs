@@ -19,7 +19,7 @@ impl Escape {
     }
 }
 
-/// Reads an escape after its `\`, in a pattern of so many groups; `in_class` between brackets.
+/// Reads an escape after its `\`, in a pattern with this number of groups; `in_class` is true between brackets.
 pub(super) fn read(cursor: &mut Cursor, groups: u32, in_class: bool) -> Result<Escape> {
     let start = cursor.at - 1;
     let Some(c) = cursor.next() else {
@@ -72,7 +72,7 @@ pub(super) fn read(cursor: &mut Cursor, groups: u32, in_class: bool) -> Result<E
     }))
 }
 
-/// Whether a decimal escape names a group that there is: with none so large it is an octal escape (Annex B).
+/// Whether a decimal escape is the number of a group. If there is no such group it is an octal escape (Annex B).
 fn is_reference(cursor: &Cursor, groups: u32, start: usize) -> bool {
     let digits: String = cursor.pattern[start + 1..].chars().take_while(char::is_ascii_digit).collect();
     digits.parse().is_ok_and(|number: u32| number <= groups)
@@ -174,7 +174,7 @@ fn property(cursor: &mut Cursor, start: usize, negated: bool) -> Result<ClassUni
     let (kind, value) = name.split_once('=').unwrap_or(("", &name));
     let plain = |text: &str| text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     let kinds = ["", "General_Category", "gc", "Script", "sc", "Script_Extensions", "scx"];
-    // The lookup behind is lax in case and takes a script without its `Script=`; the standard does not.
+    // `regex-syntax` ignores the case of names and takes a script without `Script=`. The standard does neither.
     let exact =
         value.starts_with(|c: char| c.is_ascii_uppercase()) && !value.starts_with("Is") && plain(value);
     let is_script = kind.is_empty() && lookup("sc", value).is_some() && lookup("gc", value).is_none();

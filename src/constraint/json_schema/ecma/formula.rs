@@ -1,9 +1,9 @@
-//! What is left to be matched, as a formula over the states of a layout.
+//! Formulas over the states of a layout, which say what the rest of the string must match.
 //!
-//! A formula is a choice of *ways*, a way a state of the layout and what else must hold of the rest of the string:
-//! formulas again, plain or negated, of the look-ahead that the way has met. Formulas are numbered, so that
-//! equal ones are one; there are finitely many for a layout, since those that a way holds belong to a look-ahead
-//! nested one deeper.
+//! A formula is a disjunction of *ways* to match. A way is a state of the layout from which the rest must match, and
+//! further conditions on the rest, which are said to be *held*: each comes from a look-ahead that was met, and is again a
+//! formula, plain or negated. Formulas are numbered so that equal ones have one number. A layout has finitely many,
+//! since a condition that is held belongs to a look-ahead one level deeper.
 
 use super::layout::DONE;
 use crate::automaton::Interner;
@@ -16,14 +16,14 @@ pub(super) struct Way {
     pub(super) held: Vec<Held>,
 }
 
-/// What must hold of the rest of the string.
+/// A condition on the rest of the string, from a look-ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Held {
     pub(super) formula: u32,
     pub(super) negated: bool,
 }
 
-/// What is known of something held.
+/// What is known about a condition.
 pub(super) enum Truth {
     True,
     False,
@@ -45,7 +45,7 @@ impl Way {
         Self { at, held: Vec::new() }
     }
 
-    /// The same where more is held; `None` where that contradicts itself.
+    /// This way with more conditions; `None` where they contradict each other.
     pub(super) fn holding(mut self, more: &[Held]) -> Option<Self> {
         for held in more {
             if let Err(place) = self.held.binary_search(held) {
@@ -58,7 +58,7 @@ impl Way {
         Some(self)
     }
 
-    /// Whether all that this way holds is held by `other`.
+    /// Whether every condition of this way is also one of `other`.
     fn asks_no_more(&self, other: &Self) -> bool {
         self.held.iter().all(|held| other.held.binary_search(held).is_ok())
     }
@@ -66,7 +66,7 @@ impl Way {
 
 /// Formulas by number.
 pub(super) struct Formulas {
-    /// Of each way its state, how much it holds, and that.
+    /// Each formula as a slice: for each way its state, the number of its conditions, and the conditions.
     words: Interner<u32>,
 }
 
@@ -81,7 +81,8 @@ impl Formulas {
         formulas
     }
 
-    /// The formula of any of `ways`, once it is true all the same what else there is.
+    /// The disjunction of `ways`. A way that has reached its end makes superfluous all ways with the same or further
+    /// conditions.
     pub(super) fn any(&mut self, mut ways: Vec<Way>) -> u32 {
         tidy(&mut ways);
         let ends: Vec<Way> = ways.iter().filter(|way| way.at == DONE).cloned().collect();
@@ -89,7 +90,8 @@ impl Formulas {
         self.number(&ways)
     }
 
-    /// As [`any`](Self::any), where the ways that are at their end are no reason to give up the others.
+    /// As [`any`](Self::any), but a way that has reached its end does not replace others. Trackers need that, since they
+    /// go on searching.
     pub(super) fn all(&mut self, mut ways: Vec<Way>) -> u32 {
         tidy(&mut ways);
         self.number(&ways)
@@ -120,7 +122,7 @@ impl Formulas {
     }
 }
 
-/// Sorts ways and leaves out those that ask for more than another to the same state.
+/// Sorts ways, and leaves out a way if another one to the same state has fewer conditions.
 fn tidy(ways: &mut Vec<Way>) {
     ways.sort_unstable();
     ways.dedup();

@@ -1,8 +1,8 @@
-//! Patterns as nondeterministic automata over bytes, with assertions on the way.
+//! Patterns as nondeterministic automata over bytes with assertions.
 //!
-//! As in the automata of expressions, the states of a piece are emitted after the one that follows it. A look-ahead
-//! is a piece of its own that ends at [`DONE`]; a look-behind is one that is searched for from the start of the
-//! string, beside everything else: a *tracker*.
+//! The automaton is built backwards: the states that follow a part of the pattern are added before the states of the
+//! part. A look-ahead is an automaton of its own that ends at [`DONE`]. So is a look-behind; it is searched for from the
+//! start of the string on while the pattern is matched, and is called a *tracker*.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use crate::automaton::{ByteDfa, ByteStateId, Expr, FastMap};
 use crate::error::Result;
 use crate::limits::Meter;
 
-/// The end of every piece.
+/// The accepting state, in which the pattern and every look-ahead and look-behind end.
 pub(super) const DONE: u32 = 0;
 
 /// A state of a [`Layout`].
@@ -31,12 +31,12 @@ pub(super) enum State {
 #[derive(Clone, Copy)]
 pub(super) enum Assertion {
     Start,
-    /// What starts at this state matches here, or does not.
+    /// The automaton from state `start` on matches here, or does not.
     Ahead {
         start: u32,
         negated: bool,
     },
-    /// What this tracker searches for ends here, or does not.
+    /// A match of this tracker ends here, or does not.
     Behind {
         tracker: usize,
         negated: bool,
@@ -49,19 +49,19 @@ pub(super) enum Assertion {
 pub(super) struct Layout<'m> {
     meter: &'m Meter<'m>,
     pub(super) states: Vec<State>,
-    /// Where the trackers start; one within another comes before it.
+    /// The start states of the trackers; a look-behind within another comes before it.
     pub(super) trackers: Vec<u32>,
     /// Where the whole pattern starts.
     pub(super) start: u32,
-    /// Reads a byte of a word; present where a boundary is asked for.
+    /// A state that reads a byte of a word. Present if the pattern has `\b` or `\B`.
     pub(super) word: Option<u32>,
-    /// Reads any byte; present where `$` is.
+    /// A state that reads any byte. Present if the pattern has `$`.
     byte: Option<u32>,
     chars: FastMap<Vec<(char, char)>, Rc<ByteDfa>>,
 }
 
 impl<'m> Layout<'m> {
-    /// Lays down `term`, searched for.
+    /// The layout of a search for `term`.
     pub(super) fn new(term: &Term, meter: &'m Meter<'m>) -> Result<Self> {
         let mut layout = Layout {
             meter,
@@ -85,7 +85,7 @@ impl<'m> Layout<'m> {
         Ok(again)
     }
 
-    /// Lays down `term` in front of the state `next` and returns where it starts.
+    /// Adds the states of `term` in front of the state `next`, and returns where they start.
     fn emit(&mut self, term: &Term, next: u32) -> Result<u32> {
         match term {
             Term::Class(set) => self.class(&ranges(set), next),
@@ -118,7 +118,7 @@ impl<'m> Layout<'m> {
     }
 
     fn repeat(&mut self, term: &Term, min: u32, max: Option<u32>, next: u32) -> Result<u32> {
-        // Of what may be empty, fewer rounds do as well.
+        // A term that matches the empty string may be matched fewer times than `min`.
         let min = if term.is_nullable() { 0 } else { min };
         let mut at = next;
         if let Some(max) = max {
@@ -147,7 +147,7 @@ impl<'m> Layout<'m> {
                 dfa
             }
         };
-        // All that accepts is at the end of the character.
+        // The automaton accepts at the end of a character only.
         let base = self.states.len() as u32;
         let reading: Vec<ByteStateId> = (1..dfa.state_count() as u32)
             .map(ByteStateId)

@@ -1,10 +1,11 @@
-//! Patterns with look-ahead and look-behind, exactly.
+//! Translates patterns with look-ahead and look-behind to automata, exactly.
 //!
-//! The state of the automaton is a [formula](super::formula): what is left to be matched. A byte moves every
-//! state in it on, and what is reached without reading is worked out at once: a look-ahead joins what its way
-//! holds, negated or not. A look-behind is a question to its *tracker*, a formula of its own that searches for
-//! the pattern behind from the start of the string on; the ways of it that are at their end just now are the answer,
-//! with what they hold where there is look-ahead inside the look-behind. `$` is "no byte ahead".
+//! A state of the automaton is a [formula](super::formula), which says what the rest of the string must match. A byte
+//! moves every layout state of the formula on, and states that are reached without reading are followed at once. A
+//! look-ahead that is met becomes a condition of its way, negated or not. Each look-behind has a *tracker*: a formula of
+//! its own that searches for the look-behind's pattern from the start of the string on. The look-behind holds where a
+//! way of its tracker has reached its end, under the conditions of that way, which come from look-ahead within the
+//! look-behind. `$` is a negated look-ahead for any byte.
 //!
 //! References: A. K. Chandra, D. C. Kozen, L. J. Stockmeyer, *Alternation*, Journal of the ACM 28(1), 1981; J. A.
 //! Brzozowski, *Derivatives of Regular Expressions*, Journal of the ACM 11(4), 1964.
@@ -31,7 +32,7 @@ pub(super) fn lower(term: &Term, meter: &Meter) -> Result<ByteDfa> {
     found.product(&strings, Op::Intersection, meter)
 }
 
-/// What is before a position: the start of the string, or a character of a word.
+/// What is before a position, as bits: the start of the string, or a character of a word.
 const START: u32 = 1;
 const WORD: u32 = 2;
 
@@ -39,12 +40,12 @@ struct Machine<'l> {
     layout: &'l Layout<'l>,
     meter: &'l Meter<'l>,
     formulas: Formulas,
-    /// What assertions see at a position: what is before it, and for each tracker what must hold for its pattern
-    /// to end here.
+    /// Contexts: what assertions depend on at a position. A context is what is before the position, and for each tracker
+    /// the formula under which a match of it ends here.
     contexts: Interner<u32>,
     /// The ways on from a state in a context.
     opened: FastMap<(u32, u32), Rc<[Way]>>,
-    /// The formula after a byte of this symbol, in a context; for a tracker where set.
+    /// For a formula, a symbol, a context, and whether it is a tracker's: the formula after a byte of the symbol.
     moved: FastMap<(u32, usize, u32, bool), u32>,
     work: usize,
 }
@@ -150,7 +151,7 @@ impl<'l> Machine<'l> {
         };
         match left {
             Formulas::FALSE => return Ok(Vec::new()),
-            // Whatever follows.
+            // It matches whatever follows, so that nothing else need be remembered.
             Formulas::TRUE => position.clear(),
             _ => {}
         }
@@ -177,7 +178,7 @@ impl<'l> Machine<'l> {
                         None => continue,
                     }
                 }
-                // Found, whatever follows; a tracker asks for what ends just now.
+                // A match that has ended is dropped: a tracker looks for matches that end at the present position.
                 _ if is_tracker => continue,
                 _ => None,
             };
@@ -233,7 +234,7 @@ impl<'l> Machine<'l> {
         Ok(ways)
     }
 
-    /// What an assertion comes to in a context.
+    /// Whether an assertion holds in a context, or the condition under which it does.
     fn truth(&mut self, assertion: Assertion, context: u32) -> Result<Truth> {
         let before = self.contexts.get(context)[0];
         let held = match assertion {
@@ -254,7 +255,7 @@ impl<'l> Machine<'l> {
         Ok(held.truth())
     }
 
-    /// Whether a formula is true of the empty rest.
+    /// Whether a formula is true if the string ends here.
     fn ends(&self, formula: u32) -> bool {
         let ways = self.formulas.ways(formula);
         let holds = |held: &Held| self.ends(held.formula) != held.negated;

@@ -1,14 +1,14 @@
 //! `pattern`: regular expressions of ECMA-262, read with the flag `u` on and searched for.
 //!
-//! What the language of matches depends on is translated exactly: `\d` and `\w` are ASCII, `\s` is
-//! ECMA's white space, `.` is no line terminator, `^` and `$` are the ends of the string, a character is a code
-//! point. Captures are groups and laziness is void: which of several matches is found makes no difference.
-//! Look-ahead and look-behind are exact wherever they stand (see [`machine`]).
+//! Everything that decides whether a string matches is translated exactly: `\d` and `\w` are ASCII, `\s` is ECMA's white
+//! space, `.` matches all but line terminators, `^` and `$` are the ends of the string, and a character is a code point.
+//! A capture is a group like any other, and lazy quantifiers are like greedy ones, since it makes no difference which of
+//! several matches is found. Look-ahead and look-behind are exact in all positions (see [`machine`]).
 //!
-//! Of what `u` forbids and Annex B of the standard allows, the unambiguous is allowed: `\-` and `\_`, a `{` or
-//! `]` that stands for itself, a class such as `[\w-.]`, an octal escape where no group could be meant, a look-ahead
-//! with a quantifier. Refused, with the byte offset: back-references, escapes of other dialects such as `\Z`, halves of
-//! surrogate pairs, modifiers such as `(?i)`.
+//! Annex B of the standard allows some syntax that the flag `u` forbids. It is accepted where it is unambiguous: `\-` and
+//! `\_`, a `{` or `]` that stands for itself, a class such as `[\w-.]`, an octal escape that cannot be the number of a
+//! group, a look-ahead with a quantifier. Refused with the byte offset are back-references, escapes of other dialects
+//! such as `\Z`, halves of surrogate pairs, and modifiers such as `(?i)`.
 
 mod cursor;
 mod escape;
@@ -45,7 +45,7 @@ impl Pattern {
     /// Reads a pattern.
     ///
     /// # Errors
-    /// Where it is no pattern, or asks for what is not offered.
+    /// Where it is not a valid pattern, or uses what is not supported.
     pub(super) fn parse(pattern: &str) -> std::result::Result<Self, Refusal> {
         Ok(Self { source: pattern.to_owned(), term: read::parse(pattern)? })
     }

@@ -1,4 +1,4 @@
-//! Reading patterns.
+//! The parser of patterns: from text to a [`Term`].
 
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
@@ -11,7 +11,7 @@ use crate::constraint::regex;
 /// Deepest nesting of groups.
 const MAX_DEPTH: usize = 100;
 
-/// What `pattern` says.
+/// Parses `pattern`.
 pub(super) fn parse(pattern: &str) -> Result<Term> {
     if pattern.len() > regex::MAX_BYTES {
         let reason = regex::too_many("bytes", regex::MAX_BYTES);
@@ -26,7 +26,7 @@ pub(super) fn parse(pattern: &str) -> Result<Term> {
     }
 }
 
-/// What was met of a pattern so far.
+/// The parser's state.
 struct Parser<'a> {
     cursor: Cursor<'a>,
     depth: usize,
@@ -170,7 +170,7 @@ impl Parser<'_> {
 
     /// The counts of `{n}`, `{n,}` or `{n,m}` after its brace; `None` (and nothing read) where it is neither.
     fn braces(&mut self, start: usize) -> Result<Option<(u32, Option<u32>)>> {
-        // Not as far as the next brace, which may be far: a pattern of nothing but braces takes no longer than others.
+        // Looks at digits and commas only, not as far as the closing brace, so that the time is linear in the pattern.
         let end = self.cursor.rest().find(|c: char| c != ',' && !c.is_ascii_digit());
         let Some((inner, "}")) =
             end.and_then(|end| Some((&self.cursor.rest()[..end], self.cursor.rest().get(end..end + 1)?)))
@@ -222,7 +222,7 @@ impl Parser<'_> {
                 (Escape::Char(_), Escape::Char(_)) => {
                     return Err(self.cursor.refuse(from, "a range whose ends are out of order"));
                 }
-                // With a class at either end, the hyphen stands for itself.
+                // If either end is a class, the hyphen stands for itself.
                 (first, last) => {
                     first.add_to(&mut set);
                     Escape::Char('-').add_to(&mut set);
@@ -249,7 +249,7 @@ fn literal(c: char) -> Term {
     Term::Class(ClassUnicode::new([ClassUnicodeRange::new(c, c)]))
 }
 
-/// How many groups capture: every `(` outside of classes that no `?` follows, and those with a name.
+/// The number of capturing groups: every `(` outside of classes that is not followed by `?`, and named groups.
 fn group_count(pattern: &str) -> u32 {
     let (mut count, mut in_class) = (0, false);
     let mut rest = pattern;

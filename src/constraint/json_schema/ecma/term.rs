@@ -1,4 +1,4 @@
-//! What a pattern says.
+//! The syntax tree of a pattern.
 
 use regex_syntax::hir::{Class, ClassUnicode, Hir, Look, Repetition};
 
@@ -7,11 +7,11 @@ use regex_syntax::hir::{Class, ClassUnicode, Hir, Look, Repetition};
 pub(super) enum Term {
     /// One character of a set.
     Class(ClassUnicode),
-    /// One after the other.
+    /// All of these, one after the other.
     Concat(Vec<Term>),
     /// One of these.
     Alternate(Vec<Term>),
-    /// Between `min` and `max` times (`None`: without end).
+    /// From `min` to `max` times; any number of times from `min` on where `max` is `None`.
     Repeat { term: Box<Term>, min: u32, max: Option<u32> },
     /// `^`.
     Start,

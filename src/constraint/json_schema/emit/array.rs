@@ -1,4 +1,4 @@
-//! Arrays as states.
+//! Emits the states of arrays.
 
 use super::Emitter;
 use crate::constraint::json_schema::plan::Array;
@@ -9,7 +9,7 @@ impl Emitter<'_, '_> {
         let inner = level + 1;
         let ends: Vec<u32> =
             array.states.iter().map(|state| state.end.map_or(0, |outcome| exits[outcome as usize])).collect();
-        // After an item one can only be in a state that has been entered; before it, in any.
+        // A separator follows an item, so only states that an item leads to need one.
         let separators: Vec<_> =
             array.states.iter().map(|state| state.item.is_some().then(|| self.separator(inner))).collect();
         let after: Vec<u32> = (0..array.states.len())

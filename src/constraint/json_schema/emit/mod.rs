@@ -1,7 +1,8 @@
-//! From plans to one automaton over bytes.
+//! The emitter: writes plans as one automaton over bytes.
 //!
-//! The states of a plan are emitted after those that its outcomes lead to, its *exits*, so the automaton is deterministic at
-//! every moment and nothing is determinised. A plan is emitted once for the same exits.
+//! The *exits* of a plan are the states that follow a value, one for each outcome of the plan. Exits are emitted before
+//! the states of the plan, which therefore lead to the right states at once, and the automaton is deterministic as it is
+//! built. A plan is emitted once for the same exits.
 
 mod array;
 mod object;
@@ -17,7 +18,7 @@ use super::{string, text};
 use crate::automaton::{FastMap, RowDfa, Run, SharedRows};
 use crate::error::{Error, Limit, Result};
 
-/// The automaton of the plan `root`; `None` where it has no member.
+/// The automaton of the plan `root`; `None` where no value satisfies it.
 pub(super) fn emit(planner: &Planner, root: PlanId) -> Result<Option<RowDfa>> {
     let mut emitter = Emitter::new(planner, usize::MAX);
     let start = emitter.root(root)?;
@@ -25,7 +26,7 @@ pub(super) fn emit(planner: &Planner, root: PlanId) -> Result<Option<RowDfa>> {
     emitter.rows.finish(start, planner.meter())
 }
 
-/// The size of the plan `root`, where anything may go no level deep; `None` where it takes more than `most` states.
+/// The size of the plan `root` with any JSON at depth 0; `None` where it takes more than `most` states.
 pub(super) fn size(planner: &Planner, root: PlanId, most: usize) -> Result<Option<Size>> {
     let mut emitter = Emitter::new(planner, most);
     let start = emitter.root(root);
@@ -51,9 +52,10 @@ struct Emitter<'p, 'a> {
     rows: SharedRows,
     /// More states than this are not emitted.
     most: usize,
-    /// The innermost plans of which one copy took half of all states when it was finished, and the states that it took.
+    /// Plans of which one copy took at least half of all states when it was finished, and the states that it took. Of
+    /// nested ones only the innermost.
     large: Vec<(PlanId, usize)>,
-    /// By plan, exits and level.
+    /// The start state of what was emitted, by plan, exits and level.
     done: FastMap<(PlanId, Vec<u32>, usize), u32>,
     /// The texts of single values, by plan and level.
     texts: FastMap<(PlanId, usize), Texts>,
@@ -74,20 +76,19 @@ impl<'p, 'a> Emitter<'p, 'a> {
         }
     }
 
-    /// Where a value by the plan begins that is all there is.
+    /// The start state of a value by the plan that is the whole output.
     fn root(&mut self, id: PlanId) -> Result<u32> {
         let end = self.rows.state(true, &[]);
         let exits = vec![end; self.planner.get(id).outcomes.len()];
         self.plan(id, &exits, 0)
     }
 
-    /// Where a value by the plan begins; `exits` are the states after it, by outcome, `level` is how deep it
-    /// is nested.
+    /// The start state of a value by the plan. `exits` are the states after it, by outcome; `level` is its nesting depth.
     fn plan(&mut self, id: PlanId, exits: &[u32], level: usize) -> Result<u32> {
         if exits.iter().all(|&exit| exit == 0) {
             return Ok(0);
         }
-        // Only indented text depends on the level.
+        // The text depends on the level only if it is indented.
         let level = if self.is_pretty() { level } else { 0 };
         let key = (id, exits.to_vec(), level);
         if let Some(&state) = self.done.get(&key) {
@@ -104,7 +105,7 @@ impl<'p, 'a> Emitter<'p, 'a> {
         Ok(state)
     }
 
-    /// The breach of a limit, at the innermost part of which one copy takes half of all states.
+    /// Adds to the breach of a limit the place of the innermost part of which one copy takes half of all states.
     fn placed(&self, error: Error) -> Error {
         let half = self.rows.state_count().div_ceil(2);
         let large = self.large.iter().filter(|(_, states)| *states >= half);
@@ -114,7 +115,7 @@ impl<'p, 'a> Emitter<'p, 'a> {
         }
     }
 
-    /// As [`plan`](Self::plan), of one that was not emitted yet.
+    /// As [`plan`](Self::plan), for a plan that was not emitted yet.
     fn emitted(&mut self, id: PlanId, exits: &[u32], level: usize) -> Result<u32> {
         self.rows.check(self.planner.meter())?;
         if self.rows.state_count() > self.most {
@@ -161,7 +162,7 @@ impl<'p, 'a> Emitter<'p, 'a> {
 
     fn scalar(&mut self, scalar: &Labelled, exits: &[u32]) -> u32 {
         let states = 1..scalar.state_count() as u32;
-        // A state that only ends is the exit itself.
+        // A state that ends and has no transition is the exit itself.
         let exit = |state: u32| scalar.end(state).map_or(0, |outcome| exits[outcome as usize]);
         let goes_on: Vec<bool> = states.clone().map(|state| scalar.goes_on(state)).collect();
         let mut next = self.rows.reserve(goes_on.iter().filter(|&&goes_on| goes_on).count());
@@ -196,7 +197,7 @@ impl<'p, 'a> Emitter<'p, 'a> {
             let mut all = vec![quote()];
             all.extend(string::spellings(name, spelling));
             all.push(quote());
-            // Runs of characters with one spelling are one.
+            // Neighbouring characters with one spelling each are merged.
             let mut merged: Vec<Spellings> = Vec::new();
             for spellings in all {
                 match (merged.last_mut(), &spellings[..]) {

@@ -1,11 +1,11 @@
-//! Objects as states.
+//! Emits the states of objects.
 
 use super::Emitter;
 use super::separators::Separator;
 use crate::constraint::json_schema::plan::{Object, ObjectState, Step};
 use crate::error::Result;
 
-/// By state of a plan: where its names begin, and where one goes on after a value.
+/// For each state of a plan the state where the next name begins, and the state after a value.
 struct Emitted {
     names: Vec<u32>,
     ends: Vec<u32>,
@@ -17,7 +17,7 @@ impl Emitter<'_, '_> {
         let inner = level + 1;
         let count = object.states.len();
         let mut emitted = Emitted { names: vec![0; count], ends: vec![0; count], after: vec![0; count] };
-        // Places of other properties lead to one another, so they are taken before they are filled.
+        // States for other properties can lead to one another, so they are reserved before they are filled.
         let separators: Vec<Option<Separator>> =
             object.states.iter().map(|state| state.others.as_ref().map(|_| self.separator(inner))).collect();
         for (at, state) in object.states.iter().enumerate() {
@@ -34,7 +34,7 @@ impl Emitter<'_, '_> {
                 self.fill(separator, names);
             }
         }
-        // States are in the order of their names: from the last to the first.
+        // States are in the order of their names, and are emitted from the last to the first.
         for (at, state) in object.states.iter().enumerate().rev() {
             if state.at == object.names.len() {
                 continue;
@@ -54,7 +54,7 @@ impl Emitter<'_, '_> {
         Ok(self.rows.byte(b'{', opened))
     }
 
-    /// From the colon on.
+    /// Emits the colon and the value.
     fn value(&mut self, step: &Step, emitted: &Emitted, level: usize) -> Result<u32> {
         let exits: Vec<u32> =
             step.next.iter().map(|next| next.map_or(0, |next| emitted.after[next as usize])).collect();

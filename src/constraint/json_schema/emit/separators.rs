@@ -4,7 +4,7 @@ use super::Emitter;
 use crate::automaton::Run;
 use crate::constraint::json_schema::options::Whitespace;
 
-/// A place after a comma, taken before it is known what comes there.
+/// States after a comma that are reserved before it is known what follows.
 pub(super) struct Separator {
     /// Where the white space begins.
     pub(super) head: u32,
@@ -24,7 +24,7 @@ impl Emitter<'_, '_> {
         matches!(self.planner.options().whitespace, Whitespace::Pretty(_))
     }
 
-    /// Takes the place after a comma on `level`.
+    /// Reserves the states after a comma on `level`.
     pub(super) fn separator(&mut self, level: usize) -> Separator {
         let spaces = match self.planner.options().whitespace {
             Whitespace::Flexible(most) => most,
@@ -41,7 +41,7 @@ impl Emitter<'_, '_> {
         Separator { head, states }
     }
 
-    /// Lets the place after a comma go on as `state` does.
+    /// Fills the states after a comma so that they go on as `state` does.
     pub(super) fn fill(&mut self, separator: &Separator, state: u32) {
         let row = self.rows.row(state).to_vec();
         let mut before = 0;
@@ -109,7 +109,7 @@ impl Emitter<'_, '_> {
         self.rows.byte(b'\n', start)
     }
 
-    /// White space, as much as is allowed anywhere, and on to `state`.
+    /// Optional white space, as much as the options allow, and on to `state`.
     fn spaced(&mut self, state: u32) -> u32 {
         let Whitespace::Flexible(most) = self.planner.options().whitespace else { return state };
         if state == 0 {

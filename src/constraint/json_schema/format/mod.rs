@@ -1,11 +1,11 @@
-//! `format`: what the strings of a named format are.
+//! `format`: automata of the named formats, over the content of a string.
 //!
-//! The formats of JSON Schema, drafts 7 and 2020-12, and of OpenAPI, over the content of the string.
+//! The formats are those of JSON Schema, drafts 7 and 2020-12, and of OpenAPI.
 //!
-//! Some standards describe no regular language, or one with a large automaton, or readers of them differ. Such a format
-//! is two automata: that of strings that are [`Surely`](Certainty::Surely) valid, and that of strings that are
-//! [`Possibly`](Certainty::Possibly) valid. Strings that are only in the second are undecided: they are written neither
-//! where the format is asked for nor where it is negated.
+//! For some formats the standard describes a language that is not regular or has a very large automaton, or
+//! implementations disagree. Such a format has two automata, one of the strings that are [`Surely`](Certainty::Surely)
+//! valid and one of the strings that are [`Possibly`](Certainty::Possibly) valid. A string that only the second accepts
+//! is undecided. It is not written where the format is required, and not where the format is negated.
 
 mod dates;
 mod names;
@@ -62,7 +62,7 @@ pub(crate) enum Exactness {
     Exact,
     /// Some strings are undecided; the documentation of the grammar says which.
     Bounded,
-    /// Nothing is asked of strings.
+    /// The format does not restrict strings.
     Annotation,
 }
 
@@ -70,9 +70,9 @@ pub(crate) enum Exactness {
 /// are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Certainty {
-    /// Those that are valid whoever judges.
+    /// Strings that are valid by every reading of the standard.
     Surely,
-    /// All but those that are invalid whoever judges.
+    /// Strings that are not invalid by every reading of the standard.
     Possibly,
 }
 
@@ -169,7 +169,7 @@ impl Format {
         })
     }
 
-    /// The automaton of the strings, in UTF-8 and without quotes; of any string where nothing is asked of them.
+    /// The automaton of the strings, in UTF-8 and without quotes; of all strings if the format does not restrict them.
     ///
     /// # Errors
     /// Where a limit is breached.
@@ -219,7 +219,7 @@ impl Format {
         }
     }
 
-    /// Of a format that is not exact.
+    /// The automaton of possibly valid strings, for a format that is not exact.
     fn possibly(self, meter: &Meter) -> Result<ByteDfa> {
         let grammar = match self {
             Self::DateTime => dates::possible_date_time(),

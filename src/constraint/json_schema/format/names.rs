@@ -1,4 +1,4 @@
-//! Addresses and names of hosts, and of people on them.
+//! IP addresses, host names and mail addresses.
 
 use super::regex;
 use crate::automaton::{ByteDfa, Expr, Op};
@@ -14,7 +14,7 @@ pub(super) fn ipv6() -> String {
     let group = "[0-9A-Fa-f]{1,4}";
     let last = format!("(?:{group}:{group}|{IPV4})");
     let mut forms = vec![format!("(?:{group}:){{6}}{last}")];
-    // `::` stands for at least one group; so many groups may come before it where so many follow.
+    // `::` stands for at least one group, so the number of groups after it bounds the number before it.
     for after in 0..=5 {
         let before = match 5 - after {
             0 => String::new(),
@@ -29,9 +29,10 @@ pub(super) fn ipv6() -> String {
 
 /// Names of RFC 1123, section 2.1: labels of letters, digits and inner hyphens.
 ///
-/// Surely valid are names of at most 63 characters, so that no label is too long either (RFC 1034 allows labels of 63
-/// and names of 253, for which an automaton needs tens of thousands of states), where no label has hyphens at its third
-/// and fourth place, as the encoded ones of RFC 5891 have (`xn--…`): whether those are valid is not regular.
+/// Names of at most 63 characters are surely valid if no label has hyphens as its third and fourth characters. Names of
+/// at most 63 characters have no label that is too long. RFC 1034 allows labels of 63 and names of 253 characters, for
+/// which an automaton needs tens of thousands of states. Labels with hyphens in these places are the encoded ones of
+/// RFC 5891 (`xn--…`), whose validity is not a regular language.
 pub(super) fn hostname(meter: &Meter) -> Result<ByteDfa> {
     let label = "[0-9A-Za-z](?:[0-9A-Za-z-]*[0-9A-Za-z])?";
     let names = regex(&format!(r"{label}(?:\.{label})*"), meter)?;
@@ -54,8 +55,8 @@ pub(super) fn possible_idn_hostname() -> String {
 
 /// `Mailbox` of RFC 5321, section 4.1.2: a local part of at most 64 bytes, dotted or quoted, and a host.
 ///
-/// Surely valid are those with a host that surely is valid or an address of IPv4 or IPv6 in brackets, and without a
-/// space that is escaped, or one before a `<`: some readers find a name before an address in angle brackets there.
+/// An address is surely valid if its host is surely valid, or is an address of IPv4 or IPv6 in brackets, and it has
+/// neither an escaped space nor a space before a `<`. Some implementations take the text before a `<` for a name.
 pub(super) fn email(meter: &Meter) -> Result<ByteDfa> {
     let atom = "[0-9A-Za-z!#$%&'*+/=?^_`{|}~-]+";
     let dotted = regex(&format!(r"{atom}(?:\.{atom})*"), meter)?;
@@ -68,8 +69,8 @@ pub(super) fn email(meter: &Meter) -> Result<ByteDfa> {
 
 /// `Mailbox` as RFC 6531, section 3.3 extends it: characters beyond ASCII in the local part.
 ///
-/// Surely valid as in [`email`], with a host in ASCII; and a local part that is not in ASCII has at most 16 characters,
-/// which take at most 64 bytes.
+/// An address is surely valid under the conditions of [`email`] if the host is in ASCII and the local part, where it is
+/// not in ASCII, has at most 16 characters, which take at most 64 bytes.
 pub(super) fn idn_email(meter: &Meter) -> Result<ByteDfa> {
     let atom = r"[0-9A-Za-z!#$%&'*+/=?^_`{|}~\x{80}-\x{10ffff}-]+";
     let dotted = regex(&format!(r"{atom}(?:\.{atom})*"), meter)?;

@@ -13,7 +13,7 @@ const PLAIN: &str = r"0-9A-Za-z._~!$&'()*+,;=\-";
 
 const ENCODED: &str = "%[0-9A-Fa-f]{2}";
 
-/// Which characters there are.
+/// The characters that are allowed: those of URIs or those of IRIs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Uri,
