@@ -2,16 +2,16 @@
 
 use super::draft::Draft;
 
-/// What a name in a schema is.
+/// How a keyword of a schema is treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keyword {
-    /// Honoured, or a part of what is (`then`, `$defs`).
+    /// It is honoured, by itself or as a part of another keyword (`then`, `$defs`).
     Honoured,
-    /// Restricts nothing.
+    /// It restricts nothing.
     Annotation,
     /// A keyword of another draft than the schema names.
     Foreign,
-    /// In no vocabulary.
+    /// No known vocabulary has it.
     Unknown,
 }
 
@@ -75,8 +75,8 @@ const KEYWORDS: &[(&str, Draft, Draft)] = {
     ]
 };
 
-/// Names that only say something about a schema: of the standard in its drafts, of OpenAPI, and of widespread
-/// editors and generators.
+/// Annotations: keywords that do not restrict values. From the standard in its drafts, OpenAPI, and widespread editors
+/// and generators.
 const ANNOTATIONS: &[&str] = &[
     "title",
     "description",
@@ -112,7 +112,7 @@ const ANNOTATIONS: &[&str] = &[
     "tsType",
 ];
 
-/// What `name` is in `draft`.
+/// How `name` is treated in `draft`.
 pub(super) fn of(name: &str, draft: Draft) -> Keyword {
     match KEYWORDS.iter().find(|(known, ..)| *known == name) {
         Some((_, first, last)) if *first <= draft && draft <= *last => Keyword::Honoured,

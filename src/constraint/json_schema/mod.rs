@@ -1,4 +1,4 @@
-//! JSON schemas as automata, exactly.
+//! The JSON Schema compiler: from a schema to an automaton of the texts of its values.
 //!
 //! ```text
 //! Value ──read──▶ Formula ──plan──▶ Plan ──emit──▶ RowDfa
@@ -6,25 +6,27 @@
 //!                   algebra   their parts
 //! ```
 //!
-//! A schema is read once: keywords become the leaves of a Boolean formula ([`formula`]), and what cannot be honoured is
-//! refused with its JSON pointer. A [`plan`] is a deterministic automaton over properties, items and scalars; its
-//! states are residues of formulas, so `allOf`, `oneOf`, `not`, `if` and `unevaluatedProperties` need no case of
-//! their own. Plans are shared by all places that ask the same of their values, and [`emit`] copies them into one automaton
-//! over bytes, each copy leading to the states of what follows it. Nothing as large as the whole is ever determinised.
+//! 1. [`read`] reads the schema once. Keywords become the leaves of a Boolean formula ([`formula`]). A keyword that cannot
+//!    be honoured is refused with its JSON pointer.
+//! 2. [`plan`] makes plans of the formula. A plan is a deterministic automaton over the parts of a value: properties,
+//!    items and scalars. Its states are *residues*, the formulas that remain after some parts, so `allOf`, `oneOf`, `not`,
+//!    `if` and `unevaluatedProperties` need no cases of their own. Places with the same formula share a plan.
+//! 3. [`emit`] copies the plans into one automaton over bytes, each copy in front of the states that follow it. The result
+//!    is deterministic as it is built, so the automaton of the whole schema is never determinised.
 //!
 //! # The language
-//! Exactly the values that satisfy the schema, each in the texts that [`JsonOptions`] leave it: one order of
-//! properties (of all schemas that meet at an object, as they are met; then required ones that no one
-//! declares; then others), white space by policy, strings with the escapes that JSON demands and no other,
-//! integers by their digits. Smaller than the schema are
-//! - recursion and any JSON, which are followed to a [`depth`]: as far as is cheap by the states that it takes;
-//! - counts of properties, and negated claims on their values, that depend on the names of undeclared ones being
-//!   distinct;
-//! - the formats that [`Treatment::Bounded`](super::Treatment::Bounded) names;
-//! - numbers with an exponent, wherever a schema tells numbers apart.
+//! The words are the texts of exactly the values that satisfy the schema, written as [`JsonOptions`] say: with properties
+//! in one order (that of all schemas which apply to the object, in the order in which they are met; then required
+//! properties that none of them declares; then others), with white space as chosen, with only the escapes in strings that
+//! JSON requires, and with integers as plain digits. The language is smaller than the schema in four cases:
+//! - recursion and any JSON are followed to a [`depth`];
+//! - counts of properties, and negated claims on their values, may depend on whether undeclared names are distinct, which
+//!   an automaton cannot tell;
+//! - some formats are bounded, as [`Treatment::Bounded`](super::Treatment::Bounded) says of each;
+//! - numbers have no exponent where the schema restricts their value.
 //!
 //! Refused are `uniqueItems` over values that are not listed, references that leave the document or are dynamic,
-//! and patterns beyond regular languages.
+//! and patterns that are not regular.
 
 mod conflict;
 mod depth;
@@ -62,14 +64,14 @@ use crate::limits::Meter;
 /// Deepest nesting of schemas, references followed, and of the values in `enum` and `const`.
 const MAX_DEPTH: usize = 128;
 
-/// A schema that was read and whose keywords are all honoured.
+/// A schema that was read, as a formula.
 #[derive(Clone, Debug)]
 pub(crate) struct Schema {
     formulas: Formulas,
     root: Formula,
-    /// The schemas that were put off, by number.
+    /// The formulas of recursive schemas, which [`Leaf::Later`] names by number.
     later: Vec<Formula>,
-    /// Where claims were met first.
+    /// For each claim the JSON pointer to where it was met first.
     origins: FastMap<Formula, String>,
     notes: Vec<Note>,
     /// Pointers of the schemas that lead back to themselves.
@@ -77,7 +79,7 @@ pub(crate) struct Schema {
     options: JsonOptions,
 }
 
-/// Deepest nesting of a value that is written by a schema: that goes by recursion.
+/// Deepest nesting of a value that is written by a schema, since the writer recurses.
 pub(crate) const MAX_WRITTEN: usize = 512;
 
 /// Reads a schema.
@@ -101,8 +103,8 @@ pub(crate) fn discard(value: Value) {
 }
 
 impl Schema {
-    /// JSON pointer of what is claimed: of a claim the keyword where it was met first, of several the innermost schema
-    /// around all of them, but for types, which many places share.
+    /// JSON pointer of a formula: for one claim the keyword where it was met first, for several claims the innermost
+    /// schema around all of them. Claims of types are left out, since many places share them.
     fn origin(&self, formulas: &Formulas, claim: Formula) -> String {
         let claims = formulas.conjuncts(claim);
         let is_type = |claim: &&Formula| matches!(formulas.as_leaf(**claim), Some(Leaf::Types(_)));
@@ -123,7 +125,7 @@ impl Schema {
         common.to_owned()
     }
 
-    /// The automaton of the members' texts, and how deep it goes.
+    /// The automaton of the texts of the schema's values, and the depth to which the schema was followed.
     ///
     /// # Errors
     /// Where nothing satisfies the schema, naming the conflict; where a limit is breached.
@@ -141,7 +143,7 @@ impl Schema {
         }
     }
 
-    /// The text of `value` under the schema, and whether it is a member.
+    /// The text of `value` under the schema, and whether it is a word of the schema's language.
     ///
     /// # Errors
     /// Where a limit is breached.
@@ -151,8 +153,8 @@ impl Schema {
         Ok(property_order::write(&planner, root, value))
     }
 
-    /// Remarks on what is not honoured to the letter. Where the schema cannot be planned, which its compilation reports,
-    /// these are the remarks of the reader alone.
+    /// Remarks on keywords that are bounded or ignored. If the schema cannot be planned, which its compilation reports,
+    /// these are the remarks of reading alone.
     pub(crate) fn explain(&self, meter: &Meter) -> Vec<Note> {
         let mut planner = Planner::new(self, meter);
         let unrolled = self.plan(&mut planner).ok().map(|(_, unrolled)| unrolled);

@@ -1,4 +1,4 @@
-//! What became of the keywords of a schema.
+//! Remarks on keywords that are bounded or ignored.
 
 use std::fmt;
 
@@ -19,18 +19,18 @@ use std::fmt;
 pub struct Note {
     /// JSON pointer (RFC 6901) to the keyword, or to the schema.
     pub pointer: String,
-    /// What became of it.
+    /// How it is treated.
     pub treatment: Treatment,
 }
 
-/// What becomes of a keyword that is not honoured to the letter. All others are.
+/// How a keyword is treated that is not honoured exactly. All keywords without a [`Note`] are.
 ///
 /// ```
 /// use burn_dfa::constraint::Treatment;
 /// use burn_dfa::{Constraint, Limits};
 /// use serde_json::json;
 ///
-/// // Values of every type are followed to a depth, so that deeper ones are not written.
+/// // Any JSON is followed to a depth, so that deeper values are not written.
 /// let notes = Constraint::json_schema(json!({"items": true, "type": "array"}))?.explain(&Limits::default());
 /// assert!(matches!(notes[0].treatment, Treatment::Bounded(_)));
 /// # Ok::<(), burn_dfa::Error>(())

@@ -1,13 +1,13 @@
-//! How a schema is read and its members are written.
+//! Options of the JSON Schema compiler: how keywords are read, how values are written, and how deep they are nested.
 
 use serde::Serialize;
 
 use super::string::Spelling;
 
-/// What a JSON schema leaves open about its texts, and how far what is infinite is followed.
+/// How the values of a JSON schema are written, where the schema leaves it open, and how deep they are nested.
 ///
-/// The language of a schema is exact under these choices: each member has its texts in one order of
-/// properties, with this white space, these spellings and this depth.
+/// A schema says which values are valid, not how they are spelled. The language of a constraint is that of the valid
+/// values up to a depth, each with its properties in one order and with the white space and the spellings chosen here.
 ///
 /// ```
 /// use burn_dfa::constraint::{JsonOptions, Whitespace};
@@ -22,32 +22,32 @@ use super::string::Spelling;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct JsonOptions {
-    /// White space between tokens, of 64 characters in one place at most. Default: none.
+    /// White space between the tokens of JSON, at most 64 characters in one place. Default: none.
     pub whitespace: Whitespace,
-    /// What `additionalProperties` is where an object is silent about it. Default: as the standard says, open.
+    /// What an object without `additionalProperties` allows. Default: any additional property, as the standard says.
     pub additional: Additional,
     /// The order of properties. Default: as declared, others last.
     pub order: Order,
-    /// Whether `format` binds. Default: it does where it is known.
+    /// Whether `format` restricts strings. Default: known formats do.
     pub formats: Formats,
-    /// What becomes of formats and keywords that nobody knows. Default: they are annotations, as the standard has it.
+    /// How unknown formats and keywords are treated. Default: they are ignored, as the standard says.
     pub unknown: Unknown,
-    /// How numbers are spelled. Default: plainly.
+    /// How numbers are spelled. Default: [`Numbers::Plain`].
     pub numbers: Numbers,
     /// Whether characters beyond ASCII are written as `\uXXXX`. Default: no.
     pub ascii: bool,
-    /// Which escapes may be used. Default: those that are needed.
+    /// Which escapes may be used. Default: [`Escapes::Canonical`], those that are needed.
     pub escapes: Escapes,
     /// Most characters of a string that the schema does not bound. Default: no bound.
     pub max_string: Option<u64>,
     /// Most digits of a number's integer part and of its fraction. Default: no bound.
     pub max_digits: Option<usize>,
-    /// How often a recursive reference is followed on the way to a value. Default: as often as is cheap, at
+    /// How often a recursive reference is followed on the way from the root to a value. Default: as often as is cheap, at
     /// most 8 times; [`TokenTable::unrolled`](crate::TokenTable::unrolled) tells how often.
     pub recursion: Option<usize>,
-    /// How deep arrays and objects are nested where any JSON is allowed. Default: as deep as is cheap, from 3 to 10
-    /// levels, of which an array right within an array counts two;
-    /// [`TokenTable::unrolled`](crate::TokenTable::unrolled) tells how deep.
+    /// How deep arrays and objects are nested in places that allow any JSON. Default: as deep as is cheap, from 3 to 10
+    /// levels; [`TokenTable::unrolled`](crate::TokenTable::unrolled) tells how deep. An array directly within an array
+    /// counts as two levels.
     pub any_depth: Option<usize>,
 }
 
@@ -82,7 +82,7 @@ impl JsonOptions {
         self
     }
 
-    /// What objects allow that are silent about `additionalProperties`.
+    /// What objects without `additionalProperties` allow.
     pub fn with_additional(mut self, additional: Additional) -> Self {
         self.additional = additional;
         self
@@ -94,13 +94,13 @@ impl JsonOptions {
         self
     }
 
-    /// Whether `format` binds.
+    /// Whether `format` restricts strings.
     pub fn with_formats(mut self, formats: Formats) -> Self {
         self.formats = formats;
         self
     }
 
-    /// What becomes of formats and keywords that are not known.
+    /// How unknown formats and keywords are treated.
     pub fn with_unknown(mut self, unknown: Unknown) -> Self {
         self.unknown = unknown;
         self
@@ -142,7 +142,7 @@ impl JsonOptions {
         self
     }
 
-    /// How many levels deep any JSON nests.
+    /// How deep arrays and objects are nested in places that allow any JSON.
     pub fn with_any_depth(mut self, levels: usize) -> Self {
         self.any_depth = Some(levels);
         self
@@ -174,13 +174,13 @@ pub enum Whitespace {
     Compact,
     /// One space after `,` and `:`, as Python's `json.dumps` writes.
     Spaced,
-    /// Members and items on lines of their own, indented by so many spaces a level; one space after `:`.
+    /// Members and items on lines of their own, indented by this number of spaces per level; one space after `:`.
     Pretty(usize),
-    /// Between any two tokens at most so many spaces, tabs and line ends.
+    /// Up to this number of spaces, tabs and line ends between any two tokens.
     Flexible(usize),
 }
 
-/// What an object that is silent about `additionalProperties` allows.
+/// What an object without `additionalProperties` allows.
 ///
 /// ```
 /// use burn_dfa::constraint::{JsonOptions, Additional};
@@ -199,7 +199,7 @@ pub enum Whitespace {
 pub enum Additional {
     /// Any additional property, as the standard says.
     Standard,
-    /// None, where the object declares properties.
+    /// No additional property, if the object declares properties.
     Closed,
 }
 
@@ -229,7 +229,7 @@ pub enum Order {
     RequiredFirst,
 }
 
-/// What `format` does.
+/// Whether `format` restricts strings.
 ///
 /// ```
 /// use burn_dfa::constraint::{JsonOptions, Formats};
@@ -246,13 +246,13 @@ pub enum Order {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Formats {
-    /// Known formats bind.
+    /// Known formats restrict strings.
     Assert,
-    /// Formats are annotations.
+    /// No format does; they are annotations.
     Annotate,
 }
 
-/// What becomes of formats and keywords that are not known.
+/// How unknown formats and keywords are treated.
 ///
 /// ```
 /// use burn_dfa::constraint::{JsonOptions, Unknown};
@@ -268,9 +268,9 @@ pub enum Formats {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Unknown {
-    /// They are annotations, as the standard says.
+    /// They are ignored, as the standard says.
     Ignore,
-    /// They are refused: one may be the typo of another that restricts.
+    /// They are refused, since one may be a typo of a keyword that restricts.
     Refuse,
 }
 
@@ -291,9 +291,9 @@ pub enum Unknown {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Numbers {
-    /// Integers by their digits alone; where a schema tells numbers apart, no exponents.
+    /// Integers are digits without a fraction. Numbers have no exponent if the schema restricts their value.
     Plain,
-    /// Fractions of zeros as well (`1.0`, `-0`).
+    /// Integers may have a fraction of zeros as well, and zero a sign (`1.0`, `-0`).
     Any,
 }
 
@@ -314,10 +314,11 @@ pub enum Numbers {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Escapes {
-    /// Those that must be: `"`, `\` and control characters have the short escape where there is one (`\"` `\\`
-    /// `\b` `\f` `\n` `\r` `\t`), control characters the long one as well (`\u000a`, hex digits in either case).
+    /// Only characters that must be escaped: `"`, `\` and control characters. Each has its short escape if there is one
+    /// (`\"` `\\` `\b` `\f` `\n` `\r` `\t`); control characters have the long one as well (`\u000a`, hex digits in either
+    /// case).
     #[default]
     Canonical,
-    /// All, in any way that JSON allows: `\/`, `\u0061`, or as they are.
+    /// All characters, in every way that JSON allows: `\/`, `\u0061`, or unescaped.
     Any,
 }

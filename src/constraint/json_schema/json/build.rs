@@ -1,4 +1,4 @@
-//! A [`Json`] put together from its parts, in the order of its text.
+//! Builds a [`Json`] from its parts, in the order of its text.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use super::{Json, Members};
 use crate::constraint::json_schema::document::push;
 use crate::constraint::json_schema::number::Decimal;
 
-/// Why there is no value, and where.
+/// Why a text or a value was refused, and where.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Malformed {
     /// JSON pointer of the innermost value that was begun.
@@ -16,7 +16,7 @@ pub(crate) struct Malformed {
     pub(crate) reason: String,
 }
 
-/// For the reader of a message: the reason, and the place where that is not the root.
+/// The reason, and the place unless it is the root.
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.pointer.is_empty() {
@@ -26,7 +26,7 @@ impl fmt::Display for Malformed {
     }
 }
 
-/// Arrays and objects that are open, from the outside in.
+/// The arrays and objects that have been opened and not closed, from the outside in.
 #[derive(Default)]
 pub(super) struct Builder {
     open: Vec<Open>,
@@ -35,7 +35,7 @@ pub(super) struct Builder {
 
 enum Open {
     Array(Vec<Json>),
-    /// With the name of the member whose value comes next.
+    /// The members so far, and the name of the member whose value comes next.
     Object(Members, Option<String>),
 }
 
@@ -77,7 +77,7 @@ impl Builder {
         Ok(())
     }
 
-    /// A value that is whole.
+    /// Adds a complete value.
     pub(super) fn value(&mut self, value: Json) {
         match self.open.last_mut() {
             Some(Open::Array(items)) => items.push(value),
@@ -88,7 +88,7 @@ impl Builder {
         }
     }
 
-    /// The whole, once it is.
+    /// The value, if it is complete.
     pub(super) fn finish(self) -> Option<Json> {
         self.done
     }
@@ -108,7 +108,7 @@ impl Builder {
 }
 
 impl Json {
-    /// What a `Value` holds: of a float the shortest decimal that reads back as the same float.
+    /// The value that a `Value` holds. A float becomes the shortest decimal that reads back as the same float.
     ///
     /// # Errors
     /// A number with too many places, which only a `Value` of arbitrary precision holds.
@@ -145,8 +145,8 @@ impl Json {
         Ok(builder.finish().unwrap_or(Self::Null))
     }
 
-    /// The nearest `Value`, whose numbers are 64-bit floats: for readers of what has no numbers that matter. Its depth is
-    /// for the caller to bound.
+    /// The nearest `Value`, whose numbers are 64-bit floats. For values whose numbers do not matter. It recurses: the
+    /// caller has to bound the depth.
     pub(crate) fn to_value(&self) -> Value {
         match self {
             Self::Null => Value::Null,

@@ -1,10 +1,9 @@
-//! JSON values with exact numbers: what a schema, its `enum` and `const`, and the values that are written by it are
-//! held in.
+//! JSON values with exact numbers, for schemas, the values in `enum` and `const`, and the values that are written.
 //!
-//! `serde_json::Value` holds 64-bit numbers. A [`Json`] holds every number as a [`Decimal`], so that a text keeps its
-//! digits; one that is made of a `Value` holds what that does. Both ways end in the [`builder`](build), which knows
-//! the place of whatever is refused. Nothing here recurses but what Rust derives: a text may be nested as deep as it
-//! is long.
+//! The numbers of a `serde_json::Value` have 64 bits. A [`Json`] holds every number as a [`Decimal`], so that one that is
+//! read from a text keeps all digits; one that is made from a `Value` holds the numbers of that. Both are built by
+//! [`build`], which names the place of whatever is refused. Apart from derived implementations nothing here recurses,
+//! since a hostile text may be nested as deep as it is long.
 
 mod build;
 mod read;
@@ -16,7 +15,8 @@ use indexmap::IndexMap;
 pub(crate) use self::build::Malformed;
 use super::number::Decimal;
 
-/// A JSON value. Equal numbers are equal however they were spelled; equal objects have one order of members.
+/// A JSON value. Numbers are compared by value, not by spelling. Objects are equal if their members are equal and in the
+/// same order; [`is_same`](Json::is_same) ignores the order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Json {
     Null,
@@ -32,7 +32,7 @@ pub(crate) enum Json {
 pub(crate) struct Members(IndexMap<String, Json, RandomState>);
 
 impl Members {
-    /// Adds a member; whether its name is new.
+    /// Adds a member, and returns whether its name is new.
     fn insert(&mut self, name: String, member: Json) -> bool {
         self.0.insert(name, member).is_none()
     }
@@ -130,8 +130,8 @@ impl Json {
         }
     }
 
-    /// A count such as `minLength`: an integer, not negative, `2.0` included; `None` where it is no such thing.
-    /// Counts beyond 64 bits are the greatest.
+    /// The value of a keyword such as `minLength`: an integer that is not negative, which may be spelled `2.0`; `None` for
+    /// other values. A count beyond 64 bits is taken for the greatest of 64 bits.
     pub(crate) fn as_count(&self) -> Option<u64> {
         match self {
             Self::Number(number) => number.as_count(),

@@ -6,11 +6,11 @@ use super::build::Builder;
 use super::{Json, Malformed};
 
 impl Json {
-    /// The value of a text (RFC 8259). A byte order mark in front is skipped, as the standard allows; a name that an
-    /// object has twice is refused, since readers do not agree on what that means.
+    /// The value of a text (RFC 8259). A byte order mark in front is skipped, as the standard allows. An object with two
+    /// members of one name is refused, since implementations do not agree on what it means.
     ///
     /// # Errors
-    /// Where it is no JSON, or a number has too many places.
+    /// Where the text is not JSON, or a number has too many digits.
     pub(crate) fn read(text: &str) -> Result<Self, Malformed> {
         let mut parser = SliceJsonParser::new(text.as_bytes());
         let mut builder = Builder::default();

@@ -3,26 +3,25 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-/// Most places that a number may have, before and behind its point together, where an exponent makes more of them than
-/// its text has characters.
+/// Most digits that a number may have, before and after its point together, if its exponent gives it more digits than its
+/// text has characters.
 const MAX_PLACES: u64 = 4_096;
 
-/// An exact decimal number: a sign, digits and the place of the point, so that any JSON number fits and nothing is
-/// rounded.
+/// An exact decimal number: a sign, digits and the position of the point. It holds any JSON number without rounding.
 ///
 /// Equal values are equal: `1.0` is `1`, `10e-1` too, and `-0` is `0`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Decimal {
-    /// Never of zero.
+    /// False for zero.
     negative: bool,
-    /// Digits, 0 to 9, without zeros at either end; none of zero.
+    /// Digits, 0 to 9, without zeros at either end; empty for zero.
     digits: Vec<u8>,
-    /// How many digits stand before the point: negative where zeros stand between it and the first digit, more than there
-    /// are where zeros follow the last. 0 of zero.
+    /// The number of digits before the point. It is negative if zeros stand between the point and the first digit, and
+    /// greater than the number of digits if zeros follow the last one. 0 for zero.
     point: i64,
 }
 
-/// A number whose exponent makes too many places of it.
+/// A number whose exponent gives it too many digits.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TooLong(String);
 
@@ -41,7 +40,7 @@ impl Decimal {
     /// The value of a JSON number's text.
     ///
     /// # Errors
-    /// Where the exponent makes too many places of it.
+    /// Where its exponent gives it too many digits.
     pub(in super::super) fn parse(text: &str) -> Result<Self, TooLong> {
         let (negative, rest) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
         let (mantissa, exponent) = rest.split_once(['e', 'E']).unwrap_or((rest, "0"));
@@ -75,12 +74,12 @@ impl Decimal {
         !self.negative && !self.is_zero()
     }
 
-    /// Whether nothing stands behind the point.
+    /// Whether it has no digits after the point.
     pub(in super::super) fn is_integer(&self) -> bool {
         self.digits.len() as i64 <= self.point
     }
 
-    /// The number as a count: an integer, not negative; the greatest where it is beyond 64 bits.
+    /// The number as a count, if it is an integer and not negative; the greatest of 64 bits where it does not fit.
     pub(in super::super) fn as_count(&self) -> Option<u64> {
         if self.negative || !self.is_integer() {
             return None;
@@ -110,7 +109,7 @@ impl Decimal {
         }
     }
 
-    /// The one plain text: no exponent, no needless zeros.
+    /// The text without an exponent and without needless zeros.
     pub(in super::super) fn text(&self) -> String {
         let (whole, fraction) = (self.whole(), self.fraction());
         let mut text = String::from(if self.negative { "-" } else { "" });
@@ -123,8 +122,8 @@ impl Decimal {
         text
     }
 
-    /// A text of about as many characters as there are digits: the plain one, or one with an exponent where that would
-    /// be mostly zeros.
+    /// A text with about as many characters as the number has digits: without an exponent, unless that would be mostly
+    /// zeros.
     pub(in super::super) fn short_text(&self) -> String {
         const ZEROS: i64 = 20;
         let exponent = self.point - self.digits.len() as i64;
@@ -136,7 +135,7 @@ impl Decimal {
         format!("{sign}{digits}e{exponent}")
     }
 
-    /// By distance from zero.
+    /// Compares the absolute values.
     fn cmp_magnitude(&self, other: &Self) -> Ordering {
         let by_zero = other.is_zero().cmp(&self.is_zero());
         by_zero.then(self.point.cmp(&other.point)).then_with(|| self.digits.cmp(&other.digits))

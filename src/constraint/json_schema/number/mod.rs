@@ -1,9 +1,9 @@
 //! Languages of the texts of JSON numbers.
 //!
-//! The widest of them, here called W, is `-?(0|[1-9][0-9]*)(\.[0-9]+)?`: what JSON calls a number, without
-//! exponents. Keywords pick texts of W by value, exactly and in decimals: `-0`, `0` and `0.00` are one value,
-//! `1.5` and `1.50` another. What spellings a value may have is a second language, a [`universe`], to be
-//! intersected with them.
+//! The largest of them, here called W, is `-?(0|[1-9][0-9]*)(\.[0-9]+)?`: the numbers of JSON without exponents. A keyword
+//! such as `minimum` selects texts of W by their exact decimal value; `-0`, `0` and `0.00` have one value, `1.5` and
+//! `1.50` another. The spellings that a value may have are a second language, a [`universe`], which is intersected with
+//! those of the keywords.
 
 mod decimal;
 #[cfg(test)]
@@ -21,7 +21,7 @@ use crate::automaton::ByteDfa;
 use crate::error::Result;
 use crate::limits::Meter;
 
-/// Which spellings of a value there are.
+/// The spellings that a value may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Form {
     /// An integer has no fraction and is never `-0`; other values have a fraction with a digit that is not zero,
@@ -59,8 +59,8 @@ pub(super) fn equal_to(value: &Decimal, meter: &Meter) -> Result<ByteDfa> {
 
 /// The texts of W of the values that are an integer times `step`; where `step` is zero that is zero alone.
 ///
-/// The digits of `step`, without zeros at either end, are a number of states: `0.001` and `1000000` have few,
-/// `1.234567` has more than a million.
+/// The number of states grows with the digits of `step` without zeros at either end, read as a number: `0.001` and
+/// `1000000` take few states, `1.234567` takes more than a million.
 ///
 /// # Errors
 /// Where a limit is breached.
@@ -91,8 +91,8 @@ pub(super) fn universe(form: Form, max_digits: Option<usize>, meter: &Meter) -> 
 
 /// The [`universe`], each text of it also with an exponent of one or two digits.
 ///
-/// It fits where numbers are not told apart at all: the other languages know no exponents. Readers with 64-bit
-/// floats refuse `1e400`, hence the two digits.
+/// It is used if the schema does not restrict the value of numbers, since the languages of keywords have no exponents.
+/// Exponents have at most two digits because implementations with 64-bit floats refuse `1e400`.
 ///
 /// # Errors
 /// Where a limit is breached.

@@ -1,4 +1,4 @@
-//! The grammar of number texts, with a value kept along.
+//! The grammar of number texts, and what is computed of a number's value while its digits are read.
 
 use std::hash::Hash;
 
@@ -13,36 +13,36 @@ pub(super) enum Part {
     Fraction,
 }
 
-/// What is known of a number's value while its digits are read, and which values to keep.
+/// Selects number texts: what to remember about a number's value while its digits are read, and which texts to keep.
 pub(super) trait Reading {
-    /// What is known.
+    /// What is remembered.
     type Value: Copy + Eq + Hash;
 
-    /// Before the first digit of a number with or without `-`.
+    /// The value before the first digit, after `-` or without it.
     fn start(&self, negative: bool) -> Self::Value;
 
-    /// After one more digit, 0 to 9; `None` where no text that goes on so is kept.
+    /// The value after one more digit, 0 to 9; `None` if no text that continues so is kept.
     fn digit(&self, value: Self::Value, part: Part, digit: u8) -> Option<Self::Value>;
 
-    /// After the point; `None` where no text that goes on so is kept.
+    /// The value after the point; `None` if no text that continues so is kept.
     fn point(&self, value: Self::Value) -> Option<Self::Value>;
 
     /// Whether to keep a text that ends here, after a digit of `part`.
     fn keeps(&self, value: Self::Value, part: Part) -> bool;
 
-    /// Whether an exponent may follow what is kept.
+    /// Whether an exponent may follow a text that is kept.
     fn exponents(&self) -> bool {
         false
     }
 }
 
-/// Where a text stands.
+/// The position in the grammar.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Place<V> {
     Start,
     /// After `-`.
     Sign(V),
-    /// After a digit. `open` unless it is a `0` in front.
+    /// After a digit. `open` says whether another digit may follow, which is not so after a leading `0`.
     Digit {
         value: V,
         part: Part,

@@ -1,4 +1,4 @@
-//! Which number texts to keep: by form, by comparison, by divisibility.
+//! Selections of number texts: by spelling, by comparison with a bound, by divisibility.
 
 use std::cmp::Ordering;
 
@@ -7,21 +7,21 @@ use super::{Decimal, Form};
 use crate::error::{Error, Limit, Result};
 use crate::limits::Meter;
 
-/// Texts by their spelling alone.
+/// Selects texts by their spelling.
 pub(super) struct Spellings {
     pub(super) form: Form,
-    /// Of either part.
+    /// Most digits of the whole part, and of the fraction.
     pub(super) max_digits: Option<usize>,
     pub(super) exponents: bool,
 }
 
-/// What the spelling of a part shows.
+/// What is remembered about the digits of a part.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Spelt {
     negative: bool,
-    /// A digit of the part is not zero.
+    /// Whether a digit of the part is not zero.
     nonzero: bool,
-    /// Digits of the part, where they are counted.
+    /// The number of digits of the part, if it is bounded.
     digits: usize,
 }
 
@@ -58,14 +58,14 @@ impl Reading for Spellings {
     }
 }
 
-/// Texts by how their value compares to a bound.
+/// Selects texts by comparing their value with a bound.
 pub(super) struct Comparison<'a> {
     bound: &'a Decimal,
     /// Digits of the bound before the point, `0` included.
     whole: Vec<u8>,
     /// Digits of the bound after the point.
     fraction: Vec<u8>,
-    /// By how a value compares to the bound.
+    /// Whether to keep a value that compares so with the bound.
     keep: fn(Ordering) -> bool,
 }
 
@@ -77,16 +77,16 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// How the digits so far compare to those of the bound in the same places.
+/// The comparison of the digits so far with the bound's digits in the same positions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Compared {
-    /// The signs told already.
+    /// The signs differ, which decides the comparison.
     Known(Ordering),
     Digits {
         /// Both numbers are negative.
         negative: bool,
         ordering: Ordering,
-        /// Digits of the part so far; one more than the bound's at most.
+        /// The number of digits of the part so far, up to one more than the bound has.
         read: usize,
     },
 }
@@ -105,7 +105,7 @@ impl Reading for Comparison<'_> {
     fn digit(&self, value: Compared, part: Part, digit: u8) -> Option<Compared> {
         let Compared::Digits { negative, ordering, read } = value else { return Some(value) };
         let (ordering, read) = match part {
-            // Longer is greater.
+            // A number with more digits before the point is greater.
             Part::Whole => match self.whole.get(read) {
                 Some(same) => (ordering.then(digit.cmp(same)), read + 1),
                 None => (Ordering::Greater, self.whole.len() + 1),
@@ -141,28 +141,28 @@ impl Reading for Comparison<'_> {
     }
 }
 
-/// Texts of the integer multiples of a step.
+/// Selects the texts of integer multiples of a step.
 ///
-/// The step is `factor` · 10^`exponent`, the factor no multiple of ten.
+/// The step is `factor` · 10^`zeros` or `factor` / 10^`places`, where `factor` is not a multiple of ten.
 pub(super) struct Multiples {
     factor: u64,
-    /// Zeros that a multiple ends with.
+    /// The number of zeros that the step ends with before the point, as every multiple does.
     zeros: usize,
     /// 10^i modulo the factor: up to the digits of the step's fraction, or up to one more than its zeros.
     powers: Vec<u64>,
-    /// Digits of the step's fraction; 0 where there are `zeros`.
+    /// The number of digits of the step's fraction; 0 if `zeros` is not.
     places: usize,
 }
 
 impl Multiples {
-    /// Of a step that is not zero; its sign does not matter.
+    /// The multiples of a step that is not zero; its sign does not matter.
     pub(super) fn new(step: &Decimal, meter: &Meter) -> Result<Self> {
         let mut digits = [step.whole(), step.fraction()].concat();
         let places = step.fraction().len();
         let significant = digits.iter().rposition(|&digit| digit != 0).map_or(0, |last| last + 1);
         let zeros = digits.len() - significant;
         digits.truncate(significant);
-        // The factor is a number of states: a large one is refused before they are made.
+        // The number of states grows with the factor, so a large factor is refused before states are made.
         let factor = digits.iter().try_fold(0u64, |factor, &digit| {
             factor.checked_mul(10)?.checked_add(digit.into()).filter(|&factor| u32::try_from(factor).is_ok())
         });
@@ -174,13 +174,13 @@ impl Multiples {
     }
 }
 
-/// The value so far, in steps.
+/// What is remembered of the value so far.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Remainder {
-    /// Of the value's digits, left of the zeros that are counted, or times 10^`places`.
+    /// The remainder modulo the factor: of the digits without the zeros that `at` counts, times 10^`places`.
     remainder: u64,
-    /// Before the point: zeros at the end, as far as they are to be counted. After it: digits so far, as far
-    /// as they may be other than zero.
+    /// Before the point the number of zeros at the end, up to `zeros`. After the point the number of digits, up to
+    /// `places`; further digits have to be 0.
     at: usize,
 }
 
@@ -212,7 +212,7 @@ impl Reading for Multiples {
     }
 
     fn point(&self, Remainder { remainder, at }: Remainder) -> Option<Remainder> {
-        // Nothing after the point makes up for missing zeros.
+        // Digits after the point cannot make up for missing zeros before it.
         (at == self.zeros).then_some(Remainder { remainder, at: 0 })
     }
 
