@@ -1,13 +1,13 @@
-//! The text of a value under a schema: properties in its order, numbers and strings as it spells them.
+//! Writes a value as text under a schema: properties in the schema's order, numbers and strings as the options spell them.
 
 use super::json::Json;
 use super::options::JsonOptions;
 use super::plan::{Labelled, PlanId, Planner, Step};
 use super::text::{self, Punctuation};
 
-/// The text of `value`, and whether it is a member.
+/// The text of `value`, and whether it is a word of the schema's language.
 ///
-/// Of a value that is none, the text goes by the schema as far as that goes, and on as the value is.
+/// If it is not, the text follows the schema as far as possible and the order of the value itself from there on.
 pub(super) fn write(planner: &Planner, root: PlanId, value: &Json) -> (Vec<u8>, bool) {
     let mut writer = Writer { planner, options: planner.options(), text: Vec::new() };
     let outcome = writer.value(Some(root), value, 0);
@@ -26,7 +26,7 @@ impl Writer<'_, '_> {
         let plan = plan.map(|plan| self.planner.get(plan));
         if let Some(plan) = plan {
             let mut known = plan.values.iter().filter(|(known, _)| known.is_same(value));
-            // A value may be listed in several orders of its members.
+            // An object may be listed several times, with its members in different orders.
             if let Some((known, outcome)) = known.next() {
                 self.text.extend(text::write(known, self.options, level));
                 return Some(*outcome);

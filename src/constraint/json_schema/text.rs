@@ -1,10 +1,10 @@
-//! Values as text.
+//! Writes values as text.
 
 use super::json::Json;
 use super::options::{JsonOptions, Whitespace};
 use super::string;
 
-/// The text of a value, with the least white space that the options ask for, as it stands on `level`.
+/// The text of a value at nesting depth `level`, with the least white space that the options allow.
 pub(super) fn write(value: &Json, options: &JsonOptions, level: usize) -> Vec<u8> {
     let mut writer = Writer { options, text: Vec::new() };
     writer.value(value, level);
@@ -18,7 +18,7 @@ pub(super) fn quoted(text: &str, options: &JsonOptions) -> Vec<u8> {
     writer.text
 }
 
-/// Punctuation as the options have it.
+/// Punctuation with the white space of the options.
 pub(super) struct Punctuation {
     indent: Option<usize>,
     spaced: bool,
@@ -47,7 +47,7 @@ impl Punctuation {
         text.extend_from_slice(if self.spaced { b": " } else { b":" });
     }
 
-    /// A new line on `level`, where there are lines.
+    /// A new line on `level`, if the text is indented.
     pub(super) fn line(&self, level: usize, text: &mut Vec<u8>) {
         if let Some(indent) = self.indent {
             text.push(b'\n');

@@ -19,7 +19,7 @@ impl Types {
     pub(super) const OBJECT: Self = Self(64);
     pub(super) const ALL: Self = Self(127);
 
-    /// The type that `type: name` asks for.
+    /// The type that `name` stands for in the keyword `type`.
     pub(super) fn named(name: &str) -> Option<Self> {
         Some(match name {
             "null" => Self::NULL,
@@ -46,7 +46,7 @@ impl Types {
         }
     }
 
-    /// Whether any type is in both sets.
+    /// Whether the sets have a type in common.
     pub(super) fn meets(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }

@@ -1,6 +1,6 @@
-//! URI references: what they resolve to (RFC 3986, section 5.2).
+//! Resolution of URI references (RFC 3986, section 5.2).
 
-/// The text behind percent-encoded UTF-8.
+/// Decodes percent-encoded UTF-8; `None` if it is not valid.
 pub(super) fn percent_decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
@@ -31,7 +31,7 @@ fn parts(uri: &str) -> [&str; 5] {
     [scheme, authority, path, query, fragment]
 }
 
-/// `reference`, counted from `base`; an empty fragment is left out.
+/// `reference`, resolved against `base`; an empty fragment is left out.
 pub(super) fn resolve(base: &str, reference: &str) -> String {
     let of_base = parts(base);
     let [scheme, authority, path, query, fragment] = parts(reference);

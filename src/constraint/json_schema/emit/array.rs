@@ -9,7 +9,7 @@ impl Emitter<'_, '_> {
         let inner = level + 1;
         let ends: Vec<u32> =
             array.states.iter().map(|state| state.end.map_or(0, |outcome| exits[outcome as usize])).collect();
-        // A separator follows an item, so only states that an item leads to need one.
+        // A state that may read one more item needs a separator in front of it.
         let separators: Vec<_> =
             array.states.iter().map(|state| state.item.is_some().then(|| self.separator(inner))).collect();
         let after: Vec<u32> = (0..array.states.len())

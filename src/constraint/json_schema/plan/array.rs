@@ -1,4 +1,4 @@
-//! Arrays: item by item.
+//! Plans of arrays: automata over the items.
 
 use std::sync::Arc;
 
@@ -10,19 +10,19 @@ use crate::constraint::json_schema::formula::{Formula, Leaf, Term};
 use crate::constraint::json_schema::json::Json;
 use crate::error::{Error, Result};
 
-/// Most values that items may have for `uniqueItems` to be followed.
+/// The most values that items may have if `uniqueItems` is to be followed.
 const MAX_DOMAIN: usize = 12;
 
-/// The ways through an array, from state 0 on.
+/// The states of an array; 0 is the start.
 #[derive(Debug)]
 pub(in super::super) struct Array {
     pub(in super::super) states: Vec<ArrayState>,
 }
 
-/// A place between items.
+/// A state of an array, between items.
 #[derive(Debug, Default)]
 pub(in super::super) struct ArrayState {
-    /// One more item.
+    /// The step over one more item, if there may be one.
     pub(in super::super) item: Option<Step>,
     /// The outcome of an array that ends here.
     pub(in super::super) end: Option<u32>,
@@ -63,7 +63,7 @@ impl Planner<'_> {
         let sure = self.formulas.conjuncts(residues[0]);
         let mut moved: FastMap<Formula, Formula> = FastMap::default();
         let mut claims = Claims::default();
-        // What a leaf becomes by the answer: `(no, yes)`.
+        // What a leaf becomes if the answer to its probe is no, and if it is yes.
         let mut becomes: FastMap<Formula, (Formula, Formula)> = FastMap::default();
         let mut unique = Vec::new();
         for leaf in self.leaves_of(residues) {

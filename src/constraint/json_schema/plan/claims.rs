@@ -4,11 +4,11 @@ use super::Planner;
 use crate::automaton::FastMap;
 use crate::constraint::json_schema::formula::Formula;
 
-/// Claims that must hold of the part, and those whose truth is to be known.
+/// The claims of the residues on the next part: those that must hold, and those on whose truth the residues depend.
 #[derive(Default)]
 pub(super) struct Claims {
     pub(super) must: Vec<Formula>,
-    /// A leaf of the residues, and the probe that decides it.
+    /// Leaves of the residues, each with the probe whose answer decides it.
     pub(super) open: Vec<(Formula, Formula)>,
 }
 
@@ -34,8 +34,8 @@ pub(super) fn answer(probes: &[Formula], answers: &[bool], probe: Formula) -> bo
 }
 
 impl Planner<'_> {
-    /// What must hold of the next value: besides what is claimed outright, that not every probe is
-    /// answered in the negative, where that would be the end.
+    /// The formula that the next value must satisfy: all claims that must hold and, if the residues would be false with
+    /// every probe answered no, the disjunction of the probes.
     pub(super) fn required(
         &mut self,
         residues: &[Formula],

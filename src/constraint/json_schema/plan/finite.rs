@@ -1,4 +1,4 @@
-//! Values that a formula lists.
+//! Formulas that only a list of values can satisfy.
 
 use super::Planner;
 use crate::constraint::json_schema::formula::{Formula, Leaf, Term};
@@ -8,7 +8,7 @@ use crate::constraint::json_schema::types::Types;
 use crate::error::Result;
 
 impl Planner<'_> {
-    /// The values that satisfy `must`, where it lists them and each has one text.
+    /// The values that satisfy `must`, if it lists them and each has one text.
     pub(super) fn finite(&mut self, must: Formula) -> Result<Option<Vec<Json>>> {
         let Some(listed) = self.listed(must) else { return Ok(None) };
         let options = self.options();
@@ -27,7 +27,7 @@ impl Planner<'_> {
         Ok(Some(values))
     }
 
-    /// Values among which all are that satisfy `formula`.
+    /// A list that contains every value which satisfies `formula`, if there is one.
     pub(super) fn listed(&self, formula: Formula) -> Option<Vec<Json>> {
         match self.formulas.term(formula) {
             Term::Constant(false) => Some(Vec::new()),
@@ -52,7 +52,7 @@ impl Planner<'_> {
     }
 }
 
-/// Whether the options leave a value one text, but for white space that is fixed.
+/// Whether the options allow exactly one text of a value, fixed white space included.
 fn has_one_text(value: &Json, options: &JsonOptions) -> bool {
     let plain = |text: &str| {
         options.escapes == Escapes::Canonical

@@ -1,7 +1,7 @@
-//! The states of arrays and objects: what both begin with, how states are found, and which of them stay.
+//! What plans of arrays and objects have in common: how their states are found, and which states are kept.
 //!
-//! A state is known by a key, which holds the *residues*: what is left of the formula that must hold, and of each probe.
-//! A state whose residues are decided can end the value; states from which no end is reached are removed.
+//! A state is identified by a key. The key holds the *residues*: the formulas that remain of what must hold and of each
+//! probe. A value may end in a state if its residues are decided. States from which no end can be reached are removed.
 
 use std::hash::Hash;
 
@@ -11,12 +11,12 @@ use super::{Kind, Plan, Planner, Step};
 use crate::automaton::FastMap;
 use crate::constraint::json_schema::formula::Formula;
 
-/// What an array or an object begins with.
+/// The start of a plan of an array or an object.
 pub(super) struct Opening {
-    /// What must hold, and behind it the probes.
+    /// The formula that must hold, followed by the probes.
     pub(super) residues: Vec<Formula>,
     pub(super) depth: Depth,
-    /// What the value is, where anything goes for it.
+    /// The kind of the value, if it is within any JSON.
     pub(super) within_any: Option<Kind>,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct Opening {
 pub(super) trait State {
     fn steps(&mut self) -> Vec<&mut Option<Step>>;
 
-    /// Where the value goes on without a step.
+    /// The state that is entered without a step, such as that without an optional property.
     fn skip(&mut self) -> Option<&mut Option<u32>> {
         None
     }
@@ -32,7 +32,7 @@ pub(super) trait State {
     fn set_end(&mut self, outcome: Option<u32>);
 }
 
-/// States in the order in which their keys are met, from 0 on.
+/// Numbers states by their keys, from 0 on in the order in which the keys are met.
 pub(super) struct Frame<K> {
     numbers: FastMap<K, u32>,
     keys: Vec<K>,
@@ -67,8 +67,8 @@ impl<K: Clone + Eq + Hash> Frame<K> {
 }
 
 impl Planner<'_> {
-    /// Leaves of the states those that lead to an end, and gives the ends that are reached their outcomes; `ends` are the
-    /// decided residues. False where no end is reached.
+    /// Removes transitions to states that lead to no end, and gives the outcomes of the ends that can be reached. `ends`
+    /// are the decided residues of each state. Returns false if no end can be reached.
     pub(super) fn finish<S: State>(
         &self,
         states: &mut [S],
@@ -120,7 +120,7 @@ impl Planner<'_> {
         residues.iter().map(|&residue| self.formulas.assign(residue, values)).collect()
     }
 
-    /// The outcome of residues that are all decided; `None` where what must hold does not.
+    /// The outcome of decided residues; `None` if the formula that must hold is false.
     pub(super) fn outcome(&self, residues: &[Formula], plan: &mut Plan) -> Option<u32> {
         if residues[0] != Formula::TRUE {
             return None;

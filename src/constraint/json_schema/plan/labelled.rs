@@ -1,15 +1,15 @@
-//! Automata over the texts of scalars, whose ends say the outcome.
+//! Automata over the texts of scalars, whose accepting states are labelled with outcomes.
 
 use std::sync::Arc;
 
 use crate::automaton::{ByteDfa, ByteStateId};
 
-/// The texts of scalars: an automaton whose ends have outcomes. State 0 is dead.
+/// An automaton over the texts of scalars whose accepting states have outcomes. State 0 is dead.
 #[derive(Debug)]
 pub(in super::super) enum Labelled {
-    /// All ends have one outcome. The bytes are in runs of one class.
+    /// All texts have one outcome. `intervals` are the bytes as runs of one class.
     Alike { dfa: Arc<ByteDfa>, intervals: Vec<(u8, u8, usize)>, outcome: u32 },
-    /// Rows, and by state the outcome of a text that ends there.
+    /// Texts differ in their outcomes: rows of runs, and for each state the outcome of a text that ends there.
     Apart { start: u32, rows: Vec<Vec<(u8, u8, u32)>>, ends: Vec<Option<u32>> },
 }
 
@@ -32,7 +32,7 @@ impl Labelled {
         }
     }
 
-    /// Puts the transitions of a state in the place of those in `row`, in order.
+    /// Replaces the contents of `row` by the transitions of a state, in order.
     pub(in super::super) fn row(&self, state: u32, row: &mut Vec<(u8, u8, u32)>) {
         row.clear();
         let (dfa, intervals) = match self {
@@ -49,7 +49,7 @@ impl Labelled {
         }
     }
 
-    /// Whether a text goes on from a state.
+    /// Whether a state has transitions.
     pub(in super::super) fn goes_on(&self, state: u32) -> bool {
         match self {
             Self::Alike { dfa, .. } => (0..dfa.class_count())

@@ -1,10 +1,11 @@
-//! Values of `enum`, to be found by value.
+//! Lists of values, as of `enum`, and the search in them.
 
 use std::collections::HashSet;
 
 use crate::constraint::json_schema::json::Json;
 
-/// Values in a set: scalars by hashing, others one by one, since the order of their members makes no difference.
+/// A set of values. Scalars are looked up by hash. Arrays and objects are compared one by one, since equal objects may
+/// have their members in different orders.
 #[derive(Debug, Default)]
 pub(super) struct List {
     scalars: HashSet<Json>,

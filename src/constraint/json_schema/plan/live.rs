@@ -1,4 +1,4 @@
-//! What leads from the first state of a plan to an end.
+//! Finds the states of a plan that lie on a path from its first state to an end.
 
 /// Which states lead to an end.
 pub(super) fn live(ends: impl Iterator<Item = bool>, nexts: impl Iterator<Item = Vec<u32>>) -> Vec<bool> {
@@ -20,7 +20,7 @@ pub(super) fn live(ends: impl Iterator<Item = bool>, nexts: impl Iterator<Item =
     live
 }
 
-/// Which of the live states the first one leads to.
+/// Which of the live states can be reached from the first one.
 pub(super) fn reached(live: &[bool], nexts: impl Iterator<Item = Vec<u32>>) -> Vec<bool> {
     let nexts: Vec<Vec<u32>> = nexts.collect();
     let mut reached = vec![false; live.len()];

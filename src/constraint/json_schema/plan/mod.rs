@@ -1,13 +1,15 @@
-//! Plans: which values are written at a place, symbol by symbol of JSON rather than byte by byte.
+//! The planner: turns the formula of a schema into automata over the parts of values, before any bytes are written.
 //!
-//! A place has a *goal*: a formula that the value must satisfy, and *probes*, further formulas on which what is written
-//! around the value depends. A *plan* is a deterministic automaton over the parts of the value: properties in one order,
-//! items, the texts of scalars. Each of its ends has an *outcome*: the answers to the probes, true or false, that the
-//! values which end there give. So `oneOf`, `not` and `if` are followed exactly, without expanding them, and all
-//! branches that meet at an object speak of the same order of its properties. Plans are shared: a goal has one.
+//! A *place* is where the text of a value stands: the whole output, an item, the value of a property. Each place has a
+//! *goal*. It consists of a formula that the value must satisfy and of *probes*, which are further formulas: what may
+//! follow the value depends on whether they are true of it. A *plan* is a deterministic automaton for one goal. Its
+//! symbols are the parts of the value: the properties in one order, the items, the texts of scalars. Each end of a plan
+//! has an *outcome*: the answers to the probes, true or false, for the values that end there. With outcomes `oneOf`, `not`
+//! and `if` are followed exactly and without expanding them, and all schemas that apply to an object share one order of
+//! its properties. Places with the same goal share a plan.
 //!
-//! States of arrays and objects are residues: what is left of the goal's formulas after some parts. States from which no
-//! end is reached are removed, so an empty plan is a goal that no value satisfies.
+//! The states of arrays and objects are *residues*: what remains of the goal's formulas after some of the parts. States
+//! from which no end can be reached are removed, so a plan is empty exactly if no value satisfies its goal.
 
 mod array;
 mod claims;
@@ -55,12 +57,12 @@ pub(super) struct PlanId(u32);
 /// The answers to the probes of a goal, in their order.
 pub(super) type Answers = Arc<[bool]>;
 
-/// What may be written at a place.
+/// The automaton of the values that may be written at a place, by their types.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    /// The answers that occur.
+    /// The outcomes that occur; their indices are the numbers of outcomes.
     pub(super) outcomes: Vec<Answers>,
-    /// Single values with their outcomes.
+    /// Values that are listed, with the numbers of their outcomes.
     pub(super) values: Vec<(Json, u32)>,
     pub(super) number: Option<Labelled>,
     pub(super) string: Option<Labelled>,
@@ -83,11 +85,11 @@ impl Plan {
     }
 }
 
-/// A part of a value and where its outcomes lead.
+/// A transition over a part of a value.
 #[derive(Debug)]
 pub(super) struct Step {
     pub(super) child: PlanId,
-    /// By outcome; `None` where nothing can follow.
+    /// The next state for each outcome of the part; `None` where nothing can follow.
     pub(super) next: Vec<Option<u32>>,
 }
 
@@ -100,7 +102,7 @@ enum Kind {
     Object,
 }
 
-/// What is asked of the value at a place.
+/// What a plan has to decide about the value at a place; see the [module](self).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Goal {
     must: Formula,
@@ -108,11 +110,11 @@ struct Goal {
     depth: Depth,
 }
 
-/// Bytes of a state of an array or an object: itself, its key in the list and in the map, a step and how it ends.
+/// Bytes of a state of an array or an object, with its key in the list and in the map, a step and an end.
 const STATE_BYTES: usize = size_of::<ObjectState>() + 2 * size_of::<object::Key>() + 128;
-/// The work of a state beside its formulas, in parts of formulas.
+/// The work that a state takes without its formulas, in parts of formulas.
 const STATE_WORK: usize = 256;
-/// The limits are looked at when so many parts of formulas were.
+/// The number of parts of formulas that are visited between two checks of the limits.
 const LOOK: usize = 1 << 16;
 
 /// Makes plans, each once.
@@ -121,7 +123,7 @@ pub(super) struct Planner<'a> {
     schema: &'a Schema,
     meter: &'a Meter<'a>,
     plans: Vec<Plan>,
-    /// What each plan's values must satisfy.
+    /// For each plan the formula that its values must satisfy.
     musts: Vec<Formula>,
     known: HashMap<Goal, PlanId>,
     narrowed: FastMap<(Formula, u8), Formula>,
@@ -134,17 +136,17 @@ pub(super) struct Planner<'a> {
     lists: FastMap<Formula, Arc<List>>,
     /// Whether a pattern matches a name, by leaf and name.
     names: HashMap<(Formula, Arc<str>), bool>,
-    /// Pointers of the claims by which objects were left out, because their names may be equal.
+    /// Pointers to claims because of which some valid objects are not written, since their names may be equal.
     pub(super) lost: BTreeMap<String, Lost>,
-    /// Whether the depth of recursion or of any JSON cut something off.
+    /// Whether values were left out because they exceed the depth of recursion or of any JSON.
     pub(super) cut: bool,
     nesting: Nesting,
-    /// Where anything goes: where a schema asks for that, and where it is of a property that the schema does not name.
+    /// The plans of any JSON: in places where the schema asks for it, and in properties that the schema does not name.
     places: [Option<PlanId>; 2],
-    /// States of plans so far, and at most.
+    /// The number of states of all plans, and the most that are allowed.
     states: usize,
     most: usize,
-    /// How much work was done when the limits were looked at last.
+    /// The work that was done when the limits were last checked.
     looked: usize,
 }
 
@@ -185,18 +187,18 @@ impl<'a> Planner<'a> {
         &self.plans[id.0 as usize]
     }
 
-    /// JSON pointer of the part of the schema that a plan is of.
+    /// JSON pointer to the part of the schema for which a plan was made.
     pub(super) fn origin(&self, id: PlanId) -> String {
         self.schema.origin(&self.formulas, self.musts[id.0 as usize])
     }
 
-    /// The plan of the whole schema, recursive references followed so often.
+    /// The plan of the whole schema, with recursive references followed `recursion` times.
     pub(super) fn root(&mut self, recursion: usize) -> Result<PlanId> {
         let depth = Depth { recursion, any: Any::Asked };
         self.plan(Goal { must: self.schema.root, probes: Arc::new([]), depth })
     }
 
-    /// As [`root`](Self::root); `None` where that takes more than `most` further states of plans, or than the limit.
+    /// As [`root`](Self::root); `None` if that takes more than `most` further states of plans, or exceeds the limit.
     pub(super) fn root_within(&mut self, recursion: usize, most: usize) -> Result<Option<PlanId>> {
         self.most = self.states.saturating_add(most).min(self.meter.limits().states);
         let found = self.root(recursion);
@@ -208,15 +210,14 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Whether nothing satisfies `formula`, recursive references followed once.
+    /// Whether no value satisfies `formula`, with recursive references followed once.
     pub(super) fn is_empty(&mut self, formula: Formula) -> Result<bool> {
         let depth = Depth { recursion: 1, any: Any::Asked };
         let id = self.plan(Goal { must: formula, probes: Arc::new([]), depth })?;
         Ok(self.get(id).is_empty())
     }
 
-    /// Where anything goes, lets it go so many levels deep: where a schema asks for that, and in properties that
-    /// it does not name.
+    /// Sets the depth of any JSON in places where the schema asks for it, and in properties that it does not name.
     pub(super) fn set_any(&mut self, levels: [usize; 2]) -> Result<()> {
         for (place, levels) in self.places.into_iter().zip(levels) {
             let Some(place) = place else { continue };
@@ -227,14 +228,14 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// The places of [`set_any`](Self::set_any), where there are such.
+    /// The plans of the two kinds of places of [`set_any`](Self::set_any); `None` if the schema has no such place.
     pub(super) fn places(&self) -> [Option<PlanId>; 2] {
         self.places
     }
 
-    /// The plan of a part of a value at `depth`; `None` where there is none.
+    /// The plan of a part of a value at `depth`; `None` if no value satisfies its goal.
     ///
-    /// `within_any`: whether anything goes for the value itself, and what it is.
+    /// `within_any` is the kind of the value that the part belongs to, if that value is within any JSON.
     fn below(
         &mut self,
         must: Formula,
@@ -258,7 +259,7 @@ impl<'a> Planner<'a> {
     }
 
     fn plan(&mut self, mut goal: Goal) -> Result<PlanId> {
-        // Recursion: what was put off is looked up now, a level less deep.
+        // Recursive references are replaced by the formulas of their schemas, with one level of recursion less.
         let laters = |planner: &mut Self, formula| {
             let leaves = planner.formulas.leaves(formula);
             leaves.iter().any(|&leaf| matches!(planner.formulas.as_leaf(leaf), Some(Leaf::Later(_))))
@@ -290,7 +291,7 @@ impl<'a> Planner<'a> {
         }
         let place = any && !matches!(goal.depth.any, Any::Left(..));
         let plan = if place {
-            // How deep it goes is settled when the rest is known.
+            // The depth of any JSON is chosen when the other plans are known.
             Plan { outcomes: vec![Arc::new([])], ..Plan::default() }
         } else {
             self.planned(&goal, any)
@@ -353,7 +354,7 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// Adds a single value, whose answers are known at once; one with an answer that is undecided is left out.
+    /// Adds a listed value with its outcome. A value for which an answer is undecided is left out.
     fn value(&mut self, value: Json, probes: &[Formula], plan: &mut Plan) -> Result<()> {
         let verdicts: Result<Vec<Verdict>> = probes.iter().map(|&probe| self.holds(probe, &value)).collect();
         let answers: Option<Vec<bool>> = verdicts?.into_iter().collect();

@@ -1,4 +1,4 @@
-//! What a formula says of values of one kind: leaves of other kinds hold, and lists are taken apart.
+//! Restricts a formula to values of one kind: leaves about other kinds become true, and lists of values are divided.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::constraint::json_schema::json::Json;
 use crate::constraint::json_schema::types::Types;
 
 impl Planner<'_> {
-    /// What `formula` says of values of one kind.
+    /// The formula that is equivalent to `formula` for values of one kind.
     pub(super) fn narrow(&mut self, formula: Formula, kind: Kind) -> Formula {
         if let Some(&known) = self.narrowed.get(&(formula, kind as u8)) {
             return known;
@@ -42,7 +42,7 @@ impl Planner<'_> {
     }
 }
 
-/// What is left of `type` for values of one kind.
+/// What `type` means for values of one kind.
 fn of_kind(formulas: &mut Formulas, types: Types, kind: Kind) -> Formula {
     match kind {
         Kind::Number => match (types.meets(Types::INTEGER), types.meets(Types::FRACTION)) {
@@ -59,7 +59,7 @@ fn of_kind(formulas: &mut Formulas, types: Types, kind: Kind) -> Formula {
     }
 }
 
-/// What is left of `enum` for values of one kind: scalars are listed, others are described.
+/// What `enum` means for values of one kind: scalars are listed, arrays and objects are described by formulas.
 fn values_of(formulas: &mut Formulas, values: &[Json], kind: Kind) -> Formula {
     let types = match kind {
         Kind::Number => Types::NUMBER,
@@ -75,7 +75,7 @@ fn values_of(formulas: &mut Formulas, values: &[Json], kind: Kind) -> Formula {
     formulas.or(described)
 }
 
-/// An array or object by its parts.
+/// The formula of one array or object, by its parts.
 fn described(formulas: &mut Formulas, value: &Json) -> Formula {
     let mut claims = Vec::new();
     match value {

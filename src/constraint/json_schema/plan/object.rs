@@ -1,10 +1,12 @@
-//! Objects: property by property, declared ones in their order and then all others.
+//! Plans of objects: automata over the properties, declared ones in their order and then all others.
 //!
-//! No declared name appears twice. That other names are distinct is beyond a finite automaton, so no outcome
-//! may depend on it. Readers take the last of two equal names: what holds of *all* other properties holds
-//! whichever is taken. A *name* that violates a claim does so whatever comes behind it; that a *value* does is certain only
-//! of the last of all, and a claim that another violated has to make no difference. Of a count, the first other name is
-//! certain and the rest is not. What is valid only where names are distinct is [left out](super::lost).
+//! No declared name occurs twice. Whether other names are distinct cannot be decided by a finite automaton, so no outcome
+//! may depend on it. Where names are equal, implementations of JSON take the last. A claim that holds for *all* other
+//! properties therefore holds in any case. A claim that a *name* violates is violated whatever follows. A claim that the
+//! *value* of some other property violates is certainly violated only if that is the last property of all; if it is not,
+//! the rest of the object must be right both with and without the violation. For a count of properties the first other
+//! name certainly counts, further ones may not. Objects that are valid only if their names are distinct are
+//! [left out](super::lost).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,7 +20,7 @@ use crate::constraint::json_schema::json::Json;
 use crate::constraint::json_schema::options::{Additional, Order};
 use crate::error::Result;
 
-/// The ways through an object, from state 0 on.
+/// The states of an object; 0 is the start.
 #[derive(Debug)]
 pub(in super::super) struct Object {
     /// Declared names, in order.
@@ -26,36 +28,36 @@ pub(in super::super) struct Object {
     pub(in super::super) states: Vec<ObjectState>,
 }
 
-/// A place between properties.
+/// A state of an object, between properties.
 #[derive(Debug)]
 pub(in super::super) struct ObjectState {
-    /// How many declared names are behind.
+    /// The number of declared names that were taken or skipped.
     pub(in super::super) at: usize,
-    /// With the next declared property.
+    /// The step over the next declared property.
     pub(in super::super) take: Option<Step>,
-    /// Without it.
+    /// The state without it.
     pub(in super::super) skip: Option<u32>,
-    /// Behind all declared names: another property.
+    /// After all declared names: the steps over another property.
     pub(in super::super) others: Option<Others>,
-    /// Behind all declared names: the outcome of an object that ends here.
+    /// After all declared names: the outcome of an object that ends here.
     pub(in super::super) end: Option<u32>,
 }
 
 /// Properties that are not declared.
 #[derive(Debug)]
 pub(in super::super) struct Others {
-    /// The names; declared ones may be among them, and are not meant.
+    /// The plan of the names. Declared names may be among its values; they are removed when it is emitted.
     pub(in super::super) names: PlanId,
-    /// By outcome of the name.
+    /// For each outcome of the name the step over the value.
     pub(in super::super) steps: Vec<Option<Step>>,
 }
 
-/// What tells states apart.
+/// The key of a state: states with equal keys are one.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) at: usize,
     pub(super) residues: Vec<Formula>,
-    /// Claims that the value of the last property, not a declared one, violated.
+    /// Claims that the value of the last property violated, if that is not a declared one.
     pub(super) violated: Vec<Formula>,
     /// Whether there was a property that is not declared.
     pub(super) more: bool,
@@ -75,11 +77,11 @@ enum End {
     None,
     /// The residues are decided.
     Residues(Vec<Formula>),
-    /// It is valid if its names are distinct, which is not known: the claim depends on that.
+    /// It is valid only if its names are distinct, since the claim depends on that. Such an object is not written.
     Lost(Formula),
 }
 
-/// What the states of one object share.
+/// What all states of one object share.
 pub(super) struct Course<'o> {
     pub(super) names: Vec<Arc<str>>,
     /// Whether other properties may come.
@@ -157,7 +159,7 @@ impl Planner<'_> {
         Ok(has_end.then_some(Object { names: course.names, states }))
     }
 
-    /// The names that residues speak of, in order, and whether they speak of others as well.
+    /// The names that the residues mention, in order, and whether other properties may come.
     fn declared(&mut self, residues: &[Formula]) -> (Vec<Arc<str>>, bool) {
         let mut names: Vec<Arc<str>> = Vec::new();
         let mut seen: HashSet<Arc<str>> = HashSet::new();
@@ -177,7 +179,7 @@ impl Planner<'_> {
                 }
             }
         }
-        // Declared ones in their order, among those that are required; then what is required and not declared.
+        // Declared names in their order, then names that are required and not declared.
         for pass in 0..3 {
             for &leaf in &leaves {
                 match self.formulas.as_leaf(leaf) {
@@ -246,7 +248,7 @@ impl Planner<'_> {
             });
             match truth {
                 Some(false) => values.insert(leaf, Formula::FALSE),
-                // A claim on other names as well stays open.
+                // A claim on other names as well is not decided yet.
                 Some(true) if of_name => values.insert(leaf, Formula::TRUE),
                 _ => None,
             };

@@ -1,4 +1,4 @@
-//! Properties that an object does not declare.
+//! Steps over properties that an object does not declare.
 
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ impl Planner<'_> {
             let mut violated: FastMap<Formula, Formula> = FastMap::default();
             for &leaf in &leaves {
                 let below = match self.formulas.as_leaf(leaf).cloned() {
-                    // No name that is left is one of these.
+                    // Such a claim forbids the names that it is about, which the plan of names has left out.
                     Some(Leaf::Matching(_, Formula::FALSE) | Leaf::Others(_, Formula::FALSE))
                         if sure.contains(&leaf) =>
                     {

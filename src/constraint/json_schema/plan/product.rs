@@ -1,7 +1,7 @@
-//! Automata running side by side: which texts satisfy a formula, by the automata of its leaves.
+//! The product of the automata of a formula's leaves: it decides which texts satisfy the formula.
 //!
-//! An automaton that is dead has decided its leaf, and one on which nothing depends any more is dropped. A string that is
-//! undecided under a `format` is accepted only where nothing depends on that.
+//! An automaton in its dead state has decided its leaf. An automaton on which the formula no longer depends is dropped. A
+//! string that is undecided under a `format` is accepted only if the formula does not depend on that.
 
 use std::sync::Arc;
 
@@ -12,28 +12,29 @@ use crate::automaton::{ByteDfa, ByteStateId, FastMap, Interner};
 use crate::constraint::json_schema::formula::Formula;
 use crate::error::Result;
 
-/// A leaf with the numbers of the automata of the texts of which it surely and possibly holds; mostly they are one.
+/// A leaf with the numbers of two automata: of the texts for which it surely holds, and of those for which it possibly
+/// holds. Usually they are the same.
 pub(super) struct Judged {
     pub(super) leaf: Formula,
     pub(super) surely: usize,
     pub(super) possibly: usize,
 }
 
-/// Automata running side by side.
+/// The automata that run side by side.
 pub(super) struct Product<'p, 'a, 'b> {
     pub(super) planner: &'p mut Planner<'a>,
-    /// That of all texts, and those of the leaves.
+    /// The automaton of all texts, and those of the leaves.
     pub(super) automata: &'b [Arc<ByteDfa>],
     pub(super) leaves: &'b [Judged],
     pub(super) residues: Vec<Formula>,
-    /// By which automata are dead: what of the others counts, or `None` where nothing can be accepted.
+    /// For each set of dead automata: on which of the others the formula depends, or `None` if no text can be accepted.
     pub(super) live: FastMap<Vec<bool>, Option<Vec<bool>>>,
 }
 
 impl Product<'_, '_, '_> {
     pub(super) fn run(mut self, plan: &mut Plan) -> Result<Option<Labelled>> {
         let (symbols, columns) = joint_symbols(self.automata);
-        // Runs of bytes of one symbol.
+        // The bytes as runs of one symbol.
         let mut intervals: Vec<(u8, u8, usize)> = Vec::new();
         for byte in 0..=u8::MAX {
             match intervals.last_mut() {
@@ -92,7 +93,7 @@ impl Product<'_, '_, '_> {
         Ok(Some(Labelled::Apart { start, rows, ends }))
     }
 
-    /// Makes states that decide nothing any more one: dead.
+    /// Sets the states of automata on which nothing depends any more to the dead state, so that equal vectors are found.
     fn settle(&mut self, vector: &mut [u32]) {
         let dead: Vec<bool> = vector.iter().map(|&state| state == 0).collect();
         if !self.live.contains_key(&dead) {
@@ -135,7 +136,7 @@ impl Product<'_, '_, '_> {
         if !accepts(0) {
             return Ok(None);
         }
-        // Leaves that are undecided stay as they are: nothing may depend on them.
+        // Undecided leaves are kept; the text is accepted only if the formula is decided without them.
         let truth = |judged: &Judged| match (accepts(judged.surely), accepts(judged.possibly)) {
             (true, _) => Some((judged.leaf, Formula::TRUE)),
             (_, false) => Some((judged.leaf, Formula::FALSE)),
@@ -150,7 +151,8 @@ impl Product<'_, '_, '_> {
     }
 }
 
-/// The coarsest symbols that all automata can be read by, and each symbol's class in each.
+/// The coarsest partition of the bytes into symbols that refines the classes of all automata, and the class of each
+/// symbol in each of them.
 fn joint_symbols(automata: &[Arc<ByteDfa>]) -> ([usize; 256], Vec<Vec<usize>>) {
     let mut columns: Vec<Vec<usize>> = Vec::new();
     let mut known: FastMap<Vec<usize>, usize> = FastMap::default();

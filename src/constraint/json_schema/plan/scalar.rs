@@ -1,7 +1,7 @@
-//! Numbers and strings: automata over their texts.
+//! Plans of numbers and strings: automata over their texts.
 //!
-//! A conjunction becomes one automaton. Any other formula, and any probe, is decided by running the automata of its leaves
-//! side by side, as [`product`](super::product) does.
+//! A conjunction without probes becomes one automaton. Any other formula is decided by running the automata of its leaves
+//! side by side; see [`product`](super::product).
 
 use std::sync::{Arc, OnceLock};
 
@@ -60,7 +60,7 @@ impl Planner<'_> {
         self.side_by_side(universe, must, probes, plan)
     }
 
-    /// The strings of a conjunction of leaves; `None` where it is no such thing.
+    /// The strings of a conjunction of leaves; `None` if the formula is none.
     fn conjunction(&mut self, must: Formula) -> Result<Option<Arc<ByteDfa>>> {
         let key = (must, Certainty::Surely);
         if let Some(known) = self.texts.get(&key) {
@@ -109,7 +109,7 @@ impl Planner<'_> {
         Ok(Some(text))
     }
 
-    /// The texts of any string, or of a format alone, which are made once for all schemas.
+    /// The texts of all strings, or of a single format. They are made once for all schemas.
     fn common_text(&self, must: Formula) -> Result<Option<Arc<ByteDfa>>> {
         const SPELLINGS: usize = 4;
         static COMMON: [OnceLock<Arc<ByteDfa>>; (1 + Format::COUNT) * SPELLINGS] =
@@ -138,7 +138,7 @@ impl Planner<'_> {
         Ok(Some(Arc::clone(text)))
     }
 
-    /// The strings, without quotes, of which a leaf surely, or possibly, holds.
+    /// The strings, without quotes, for which a leaf surely or possibly holds.
     pub(super) fn content(&mut self, leaf: Formula, certainty: Certainty) -> Result<Arc<ByteDfa>> {
         let key = (leaf, certainty);
         if let Some(known) = self.contents.get(&key) {
@@ -159,7 +159,7 @@ impl Planner<'_> {
         Ok(dfa)
     }
 
-    /// The texts of which a leaf surely, or possibly, holds.
+    /// The texts for which a leaf surely or possibly holds.
     fn text(&mut self, leaf: Formula, certainty: Certainty) -> Result<Arc<ByteDfa>> {
         let key = (leaf, certainty);
         if let Some(known) = self.texts.get(&key) {
@@ -192,7 +192,7 @@ impl Planner<'_> {
         Ok(dfa)
     }
 
-    /// The error of a leaf's automaton, with its place.
+    /// Adds the place of a leaf to an error of its automaton.
     fn at_leaf(&self, leaf: Formula, error: Error) -> Error {
         error.at(|| self.schema.origin(&self.formulas, leaf))
     }
@@ -201,7 +201,7 @@ impl Planner<'_> {
         string::quote(content, min, max, self.options().spelling(), self.meter)
     }
 
-    /// The texts of `universe` that satisfy `must`, by their answers.
+    /// The texts of `universe` that satisfy `must`, with their outcomes.
     fn side_by_side(
         &mut self,
         universe: Arc<ByteDfa>,

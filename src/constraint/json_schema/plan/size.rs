@@ -1,23 +1,23 @@
-//! How many states a plan takes once it is emitted, before that is done.
+//! Estimates the number of states of a plan's automaton before it is emitted.
 
 use super::{Kind, Nesting, Planner};
 
-/// States, but for the places where anything goes, which are counted apart.
+/// The number of states outside of places of any JSON, and the number of such places.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Size {
     states: u64,
-    /// Where a schema asks for that, and where it is of a property that the schema does not name.
+    /// Places where the schema asks for any JSON, and places in properties that the schema does not name.
     places: [u64; 2],
 }
 
 impl Nesting {
-    /// The states of a place where anything goes, `levels` deep.
+    /// The number of states of a place of any JSON, `levels` deep.
     fn states(self, levels: usize) -> u64 {
-        // Scalars in front of what follows; names and punctuation of an object, of an array.
+        // The states of the scalars, of the names and punctuation of an object, and of the punctuation of an array.
         const SCALARS: u64 = 33;
         const OBJECT: u64 = 22;
         const ARRAY: u64 = 4;
-        // By what is left, outside an array and within one.
+        // For each number of levels that are left: the states outside an array, and directly within one.
         let mut states: Vec<[u64; 2]> = Vec::with_capacity(levels + 1);
         for left in 0..=levels {
             let nested = |weight: usize, in_array: usize| -> u64 {
@@ -36,13 +36,13 @@ impl Nesting {
 }
 
 impl Planner<'_> {
-    /// The size of a plan that took so many states where anything may go no level deep, at so many places.
+    /// The size of a plan that has `states` states with any JSON at depth 0, in `places` places of it.
     pub(in super::super) fn size(&self, states: u64, places: [u64; 2]) -> Size {
         let of_places = places[0].saturating_add(places[1]).saturating_mul(self.nesting.states(0));
         Size { states: states.saturating_sub(of_places), places }
     }
 
-    /// The states of a plan of this size where anything goes so many levels deep.
+    /// The number of states of a plan of this size with any JSON at these depths.
     pub(in super::super) fn states(&self, size: Size, levels: [usize; 2]) -> u64 {
         let places = size.places.into_iter().zip(levels);
         places.fold(size.states, |states, (places, levels)| {

@@ -1,7 +1,7 @@
-//! Whether a value satisfies a formula.
+//! Decides whether a value satisfies a formula.
 //!
-//! A [`Verdict`] has three values, since a string may be undecided under a `format`; what depends on no such string is
-//! decided all the same, by Kleene's logic.
+//! A [`Verdict`] has three values, since a string may be undecided under a `format`. They are combined by Kleene's
+//! three-valued logic, so a formula that does not depend on the undecided string is decided.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::error::Result;
 /// Whether something holds; `None` where that is undecided.
 pub(in super::super) type Verdict = Option<bool>;
 
-/// Of how many it holds surely, and of how many possibly.
+/// The number of values for which a formula surely holds, and for which it possibly holds.
 #[derive(Default)]
 struct Tally {
     surely: u64,
@@ -39,7 +39,7 @@ impl Tally {
     }
 }
 
-/// Whether all hold, the rest being left alone once one does not.
+/// Whether all hold. The verdicts after the first false one are not computed.
 fn all(verdicts: impl Iterator<Item = Result<Verdict>>) -> Result<Verdict> {
     let mut all = Some(true);
     for verdict in verdicts {
@@ -57,7 +57,7 @@ fn not(verdict: Verdict) -> Verdict {
 }
 
 impl Planner<'_> {
-    /// Whether `value` satisfies `formula`, as the standard has it: the options play no part.
+    /// Whether `value` satisfies `formula` by the standard, whatever the options say.
     pub(in super::super) fn holds(&mut self, formula: Formula, value: &Json) -> Result<Verdict> {
         Ok(match self.formulas.term(formula).clone() {
             Term::Constant(truth) => Some(truth),

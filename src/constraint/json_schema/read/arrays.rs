@@ -1,4 +1,4 @@
-//! Keywords of arrays.
+//! Reads the keywords of arrays.
 
 use std::sync::Arc;
 
@@ -78,7 +78,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Not an array, or not what `claim` says of arrays.
+    /// The negation of `claim` for arrays; true of other values.
     fn lacking(&mut self, claim: Formula) -> Formula {
         let array = self.only(Types::ARRAY);
         let other = self.formulas.not(array);

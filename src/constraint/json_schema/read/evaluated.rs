@@ -1,8 +1,8 @@
-//! Which properties and items a schema has evaluated: what `unevaluatedProperties` and `unevaluatedItems` leave
-//! alone.
+//! The properties and items that a schema evaluates, to which `unevaluatedProperties` and `unevaluatedItems` do not
+//! apply.
 //!
-//! A keyword evaluates a property (or an item) if the schemas around it hold; what they claim is a formula, and
-//! so is "evaluated". Where patterns or `contains` stand under conditions, the cases are written out.
+//! A keyword evaluates a property or an item on the condition that the schemas around the keyword hold. The condition is
+//! a formula. Where patterns or `contains` are under conditions, the cases are written out.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub(super) enum Properties {
 /// Items that a keyword evaluates.
 #[derive(Clone)]
 pub(super) enum Items {
-    /// So many first ones.
+    /// This number of items from the first one on.
     First(u64),
     All,
     /// Those that satisfy the formula.
@@ -48,7 +48,7 @@ impl Evaluated {
         Self { unknown: true, ..Self::default() }
     }
 
-    /// About as much as it takes, and as what it becomes under a condition does.
+    /// The bytes that it takes, roughly, which are also those that it takes under a further condition.
     pub(super) fn bytes(&self) -> usize {
         (self.properties.len() + self.items.len()).saturating_mul(128)
     }
@@ -184,7 +184,7 @@ impl<'a> Reader<'a> {
         Ok(self.formulas.and(claims))
     }
 
-    /// `claim` of those of `parts` whose conditions hold, by cases.
+    /// Applies `claim` to the parts whose conditions hold: a conjunction over all cases of the conditions.
     fn cases<T: Clone>(
         &mut self,
         name: &str,

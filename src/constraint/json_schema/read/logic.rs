@@ -1,4 +1,4 @@
-//! Keywords that combine schemas of one value.
+//! Reads the keywords that combine schemas for the same value.
 
 use super::{Gathered, Reader};
 use crate::constraint::json_schema::formula::Formula;

@@ -1,7 +1,7 @@
-//! From JSON to formulas: which keywords stand where, what they claim, and what is refused.
+//! The reader: turns a schema into a formula, or refuses a keyword that cannot be honoured.
 //!
-//! A reader goes down the schema once and follows references on the way. What a place became is remembered;
-//! a place that is met again while it is being read becomes [`Leaf::Later`], which is recursion.
+//! The reader goes through the schema once and follows references as it meets them. The formula of every schema that was
+//! read is kept. A reference to a schema that is still being read is recursive and becomes [`Leaf::Later`].
 
 mod arrays;
 mod evaluated;
@@ -25,11 +25,11 @@ use crate::automaton::FastMap;
 use crate::error::{Error, Result};
 use crate::limits::{Limits, Meter};
 
-/// Most bytes of pointers, and of what is evaluated, while a schema is read: both grow with depth, and so faster
-/// than the schema.
+/// Most bytes of pointers and of sets of evaluated parts that are held while a schema is read. Both grow with the depth
+/// and may be much larger than the schema.
 const MAX_HELD: usize = 256 << 20;
 
-/// Most characters of white space in one place, or for one level.
+/// Most characters of white space in one place, or of indentation for one level.
 const MAX_SPACES: usize = 64;
 
 /// Reads `root`.
@@ -76,43 +76,43 @@ pub(super) fn read(root: &Json, options: &JsonOptions) -> Result<Schema> {
     Ok(Schema { later: later.collect(), formulas, root, origins, notes, recursive, options: options.clone() })
 }
 
-/// What a place in a schema became.
+/// The result of reading a schema.
 #[derive(Clone)]
 struct Read {
     formula: Formula,
-    /// What it evaluates, for `unevaluatedProperties` and `unevaluatedItems` around it.
+    /// The parts that it evaluates, for `unevaluatedProperties` and `unevaluatedItems` around it.
     evaluated: Evaluated,
 }
 
-/// A place in a schema, and what was read so far.
+/// The reader's position in the schema, and what it has read.
 struct Reader<'a> {
     document: Document<'a>,
     options: &'a JsonOptions,
     formulas: Formulas,
-    /// Where a claim was first met.
+    /// For each claim the JSON pointer to where it was met first.
     origins: FastMap<Formula, String>,
     notes: Vec<Note>,
-    /// Whether anything asks what is evaluated.
+    /// Whether evaluated parts are tracked: only if the schema has a keyword that needs them.
     tracks: bool,
-    /// JSON pointer of the schema at hand.
+    /// JSON pointer to the schema that is being read.
     at: String,
     /// Pointers of the schemas that are being read.
     open: HashSet<String>,
-    /// Those among them that speak of the same value as the one at hand.
+    /// Those of them that apply to the same value as the innermost one.
     in_place: Vec<String>,
     done: HashMap<String, Read>,
     /// Pointers of the schemas that [`Leaf::Later`] stands for.
     later: Vec<String>,
-    /// Pointers of the schemas that were met within themselves.
+    /// Pointers of the schemas that refer to themselves.
     recursive: Vec<String>,
     depth: usize,
-    /// Bytes so far, of which [`MAX_HELD`] are allowed.
+    /// The bytes that are held, at most [`MAX_HELD`].
     held: usize,
-    /// The clock of reading: no compilation has begun yet.
+    /// The limit on the time of reading, before compilation begins.
     meter: Meter<'a>,
 }
 
-/// Keywords of a schema object as they are gathered.
+/// The claims of the keywords of one schema, as they are gathered.
 struct Gathered {
     claims: Vec<Formula>,
     evaluated: Evaluated,
@@ -166,7 +166,7 @@ impl<'a> Reader<'a> {
         Ok(read)
     }
 
-    /// Refuses to hold so many bytes more than there are, and to go on past the deadline.
+    /// Adds to the bytes that are held. An error where they exceed the limit, or the time does.
     fn hold(&mut self, bytes: usize) -> Result<()> {
         self.held = self.held.saturating_add(bytes);
         if self.held > MAX_HELD {
@@ -180,7 +180,7 @@ impl<'a> Reader<'a> {
         self.meter.time().map_err(|error| error.at(|| self.at.clone()))
     }
 
-    /// The schema at `tokens` below the one at hand, of the same value.
+    /// Reads the schema at `tokens` below the present one, which applies to the same value.
     fn beside(&mut self, tokens: &[&str], schema: &'a Json) -> Result<Read> {
         let end = self.at.len();
         tokens.iter().for_each(|token| push(&mut self.at, token));
@@ -189,7 +189,7 @@ impl<'a> Reader<'a> {
         read
     }
 
-    /// The schema at `tokens` below the one at hand, of a part of the value.
+    /// Reads the schema at `tokens` below the present one, which applies to a part of the value.
     fn below(&mut self, tokens: &[&str], schema: &'a Json) -> Result<Formula> {
         let in_place = std::mem::take(&mut self.in_place);
         let read = self.beside(tokens, schema);
@@ -223,7 +223,7 @@ impl<'a> Reader<'a> {
         Ok(Read { formula, evaluated: gathered.evaluated })
     }
 
-    /// Refuses unknown keywords where the options say so, and notes what has no effect.
+    /// Refuses unknown keywords if the options say so, and notes keywords without effect.
     fn known(&mut self, map: &Members) -> Result<()> {
         for name in map.keys() {
             match keywords::of(name, self.document.draft) {
@@ -286,7 +286,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The error of a keyword whose value is `found`, and not what it has to be.
+    /// The error of a keyword whose value is `found` instead of `what` it has to be.
     fn other_than(&self, name: &str, what: &str, found: &Json) -> Error {
         const MOST: usize = 40;
         let found = match found {
@@ -307,7 +307,7 @@ impl<'a> Reader<'a> {
         self.notes.push(Note { pointer, treatment });
     }
 
-    /// Adds a claim that was met at `tokens` below the schema at hand.
+    /// Adds a claim that was met at `tokens` below the present schema.
     fn claim(&mut self, gathered: &mut Gathered, tokens: &[&str], claim: Formula) {
         if claim != Formula::TRUE {
             self.origin(claim, tokens);
@@ -340,7 +340,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether `unevaluatedProperties` or `unevaluatedItems` is a name anywhere.
+/// Whether `unevaluatedProperties` or `unevaluatedItems` is a name anywhere in the schema.
 fn mentions_unevaluated(schema: &Json) -> bool {
     let mut rest = vec![schema];
     while let Some(value) = rest.pop() {

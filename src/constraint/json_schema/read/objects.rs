@@ -1,4 +1,4 @@
-//! Keywords of objects.
+//! Reads the keywords of objects.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ impl<'a> Reader<'a> {
             let mut claim = self.formulas.properties(count);
             self.origin(claim, &[name]);
             if more == 1 {
-                // The claim is of objects alone, and so is its negation.
+                // The claim is about objects only, and its negation has to be as well.
                 claim = self.formulas.not(claim);
                 let object = self.only(Types::OBJECT);
                 let other = self.formulas.not(object);
@@ -74,7 +74,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// `dependentRequired`, `dependentSchemas`, and `dependencies`, which was both.
+    /// `dependentRequired`, `dependentSchemas`, and `dependencies`, which combines both in older drafts.
     fn dependent(&mut self, map: &'a Members, gathered: &mut Gathered) -> Result<()> {
         for keyword in ["dependentRequired", "dependentSchemas", "dependencies"] {
             if self.keyword(map, keyword).is_none() {
@@ -83,7 +83,7 @@ impl<'a> Reader<'a> {
             for (name, what) in self.members(map, keyword)?.into_iter().flatten() {
                 let there = self.formulas.leaf(Leaf::Present(name.as_str().into()));
                 let there = {
-                    // Of objects alone.
+                    // The dependency is about objects only.
                     let object = self.only(Types::OBJECT);
                     self.formulas.and([object, there])
                 };
@@ -94,7 +94,7 @@ impl<'a> Reader<'a> {
                     _ => matches!(what, Json::Array(_) | Json::String(_)),
                 };
                 let then = if of_names {
-                    // Draft 3 and widespread use have a single name for a list of one.
+                    // Draft 3, and schemas in practice, write a list of one name as a string.
                     let list = match what {
                         Json::String(name) => vec![name.as_str().into()],
                         _ => self.names(&[keyword, name], what)?,

@@ -1,4 +1,4 @@
-//! Keywords of numbers and strings.
+//! Reads the keywords of numbers and strings.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ impl<'a> Reader<'a> {
         for (name, exclusive_name, at_least) in
             [("minimum", "exclusiveMinimum", true), ("maximum", "exclusiveMaximum", false)]
         {
-            // Draft 4 says by a boolean whether the bound itself is left out.
+            // In draft 4 the exclusive keyword is a boolean beside the bound.
             let flag = map.get(exclusive_name).and_then(Json::as_bool);
             if flag.is_some() && self.document.draft > Draft::D4 && self.document.named {
                 return Err(self.error_at(
@@ -135,7 +135,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A claim on one type alone.
+    /// The claim that the value has one of the given types.
     pub(super) fn only(&mut self, types: Types) -> crate::constraint::json_schema::formula::Formula {
         self.formulas.leaf(Leaf::Types(types))
     }

@@ -1,4 +1,4 @@
-//! Keywords that say what a value is: its type, or the values it may be.
+//! Reads the keywords `type`, `enum` and `const`.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl<'a> Reader<'a> {
 
     /// `enum` and `const`.
     pub(super) fn values(&mut self, map: &'a Members, gathered: &mut Gathered) -> Result<()> {
-        // They are copied and compared by recursion.
+        // Values are copied and compared recursively, so their depth is bounded.
         let json = |tokens: &[&str], value: &Json| {
             if value.is_deeper_than(MAX_DEPTH) {
                 return Err(self.error_below(tokens, format!("values are nested more than {MAX_DEPTH} deep")));

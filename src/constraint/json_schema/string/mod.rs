@@ -1,8 +1,8 @@
-//! JSON text of strings.
+//! The JSON texts of strings.
 //!
-//! A string is its *content*, UTF-8 without quotes or escapes; its texts spell every character in one of the
-//! ways that a [`Spelling`] leaves. Lengths count characters, that is, code points. Whatever the spelling, every
-//! text means a string without lone surrogates, and every such string has a text.
+//! The *content* of a string is UTF-8 without quotes or escapes. Its texts spell every character in one of the ways that
+//! a [`Spelling`] allows. Lengths count characters, that is, code points. With every spelling each text stands for a
+//! string without lone surrogates, and each such string has a text.
 
 mod quote;
 mod spell;

@@ -1,8 +1,8 @@
-//! From the content of strings to their texts.
+//! From an automaton of the content of strings to the automaton of their texts.
 //!
-//! The states of the content between two characters become those of the text, and every character of the
-//! content's transitions its spellings: in UTF-8 along the content's own states, by number along a tree of hex
-//! digits. A counter of characters then runs beside it.
+//! Each state of the content between two characters becomes a state of the text. Between two such states every character
+//! is replaced by its spellings: in UTF-8 along the content's own states, and as `\u` with a number along a tree of hex
+//! digits. If the length is bounded, characters are counted afterwards.
 
 use super::Spelling;
 use crate::automaton::{ByteDfa, ByteStateId, FastMap, RawDfa};
@@ -11,7 +11,7 @@ use crate::limits::Meter;
 
 /// The JSON texts, quotes included, of the strings in `content` with `min` to `max` characters.
 ///
-/// Members of `content` are UTF-8, all of them.
+/// All words of `content` must be UTF-8.
 ///
 /// # Errors
 /// Where a limit is breached.
@@ -52,7 +52,7 @@ pub(in super::super) fn quote(
     raw.set_start(if content.is_empty() { 0 } else { start });
     let mut marked = vec![false; raw.state_count()];
     quoting.between.iter().for_each(|&(_, number)| marked[number as usize] = true);
-    // The opening quote enters a marked state too.
+    // The opening quote enters a marked state too, so the counts are one greater.
     raw.counted(&marked, min.saturating_add(1), max.map(|max| max.saturating_add(1)), meter)
 }
 
@@ -62,11 +62,11 @@ const BEYOND: u32 = 0x10000;
 /// Memory of a row, roughly.
 const ROW_BYTES: usize = 128;
 
-/// The parts of a text that belong to a state of the content.
+/// A position in a text, with the state of the content there.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Place {
     Between(ByteStateId),
-    /// Within a character in UTF-8, so many bytes from its end.
+    /// Within a character in UTF-8, with this number of bytes to its end.
     Within(ByteStateId, u8),
 }
 
@@ -76,19 +76,19 @@ struct Row {
     runs: Vec<(u8, u8, u32)>,
 }
 
-/// The states of the texts under construction, not counted. State 0 is dead.
+/// The automaton of the texts under construction, before characters are counted. State 0 is dead.
 struct Quoting<'a> {
     content: &'a ByteDfa,
     spelling: Spelling,
     rows: Vec<Row>,
-    /// The states between characters: of the content, and of the text.
+    /// The states between characters: the content's and the text's.
     between: Vec<(ByteStateId, u32)>,
     states: FastMap<Place, u32>,
-    /// Nodes of trees of hex digits, by their runs.
+    /// The nodes of trees of hex digits, by their runs, so that equal ones are shared.
     nodes: FastMap<Vec<(u8, u8, u32)>, u32>,
 }
 
-/// The code units or code points from the first to the second lead to the third.
+/// Code units or code points, from the first to the last, and the state that they lead to.
 type Range = (u32, u32, u32);
 
 impl Quoting<'_> {
@@ -97,7 +97,7 @@ impl Quoting<'_> {
         (self.rows.len() - 1) as u32
     }
 
-    /// The state of a place, 0 where the content is dead.
+    /// The state of the text for a place; 0 if the content is dead there.
     fn state(&mut self, place: Place) -> u32 {
         let (Place::Between(state) | Place::Within(state, _)) = place;
         if state == ByteStateId::DEAD {
@@ -134,7 +134,7 @@ impl Quoting<'_> {
         runs
     }
 
-    /// The ways on from a state between characters.
+    /// Adds the transitions of a state between characters.
     fn between(&mut self, state: ByteStateId, number: u32, end: u32) {
         let mut runs = Vec::new();
         if self.content.is_accepting(state) {
@@ -161,7 +161,7 @@ impl Quoting<'_> {
         self.rows[number as usize].runs = runs;
     }
 
-    /// A state with these runs, the same for the same; 0 where there are none.
+    /// The state with these runs, which equal runs share; 0 for no runs.
     fn node(&mut self, mut runs: Vec<(u8, u8, u32)>) -> u32 {
         runs.retain(|run| run.2 != 0);
         if runs.is_empty() {
@@ -176,7 +176,7 @@ impl Quoting<'_> {
         number
     }
 
-    /// The state after `\u`: the characters that may be written by number.
+    /// The state after `\u`, from which characters are written as numbers.
     fn numbered(&mut self, state: ByteStateId) -> u32 {
         let mut characters = Vec::new();
         for &(first, last) in self.spelling.numbered() {
@@ -187,7 +187,7 @@ impl Quoting<'_> {
         for &(first, last, target) in &characters[..wide] {
             units.push((first, last, target));
         }
-        // Beyond 16 bits: a unit for the high ten bits, then one for the low ten.
+        // Characters beyond 16 bits take two code units: one for the high ten bits and one for the low ten.
         let mut lows: Vec<Range> = Vec::new();
         let mut pairs: Vec<Range> = Vec::new();
         let mut rest = characters[wide..]
@@ -202,7 +202,7 @@ impl Quoting<'_> {
                 let mut highest = high;
                 first = stop + 1;
                 if lows.len() == 1 && lows[0].0 == 0xdc00 && stop & 0x3ff == 0x3ff {
-                    // The same for all units that are full.
+                    // All high units with a full range of low units share a tree.
                     highest += (last + 1 - first) >> 10;
                     first = (highest + 1) << 10;
                 }
@@ -221,7 +221,7 @@ impl Quoting<'_> {
         self.hex(&units, 0, 4)
     }
 
-    /// The tree of `digits` more hex digits: of the numbers from `from` on, those in `ranges`.
+    /// The tree of `digits` more hex digits, for the numbers in `ranges`; `from` is the number with all of them 0.
     fn hex(&mut self, ranges: &[Range], from: u32, digits: u32) -> u32 {
         let size = 1 << (4 * digits);
         match ranges {
@@ -238,7 +238,7 @@ impl Quoting<'_> {
             let begin = ranges.partition_point(|range| range.1 < first);
             let end = ranges.partition_point(|range| range.0 <= last);
             let inside = &ranges[begin..end];
-            // Full parts of one range are one tree.
+            // All parts that one range covers in full share a tree.
             let full = matches!(inside, [range] if range.0 <= first && last <= range.1 && ranges.len() == 1);
             *slot = match same {
                 Some(tree) if full => tree,
@@ -267,7 +267,7 @@ impl Quoting<'_> {
         for (low, high, lead, left) in
             [(0x80, 0x7ff, 0xc0, 1), (0x800, 0xffff, 0xe0, 2), (BEYOND, 0x10_ffff, 0xf0, 3)]
         {
-            // Past ASCII all are asked for, or none.
+            // Beyond ASCII either all characters are numbered or none.
             if last >= high {
                 for byte in low >> (6 * left)..=high >> (6 * left) {
                     let next = self.content.next(state, (lead | byte) as u8);
@@ -302,7 +302,7 @@ impl Quoting<'_> {
         }
     }
 
-    /// The one state that any `left` bytes of the middle of a character lead to.
+    /// The state that any `left` continuation bytes lead to, if it is the same for all.
     fn uniform(&self, state: ByteStateId, left: u32) -> Option<ByteStateId> {
         if left == 0 || state == ByteStateId::DEAD {
             return Some(state);
@@ -312,7 +312,7 @@ impl Quoting<'_> {
         if same { self.uniform(next, left - 1) } else { None }
     }
 
-    /// Appends characters that lead to one state; no range crosses the border of 16 bits.
+    /// Appends characters that lead to one state. No range contains characters both within and beyond 16 bits.
     fn character(&mut self, first: u32, last: u32, state: ByteStateId, ranges: &mut Vec<Range>) {
         let target = self.state(Place::Between(state));
         match ranges.last_mut() {

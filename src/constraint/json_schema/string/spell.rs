@@ -2,7 +2,7 @@
 
 use super::{Escapes, Spelling};
 
-/// The letters of short escapes and what they mean, by letter.
+/// The letters of short escapes and the characters that they stand for, in the order of the letters.
 const SHORT: [(u8, u8); 7] =
     [(b'"', b'"'), (b'\\', b'\\'), (b'b', 8), (b'f', 12), (b'n', 10), (b'r', 13), (b't', 9)];
 
@@ -18,7 +18,7 @@ impl Spelling {
         code >= 0x20 && code != u32::from(b'"') && code != u32::from(b'\\') && (code < 0x80 || !self.ascii)
     }
 
-    /// The characters that may be written by number, as ranges in order.
+    /// The characters that may be written as `\u` with a number, as ranges in order.
     pub(super) fn numbered(self) -> &'static [(u32, u32)] {
         const LAST: u32 = char::MAX as u32;
         match (self.escapes, self.ascii) {
@@ -29,7 +29,7 @@ impl Spelling {
     }
 }
 
-/// For each character of `text` its spellings in bytes: the ones that [`quote`](super::quote) takes.
+/// For each character of `text` its spellings in bytes, the same that [`quote`](super::quote) writes.
 pub(in super::super) fn spellings(text: &str, spelling: Spelling) -> Vec<Vec<Vec<u8>>> {
     text.chars().map(|character| of_char(character, spelling)).collect()
 }
