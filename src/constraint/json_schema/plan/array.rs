@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::claims::{Claims, answer};
-use super::frame::{Frame, Opening, State};
-use super::{Plan, Planner, Step};
+use super::frame::{Frame, Opening, State, answers};
+use super::{Part, PlanId, Planner, Step, Task};
 use crate::automaton::FastMap;
 use crate::constraint::json_schema::formula::{Formula, Leaf, Term};
 use crate::constraint::json_schema::json::Json;
@@ -28,29 +28,49 @@ pub(in super::super) struct ArrayState {
     pub(in super::super) end: Option<u32>,
 }
 
+/// An array that is being planned.
+pub(super) struct ArrayCourse {
+    opening: Opening,
+    frame: Frame<Vec<Formula>>,
+    pub(super) states: Vec<ArrayState>,
+}
+
 impl State for ArrayState {
     fn steps(&mut self) -> Vec<&mut Option<Step>> {
         vec![&mut self.item]
     }
 
-    fn set_end(&mut self, outcome: Option<u32>) {
-        self.end = outcome;
+    fn end(&self) -> Option<u32> {
+        self.end
     }
 }
 
 impl Planner<'_> {
-    pub(super) fn array(&mut self, opening: &Opening, plan: &mut Plan) -> Result<Option<Array>> {
-        let mut frame = Frame::new(self.with_domains(&opening.residues)?);
-        let mut states: Vec<ArrayState> = Vec::new();
-        let mut ends: Vec<Option<Vec<Formula>>> = Vec::new();
-        while let Some(residues) = frame.get(states.len()) {
+    /// An array before its first item.
+    pub(super) fn array(&mut self, id: PlanId, opening: Opening) -> Result<ArrayCourse> {
+        let frame = Frame::new(self.with_domains(&opening.residues)?);
+        let mut course = ArrayCourse { opening, frame, states: Vec::new() };
+        self.new_array_states(id, &mut course)?;
+        Ok(course)
+    }
+
+    /// Follows one more item from a state, as far as the outcomes of items are known.
+    pub(super) fn expand_array(&mut self, id: PlanId, state: u32, course: &mut ArrayCourse) -> Result<()> {
+        let residues = course.frame.get(state as usize).expect("a state has a key");
+        let item = self.item(&residues, &course.opening, &mut course.frame)?;
+        course.states[state as usize].item = item;
+        self.new_array_states(id, course)
+    }
+
+    fn new_array_states(&mut self, id: PlanId, course: &mut ArrayCourse) -> Result<()> {
+        while let Some(residues) = course.frame.get(course.states.len()) {
             self.count()?;
-            let item = self.item(&residues, opening, &mut frame)?;
-            states.push(ArrayState { item, end: None });
             let ended = self.ended_array(&residues);
-            ends.push((ended[0] == Formula::TRUE).then_some(ended));
+            let end = answers(&ended).map(|answers| self.outcome(id, &answers));
+            self.fresh.push(Task { plan: id, part: Part::Array, state: course.states.len() as u32 });
+            course.states.push(ArrayState { item: None, end });
         }
-        Ok(self.finish(&mut states, &ends, plan).then_some(Array { states }))
+        Ok(())
     }
 
     /// The step over one more item.

@@ -5,9 +5,9 @@
 
 use std::hash::Hash;
 
-use super::live::{live, reached};
+use super::live::live;
 use super::nesting::Depth;
-use super::{Kind, Plan, Planner, Step};
+use super::{Kind, Planner, Step};
 use crate::automaton::FastMap;
 use crate::constraint::json_schema::formula::Formula;
 
@@ -29,7 +29,8 @@ pub(super) trait State {
         None
     }
 
-    fn set_end(&mut self, outcome: Option<u32>);
+    /// The outcome of a value that ends in this state.
+    fn end(&self) -> Option<u32>;
 }
 
 /// Numbers states by their keys, from 0 on in the order in which the keys are met.
@@ -67,31 +68,6 @@ impl<K: Clone + Eq + Hash> Frame<K> {
 }
 
 impl Planner<'_> {
-    /// Removes transitions to states that lead to no end, and gives the outcomes of the ends that can be reached. `ends`
-    /// are the decided residues of each state. Returns false if no end can be reached.
-    pub(super) fn finish<S: State>(
-        &self,
-        states: &mut [S],
-        ends: &[Option<Vec<Formula>>],
-        plan: &mut Plan,
-    ) -> bool {
-        let nexts: Vec<Vec<u32>> = states.iter_mut().map(nexts).collect();
-        let live = live(ends.iter().map(Option::is_some), nexts.iter().cloned());
-        if !live[0] {
-            return false;
-        }
-        let reached = reached(&live, nexts.into_iter());
-        for (at, state) in states.iter_mut().enumerate() {
-            prune(state, &live);
-            if reached[at]
-                && let Some(ended) = &ends[at]
-            {
-                state.set_end(self.outcome(ended, plan));
-            }
-        }
-        true
-    }
-
     /// The distinct leaves of several residues.
     pub(super) fn leaves_of(&mut self, residues: &[Formula]) -> Vec<Formula> {
         match residues {
@@ -119,15 +95,42 @@ impl Planner<'_> {
         }
         residues.iter().map(|&residue| self.formulas.assign(residue, values)).collect()
     }
+}
 
-    /// The outcome of decided residues; `None` if the formula that must hold is false.
-    pub(super) fn outcome(&self, residues: &[Formula], plan: &mut Plan) -> Option<u32> {
-        if residues[0] != Formula::TRUE {
-            return None;
-        }
-        let answers: Option<Vec<bool>> = residues[1..].iter().map(|residue| residue.decided()).collect();
-        Some(plan.outcome(&answers?))
+/// The answers of decided residues; `None` if the formula that must hold is false, or a residue is open.
+pub(super) fn answers(residues: &[Formula]) -> Option<Vec<bool>> {
+    if residues[0] != Formula::TRUE {
+        return None;
     }
+    residues[1..].iter().map(|residue| residue.decided()).collect()
+}
+
+/// The states from which an end can be reached, of those that can be reached from the first one. They are numbered
+/// breadth first. Returns `None` if there is no such state.
+pub(super) fn finished<S: State>(mut states: Vec<S>) -> Option<Vec<S>> {
+    let nexts: Vec<Vec<u32>> = states.iter_mut().map(nexts).collect();
+    let live = live(states.iter().map(|state| state.end().is_some()), nexts.into_iter());
+    if !live[0] {
+        return None;
+    }
+    states.iter_mut().for_each(|state| redirect(state, |to| live[to as usize].then_some(to)));
+    let mut numbers: Vec<Option<u32>> = vec![None; states.len()];
+    numbers[0] = Some(0);
+    let mut order = vec![0];
+    let mut met = 0;
+    while let Some(&state) = order.get(met) {
+        met += 1;
+        for to in self::nexts(&mut states[state as usize]) {
+            if numbers[to as usize].is_none() {
+                numbers[to as usize] = Some(order.len() as u32);
+                order.push(to);
+            }
+        }
+    }
+    let mut states: Vec<Option<S>> = states.into_iter().map(Some).collect();
+    let mut ordered: Vec<S> = order.iter().filter_map(|&state| states[state as usize].take()).collect();
+    ordered.iter_mut().for_each(|state| redirect(state, |to| numbers[to as usize]));
+    Some(ordered)
 }
 
 /// The states that a state leads to.
@@ -138,17 +141,16 @@ fn nexts(state: &mut impl State) -> Vec<u32> {
     nexts
 }
 
-/// Removes what leads to no end.
-fn prune(state: &mut impl State, live: &[bool]) {
-    let alive = |to: Option<u32>| to.filter(|&to| live[to as usize]);
+/// Replaces the states that a state leads to. A step that leads nowhere is removed.
+fn redirect(state: &mut impl State, to: impl Fn(u32) -> Option<u32>) {
     for place in state.steps() {
         let Some(step) = place else { continue };
-        step.next.iter_mut().for_each(|next| *next = alive(*next));
+        step.next.iter_mut().for_each(|next| *next = next.and_then(&to));
         if step.next.iter().all(Option::is_none) {
             *place = None;
         }
     }
     if let Some(skip) = state.skip() {
-        *skip = alive(*skip);
+        *skip = skip.and_then(to);
     }
 }

@@ -1,4 +1,4 @@
-//! Finds the states of a plan that lie on a path from its first state to an end.
+//! Finds the states of a plan that lie on a path to an end.
 
 /// Which states lead to an end.
 pub(super) fn live(ends: impl Iterator<Item = bool>, nexts: impl Iterator<Item = Vec<u32>>) -> Vec<bool> {
@@ -18,20 +18,4 @@ pub(super) fn live(ends: impl Iterator<Item = bool>, nexts: impl Iterator<Item =
         }
     }
     live
-}
-
-/// Which of the live states can be reached from the first one.
-pub(super) fn reached(live: &[bool], nexts: impl Iterator<Item = Vec<u32>>) -> Vec<bool> {
-    let nexts: Vec<Vec<u32>> = nexts.collect();
-    let mut reached = vec![false; live.len()];
-    let mut rest = vec![0];
-    reached[0] = live[0];
-    while let Some(state) = rest.pop() {
-        for &to in &nexts[state as usize] {
-            if live[to as usize] && !std::mem::replace(&mut reached[to as usize], true) {
-                rest.push(to);
-            }
-        }
-    }
-    reached
 }

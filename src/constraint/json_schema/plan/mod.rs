@@ -10,6 +10,11 @@
 //!
 //! The states of arrays and objects are *residues*: what remains of the goal's formulas after some of the parts. States
 //! from which no end can be reached are removed, so a plan is empty exactly if no value satisfies its goal.
+//!
+//! What follows a part depends on the outcomes of its plan, and these on the plans of parts within it, and so on. So the
+//! states that are not expanded yet wait in a queue. A state is expanded with the outcomes that are known, and again when
+//! there is a further one, until nothing changes. The number of outcomes only grows, so this comes to an end, with the
+//! least plans that fit each other.
 
 mod array;
 mod claims;
@@ -29,15 +34,17 @@ mod scalar;
 mod size;
 mod truth;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 pub(super) use self::array::Array;
-use self::frame::Opening;
+use self::array::ArrayCourse;
+use self::frame::{Opening, finished};
 pub(super) use self::labelled::Labelled;
 use self::list::List;
 pub(super) use self::lost::Lost;
 use self::nesting::{Any, Depth, Nesting};
+use self::object::ObjectCourse;
 pub(super) use self::object::{Object, ObjectState};
 pub(super) use self::size::Size;
 use self::truth::Verdict;
@@ -110,6 +117,32 @@ struct Goal {
     depth: Depth,
 }
 
+/// A state of a plan that is to be expanded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Task {
+    plan: PlanId,
+    part: Part,
+    state: u32,
+}
+
+/// What a state of a plan is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Part {
+    Array,
+    Object,
+    /// Objects that are left out; see [`ObjectCourse::supposed`].
+    Supposed,
+}
+
+/// A plan that is being made.
+#[derive(Default)]
+struct Draft {
+    array: Option<ArrayCourse>,
+    object: Option<ObjectCourse>,
+    /// The states that depend on the outcomes of this plan.
+    users: Vec<Task>,
+}
+
 /// Bytes of a state of an array or an object, with its key in the list and in the map, a step and an end.
 const STATE_BYTES: usize = size_of::<ObjectState>() + 2 * size_of::<object::Key>() + 128;
 /// The work that a state takes without its formulas, in parts of formulas.
@@ -123,6 +156,17 @@ pub(super) struct Planner<'a> {
     schema: &'a Schema,
     meter: &'a Meter<'a>,
     plans: Vec<Plan>,
+    /// Plans below this number are finished.
+    finished: usize,
+    /// For each of the other plans what is known of it.
+    drafts: Vec<Draft>,
+    /// States that were not expanded yet.
+    fresh: Vec<Task>,
+    /// States to be expanded again, each once.
+    again: VecDeque<Task>,
+    waiting: FastMap<Task, ()>,
+    /// The state that is being expanded.
+    task: Option<Task>,
     /// For each plan the formula that its values must satisfy.
     musts: Vec<Formula>,
     known: HashMap<Goal, PlanId>,
@@ -157,6 +201,12 @@ impl<'a> Planner<'a> {
             schema,
             meter,
             plans: Vec::new(),
+            finished: 0,
+            drafts: Vec::new(),
+            fresh: Vec::new(),
+            again: VecDeque::new(),
+            waiting: FastMap::default(),
+            task: None,
             musts: Vec::new(),
             known: HashMap::new(),
             narrowed: FastMap::default(),
@@ -195,7 +245,7 @@ impl<'a> Planner<'a> {
     /// The plan of the whole schema, with recursive references followed `recursion` times.
     pub(super) fn root(&mut self, recursion: usize) -> Result<PlanId> {
         let depth = Depth { recursion, any: Any::Asked };
-        self.plan(Goal { must: self.schema.root, probes: Arc::new([]), depth })
+        self.made(|planner| planner.plan(Goal { must: planner.schema.root, probes: Arc::new([]), depth }))
     }
 
     /// As [`root`](Self::root); `None` if that takes more than `most` further states of plans, or exceeds the limit.
@@ -213,7 +263,7 @@ impl<'a> Planner<'a> {
     /// Whether no value satisfies `formula`, with recursive references followed once.
     pub(super) fn is_empty(&mut self, formula: Formula) -> Result<bool> {
         let depth = Depth { recursion: 1, any: Any::Asked };
-        let id = self.plan(Goal { must: formula, probes: Arc::new([]), depth })?;
+        let id = self.made(|planner| planner.plan(Goal { must: formula, probes: Arc::new([]), depth }))?;
         Ok(self.get(id).is_empty())
     }
 
@@ -222,8 +272,9 @@ impl<'a> Planner<'a> {
         for (place, levels) in self.places.into_iter().zip(levels) {
             let Some(place) = place else { continue };
             let depth = Depth { recursion: 0, any: Any::Left(levels, false) };
-            let plan = self.planned(&Goal { must: Formula::TRUE, probes: Arc::new([]), depth }, true)?;
-            self.plans[place.0 as usize] = plan;
+            let goal = Goal { must: Formula::TRUE, probes: Arc::new([]), depth };
+            let id = self.made(|planner| planner.begin(&goal, true))?;
+            self.plans[place.0 as usize] = std::mem::take(&mut self.plans[id.0 as usize]);
         }
         Ok(())
     }
@@ -255,7 +306,95 @@ impl<'a> Planner<'a> {
             _ => Any::Asked,
         };
         let id = self.plan(Goal { must, probes: probes.into(), depth })?;
+        if let (Some(task), Some(at)) = (self.task, (id.0 as usize).checked_sub(self.finished)) {
+            self.drafts[at].users.push(task);
+        }
         Ok((!self.get(id).is_empty()).then_some(id))
+    }
+
+    /// Makes the plan that `begin` asks for, and all plans that it depends on. After an error the plans are as before.
+    fn made(&mut self, begin: impl FnOnce(&mut Self) -> Result<PlanId>) -> Result<PlanId> {
+        let places = self.places;
+        let result = begin(self).and_then(|id| {
+            while let Some(task) = self.fresh.pop().or_else(|| self.again.pop_front()) {
+                self.expand(task).map_err(|error| error.at(|| self.origin(task.plan)))?;
+            }
+            self.finish()?;
+            Ok(id)
+        });
+        self.task = None;
+        self.drafts.clear();
+        if result.is_err() {
+            let finished = self.finished;
+            self.fresh.clear();
+            self.again.clear();
+            self.waiting.clear();
+            self.plans.truncate(finished);
+            self.musts.truncate(finished);
+            self.known.retain(|_, id| (id.0 as usize) < finished);
+            self.places = places;
+        }
+        self.finished = self.plans.len();
+        result
+    }
+
+    /// Follows one more part of a value from a state, as far as the outcomes of the part are known.
+    fn expand(&mut self, task: Task) -> Result<()> {
+        let Task { plan: id, part, state } = task;
+        self.waiting.remove(&task);
+        self.task = Some(task);
+        let at = id.0 as usize - self.finished;
+        // Taken out of its place meanwhile, since the state may depend on its own plan.
+        if part == Part::Array {
+            let mut course = self.drafts[at].array.take().expect("an array that is being planned");
+            self.expand_array(id, state, &mut course)?;
+            self.drafts[at].array = Some(course);
+        } else {
+            let mut course = self.drafts[at].object.take().expect("an object that is being planned");
+            match part {
+                Part::Supposed => self.expand_supposed(id, state, &mut course)?,
+                _ => self.expand_object(id, state, &mut course)?,
+            }
+            self.drafts[at].object = Some(course);
+        }
+        Ok(())
+    }
+
+    /// Finishes the plans that are being made, when all of their outcomes are known.
+    fn finish(&mut self) -> Result<()> {
+        for (draft, at) in std::mem::take(&mut self.drafts).into_iter().zip(self.finished..) {
+            if let Some(course) = draft.array {
+                self.plans[at].array = finished(course.states).map(|states| Array { states });
+            }
+            if let Some(ObjectCourse { names, states, lost, .. }) = draft.object {
+                let mut states = finished(states);
+                if let Some(claim) = lost {
+                    let lost = self.lost(claim, states.is_none());
+                    lost.map_err(|error| error.at(|| self.origin(PlanId(at as u32))))?;
+                }
+                for state in states.iter_mut().flatten() {
+                    state.others.take_if(|others| others.steps.iter().all(Option::is_none));
+                }
+                self.plans[at].object = states.map(|states| Object { names, states });
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of an outcome of a plan that is being made. If it is a new one, the states that depend on the plan's
+    /// outcomes are expanded again.
+    fn outcome(&mut self, id: PlanId, answers: &[bool]) -> u32 {
+        let plan = &mut self.plans[id.0 as usize];
+        let known = plan.outcomes.len();
+        let outcome = plan.outcome(answers);
+        if plan.outcomes.len() > known {
+            for task in std::mem::take(&mut self.drafts[id.0 as usize - self.finished].users) {
+                if self.waiting.insert(task, ()).is_none() {
+                    self.again.push_back(task);
+                }
+            }
+        }
+        outcome
     }
 
     fn plan(&mut self, mut goal: Goal) -> Result<PlanId> {
@@ -289,49 +428,53 @@ impl<'a> Planner<'a> {
         if let Some(&id) = self.known.get(&goal) {
             return Ok(id);
         }
-        let place = any && !matches!(goal.depth.any, Any::Left(..));
-        let plan = if place {
+        let id = if any && !matches!(goal.depth.any, Any::Left(..)) {
             // The depth of any JSON is chosen when the other plans are known.
-            Plan { outcomes: vec![Arc::new([])], ..Plan::default() }
+            let id = self.add(goal.must, Plan { outcomes: vec![Arc::new([])], ..Plan::default() });
+            let place = usize::from(goal.depth.any == Any::Unnamed);
+            self.places[place] = Some(id);
+            id
         } else {
-            self.planned(&goal, any)
-                .map_err(|error| error.at(|| self.schema.origin(&self.formulas, goal.must)))?
+            self.begin(&goal, any)?
         };
-        let id = PlanId(self.plans.len() as u32);
-        self.plans.push(plan);
-        self.musts.push(goal.must);
-        match goal.depth.any {
-            Any::Asked if place => self.places[0] = Some(id),
-            Any::Unnamed => self.places[1] = Some(id),
-            _ => {}
-        }
         self.known.insert(goal, id);
         Ok(id)
     }
 
-    fn planned(&mut self, goal: &Goal, any: bool) -> Result<Plan> {
-        self.meter.time()?;
-        let mut plan = Plan::default();
-        self.fill(goal, any, &mut plan)?;
-        Ok(plan)
+    fn add(&mut self, must: Formula, plan: Plan) -> PlanId {
+        self.plans.push(plan);
+        self.drafts.push(Draft::default());
+        self.musts.push(must);
+        PlanId(self.plans.len() as u32 - 1)
     }
 
-    fn fill(&mut self, goal: &Goal, any: bool, plan: &mut Plan) -> Result<()> {
+    /// A new plan with its scalars, and with its array and its object before their first parts.
+    fn begin(&mut self, goal: &Goal, any: bool) -> Result<PlanId> {
+        self.meter.time()?;
+        let id = self.add(goal.must, Plan::default());
+        self.fill(id, goal, any).map_err(|error| error.at(|| self.origin(id)))?;
+        Ok(id)
+    }
+
+    fn fill(&mut self, id: PlanId, goal: &Goal, any: bool) -> Result<()> {
         let Goal { must, probes, depth } = goal;
+        let mut plan = Plan::default();
         if *must == Formula::FALSE {
             return Ok(());
         }
         if let Some(values) = self.finite(*must)? {
             for value in values {
-                self.value(value, probes, plan)?;
+                self.value(value, probes, &mut plan)?;
             }
+            self.plans[id.0 as usize] = plan;
             return Ok(());
         }
         for value in [Json::Null, Json::Boolean(false), Json::Boolean(true)] {
             if self.holds(*must, &value)? == Some(true) {
-                self.value(value, probes, plan)?;
+                self.value(value, probes, &mut plan)?;
             }
         }
+        let mut openings = Vec::new();
         for kind in [Kind::Number, Kind::String, Kind::Array, Kind::Object] {
             let must = self.narrow(*must, kind);
             if must == Formula::FALSE {
@@ -339,16 +482,21 @@ impl<'a> Planner<'a> {
             }
             let probes: Vec<Formula> = probes.iter().map(|&probe| self.narrow(probe, kind)).collect();
             match kind {
-                Kind::Number => plan.number = self.number(must, &probes, plan)?,
-                Kind::String => plan.string = self.string(must, &probes, plan)?,
+                Kind::Number => plan.number = self.number(must, &probes, &mut plan)?,
+                Kind::String => plan.string = self.string(must, &probes, &mut plan)?,
                 Kind::Array | Kind::Object => {
                     let residues = std::iter::once(must).chain(probes).collect();
-                    let opening = Opening { residues, depth: *depth, within_any: any.then_some(kind) };
-                    match kind {
-                        Kind::Array => plan.array = self.array(&opening, plan)?,
-                        _ => plan.object = self.object(&opening, plan)?,
-                    }
+                    let within_any = any.then_some(kind);
+                    openings.push((kind, Opening { residues, depth: *depth, within_any }));
                 }
+            }
+        }
+        self.plans[id.0 as usize] = plan;
+        let at = id.0 as usize - self.finished;
+        for (kind, opening) in openings {
+            match kind {
+                Kind::Array => self.drafts[at].array = Some(self.array(id, opening)?),
+                _ => self.drafts[at].object = Some(self.object(id, opening)?),
             }
         }
         Ok(())

@@ -12,8 +12,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::claims::{Claims, answer};
-use super::frame::{Frame, Opening, State};
-use super::{Plan, PlanId, Planner, Step};
+use super::frame::{Frame, Opening, State, answers};
+use super::{Part, PlanId, Planner, Step, Task};
 use crate::automaton::FastMap;
 use crate::constraint::json_schema::formula::{Formula, Leaf};
 use crate::constraint::json_schema::json::Json;
@@ -81,15 +81,19 @@ enum End {
     Lost(Formula),
 }
 
-/// What all states of one object share.
-pub(super) struct Course<'o> {
+/// An object that is being planned.
+pub(super) struct ObjectCourse {
     pub(super) names: Vec<Arc<str>>,
     /// Whether other properties may come.
     open: bool,
-    pub(super) opening: &'o Opening,
+    pub(super) opening: Opening,
     pub(super) frame: Frame<Key>,
-    /// States of objects that are valid only where names are distinct.
+    pub(super) states: Vec<ObjectState>,
+    /// States of objects that are valid only where names are distinct, and how many of them were met.
     pub(super) supposed: Frame<Key>,
+    met: usize,
+    /// The claim by which some objects are left out.
+    pub(super) lost: Option<Formula>,
 }
 
 impl State for ObjectState {
@@ -102,61 +106,81 @@ impl State for ObjectState {
         Some(&mut self.skip)
     }
 
-    fn set_end(&mut self, outcome: Option<u32>) {
-        self.end = outcome;
+    fn end(&self) -> Option<u32> {
+        self.end
     }
 }
 
 impl Planner<'_> {
-    pub(super) fn object(&mut self, opening: &Opening, plan: &mut Plan) -> Result<Option<Object>> {
+    /// An object before its first property.
+    pub(super) fn object(&mut self, id: PlanId, opening: Opening) -> Result<ObjectCourse> {
         let residues = opening.residues.clone();
         let (names, speaks) = self.declared(&residues);
-        let open = speaks || names.is_empty() || self.options().additional == Additional::Standard;
-        let frame = Frame::new(Key::declared(0, residues));
-        let mut course = Course { names, open, opening, frame, supposed: Frame::default() };
-        let mut states: Vec<ObjectState> = Vec::new();
-        let mut ends: Vec<Option<Vec<Formula>>> = Vec::new();
-        let mut lost = None;
-        while let Some(key) = course.frame.get(states.len()) {
+        let mut course = ObjectCourse {
+            open: speaks || names.is_empty() || self.options().additional == Additional::Standard,
+            names,
+            opening,
+            frame: Frame::new(Key::declared(0, residues)),
+            states: Vec::new(),
+            supposed: Frame::default(),
+            met: 0,
+            lost: None,
+        };
+        self.new_object_states(id, &mut course)?;
+        Ok(course)
+    }
+
+    /// Follows one more property from a state, as far as the outcomes of values are known.
+    pub(super) fn expand_object(&mut self, id: PlanId, state: u32, course: &mut ObjectCourse) -> Result<()> {
+        let key = course.frame.get(state as usize).expect("a state has a key");
+        if key.at < course.names.len() {
+            let take = self.take(&key, course)?;
+            let skip = self.skip(&key, course);
+            let state = &mut course.states[state as usize];
+            (state.take, state.skip) = (take, skip);
+        } else if course.open {
+            let others = self.others(&key, course)?;
+            course.states[state as usize].others = others;
+        }
+        self.new_object_states(id, course)
+    }
+
+    /// Follows one more property from a state of objects that are left out. One such object is enough to know.
+    pub(super) fn expand_supposed(&mut self, id: PlanId, state: u32, course: &mut ObjectCourse) -> Result<()> {
+        if course.lost.is_none() {
+            let key = course.supposed.get(state as usize).expect("a state has a key");
+            self.others(&key, course)?;
+        }
+        self.new_object_states(id, course)
+    }
+
+    fn new_object_states(&mut self, id: PlanId, course: &mut ObjectCourse) -> Result<()> {
+        while let Some(key) = course.frame.get(course.states.len()) {
             self.count()?;
-            let mut state = ObjectState { at: key.at, take: None, skip: None, others: None, end: None };
             let mut end = None;
-            if key.at < course.names.len() {
-                state.take = self.take(&key, &mut course)?;
-                state.skip = self.skip(&key, &mut course);
-            } else {
+            if key.at == course.names.len() {
                 match self.ended_object(&key) {
-                    End::Residues(residues) => end = Some(residues),
-                    End::Lost(claim) => lost = Some(claim),
+                    End::Residues(residues) => {
+                        end = answers(&residues).map(|answers| self.outcome(id, &answers));
+                    }
+                    End::Lost(claim) => course.lost = Some(claim),
                     End::None => {}
                 }
-                if course.open {
-                    state.others = self.others(&key, &mut course)?;
-                }
             }
-            states.push(state);
-            ends.push(end);
+            self.fresh.push(Task { plan: id, part: Part::Object, state: course.states.len() as u32 });
+            course.states.push(ObjectState { at: key.at, take: None, skip: None, others: None, end });
         }
-        // One object that is left out is enough to know.
-        let mut supposed = 0;
-        while lost.is_none()
-            && let Some(key) = course.supposed.get(supposed)
+        while let Some(key) = course.supposed.get(course.met)
+            && course.lost.is_none()
         {
             self.count()?;
-            supposed += 1;
             match self.ended_object(&key) {
-                End::Lost(claim) => lost = Some(claim),
-                _ => drop(self.others(&key, &mut course)?),
+                End::Lost(claim) => course.lost = Some(claim),
+                _ => self.fresh.push(Task { plan: id, part: Part::Supposed, state: course.met as u32 }),
             }
+            course.met += 1;
         }
-        let has_end = self.finish(&mut states, &ends, plan);
-        if let Some(claim) = lost {
-            self.lost(claim, !has_end)?;
-        }
-        for state in &mut states {
-            state.others.take_if(|others| others.steps.iter().all(Option::is_none));
-        }
-        Ok(has_end.then_some(Object { names: course.names, states }))
+        Ok(())
     }
 
     /// The names that the residues mention, in order, and whether other properties may come.
@@ -205,7 +229,7 @@ impl Planner<'_> {
     }
 
     /// The step over the next declared property.
-    fn take(&mut self, key: &Key, course: &mut Course) -> Result<Option<Step>> {
+    fn take(&mut self, key: &Key, course: &mut ObjectCourse) -> Result<Option<Step>> {
         let name = Arc::clone(&course.names[key.at]);
         let sure = self.formulas.conjuncts(key.residues[0]);
         let mut values: FastMap<Formula, Formula> = FastMap::default();
@@ -258,8 +282,8 @@ impl Planner<'_> {
         }
         let probes = claims.probes();
         let must = self.required(&key.residues, &values, &claims);
-        let opening = course.opening;
-        let child = self.below(must, &probes, opening.depth, opening.within_any)?;
+        let Opening { depth, within_any, .. } = course.opening;
+        let child = self.below(must, &probes, depth, within_any)?;
         let Some(child) = child else { return Ok(None) };
         let mut next = Vec::new();
         for answers in self.get(child).outcomes.clone() {
@@ -279,7 +303,7 @@ impl Planner<'_> {
     }
 
     /// The state without the next declared property.
-    fn skip(&mut self, key: &Key, course: &mut Course) -> Option<u32> {
+    fn skip(&mut self, key: &Key, course: &mut ObjectCourse) -> Option<u32> {
         let name = &course.names[key.at];
         let mut values: FastMap<Formula, Formula> = FastMap::default();
         for leaf in self.leaves_of(&key.residues) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::claims::{Claims, answer};
 use super::frame::Opening;
 use super::nesting::Any;
-use super::object::{Course, Key, Others};
+use super::object::{Key, ObjectCourse, Others};
 use super::{Planner, Step};
 use crate::automaton::FastMap;
 use crate::constraint::json_schema::formula::{Except, Formula, Leaf};
@@ -14,7 +14,7 @@ use crate::error::Result;
 
 impl Planner<'_> {
     /// The steps over a property that is not declared.
-    pub(super) fn others(&mut self, key: &Key, course: &mut Course) -> Result<Option<Others>> {
+    pub(super) fn others(&mut self, key: &Key, course: &mut ObjectCourse) -> Result<Option<Others>> {
         let sure = self.formulas.conjuncts(key.residues[0]);
         let leaves = self.leaves_of(&key.residues);
         let mut must = vec![self.formulas.leaf(Leaf::Types(Types::STRING))];
@@ -104,7 +104,7 @@ impl Planner<'_> {
         key: &Key,
         claims: Claims,
         mut decided: FastMap<Formula, Formula>,
-        course: &mut Course,
+        course: &mut ObjectCourse,
     ) -> Result<Option<Step>> {
         for leaf in self.leaves_of(&key.residues) {
             if let Some(&Leaf::Properties { count, certain, possible }) = self.formulas.as_leaf(leaf) {
@@ -122,7 +122,7 @@ impl Planner<'_> {
         }
         let probes = claims.probes();
         let must = self.required(&residues, &FastMap::default(), &claims);
-        let &Opening { mut depth, within_any, .. } = course.opening;
+        let Opening { mut depth, within_any, .. } = course.opening;
         if within_any.is_none() && !course.names.is_empty() {
             depth.any = Any::Unnamed;
         }
@@ -142,7 +142,7 @@ impl Planner<'_> {
         key: &Key,
         residues: &[Formula],
         mut violated: Vec<Formula>,
-        course: &mut Course,
+        course: &mut ObjectCourse,
     ) -> Option<u32> {
         let surely = violated.iter().map(|&leaf| (leaf, Formula::FALSE)).collect();
         let of_distinct = self.assign(residues, &surely);
@@ -178,7 +178,7 @@ impl Planner<'_> {
     }
 
     /// Goes on as if names were distinct, to see whether objects are left out because of `claim`.
-    fn suppose_distinct(&mut self, key: &Key, residues: &[Formula], claim: Formula, course: &mut Course) {
+    fn suppose_distinct(&mut self, key: &Key, residues: &[Formula], claim: Formula, course: &mut ObjectCourse) {
         let all = key.violated.iter().map(|&leaf| (leaf, Formula::FALSE)).collect();
         let residues = self.assign(residues, &all);
         if residues[0] != Formula::FALSE {

@@ -5,6 +5,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use super::frame::answers;
 use super::labelled::Labelled;
 use super::product::{Judged, Product};
 use super::{Plan, Planner};
@@ -212,8 +213,10 @@ impl Planner<'_> {
         let residues: Vec<Formula> = std::iter::once(must).chain(probes.iter().copied()).collect();
         let leaves = self.leaves_of(&residues);
         if leaves.is_empty() {
-            return Ok(match self.outcome(&residues, plan) {
-                Some(outcome) if !universe.is_empty() => Some(Labelled::alike(universe, outcome)),
+            return Ok(match answers(&residues) {
+                Some(answers) if !universe.is_empty() => {
+                    Some(Labelled::alike(universe, plan.outcome(&answers)))
+                }
                 _ => None,
             });
         }
