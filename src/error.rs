@@ -92,6 +92,8 @@ pub enum Limit {
     DeviceBytes(usize),
     /// Bytes of one tensor, as much as the device can bind.
     Binding(usize),
+    /// Levels of arrays and objects within each other, as far as a JSON schema is followed. It is fixed.
+    Nesting(usize),
     /// Time to compile.
     Time(Duration),
 }
@@ -103,6 +105,7 @@ impl fmt::Display for Limit {
             Self::Bytes(n) => write!(f, "{n} bytes"),
             Self::DeviceBytes(n) => write!(f, "{n} bytes on the device"),
             Self::Binding(n) => write!(f, "{n} bytes in one tensor, the most that the device can bind"),
+            Self::Nesting(n) => write!(f, "{n} levels of arrays and objects within each other"),
             Self::Time(t) => write!(f, "{t:?} of compile time"),
         }
     }
@@ -324,6 +327,16 @@ impl fmt::Display for Error {
                 write!(
                     f,
                     "the constraint needs more than {limit}: simplify it, or compile it with `TokenTable::walk`"
+                )
+            }
+            Kind::Limit { limit: limit @ Limit::Nesting(_), pointer } => {
+                let place = match pointer.as_deref() {
+                    None | Some("") => String::new(),
+                    Some(pointer) => format!(", the last at {pointer} of the schema"),
+                };
+                write!(
+                    f,
+                    "the constraint needs more than {limit}{place}: nest the schema less, or lower `JsonOptions::recursion` or `JsonOptions::any_depth`"
                 )
             }
             Kind::Limit { limit, pointer } => {

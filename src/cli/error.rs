@@ -58,6 +58,7 @@ fn advice(limit: Limit) -> &'static str {
         Limit::DeviceBytes(most) if most >= MOST_ON_DEVICE => "",
         Limit::DeviceBytes(_) => ", or raise --max-device-bytes",
         Limit::Binding(_) => ", or give --form walked",
+        Limit::Nesting(_) => ", or lower --recursion or --any-depth",
     }
 }
 

@@ -6,7 +6,7 @@
 //! can be computed since all places of one depth have the same number of states.
 
 use super::plan::{PlanId, Planner, Size};
-use super::{JsonOptions, Schema, emit};
+use super::{JsonOptions, MAX_NESTING, Schema, emit};
 use crate::error::{Error, Limit, Result};
 
 /// The greatest recursion depth that is chosen if the options set none.
@@ -78,6 +78,9 @@ impl Schema {
     /// Where a limit is breached.
     pub(super) fn plan(&self, planner: &mut Planner) -> Result<(PlanId, Unrolled)> {
         let JsonOptions { recursion, any_depth, .. } = self.options;
+        if recursion.into_iter().chain(any_depth).any(|depth| depth > MAX_NESTING) {
+            return Err(Error::limit(Limit::Nesting(MAX_NESTING)));
+        }
         let mut followed = recursion.unwrap_or(1);
         let mut root = planner.root(followed)?;
         let mut levels = [any_depth.unwrap_or(LEAST_ANY); 2];

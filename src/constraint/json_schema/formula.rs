@@ -143,6 +143,8 @@ pub(super) struct Formulas {
     terms: Vec<Term>,
     known: HashMap<Term, Formula, std::hash::BuildHasherDefault<std::collections::hash_map::DefaultHasher>>,
     leaves: FastMap<u32, Arc<[Formula]>>,
+    /// By formula; see [`height`](Self::height).
+    heights: Vec<u32>,
     /// Bytes held.
     bytes: usize,
     /// Parts of formulas that were visited so far, as a measure of the time that was spent.
@@ -153,7 +155,7 @@ impl Formulas {
     pub(super) fn new() -> Self {
         let terms = vec![Term::Constant(false), Term::Constant(true)];
         let known = [(terms[0].clone(), Formula::FALSE), (terms[1].clone(), Formula::TRUE)];
-        Self { terms, known: known.into_iter().collect(), leaves: FastMap::default(), bytes: 0, work: 0 }
+        Self { terms, known: known.into_iter().collect(), leaves: FastMap::default(), heights: vec![0; 2], bytes: 0, work: 0 }
     }
 
     pub(super) fn term(&self, formula: Formula) -> &Term {
@@ -168,6 +170,29 @@ impl Formulas {
     /// Parts of formulas that were visited so far.
     pub(super) fn work(&self) -> usize {
         self.work
+    }
+
+    /// How many formulas are nested in a formula, those within leaves included: 0 of a leaf that holds none.
+    pub(super) fn height(&self, formula: Formula) -> u32 {
+        self.heights[formula.0 as usize]
+    }
+
+    fn height_of(&self, term: &Term) -> u32 {
+        let above = |formula: &Formula| self.height(*formula) + 1;
+        match term {
+            Term::Not(inner) => above(inner),
+            Term::And(parts) | Term::Or(parts) | Term::One(parts) => parts.iter().map(above).max().unwrap_or(0),
+            Term::Leaf(
+                Leaf::Property(_, below)
+                | Leaf::Matching(_, below)
+                | Leaf::Others(_, below)
+                | Leaf::Names(below)
+                | Leaf::Item(_, below)
+                | Leaf::Rest(_, below)
+                | Leaf::Contains(below, _),
+            ) => above(below),
+            Term::Constant(_) | Term::Leaf(_) => 0,
+        }
     }
 
     /// The leaf, if the formula is one.
@@ -187,6 +212,8 @@ impl Formulas {
         if let Term::And(parts) | Term::Or(parts) | Term::One(parts) = &term {
             self.bytes += size_of_val(&parts[..]);
         }
+        let height = self.height_of(&term);
+        self.heights.push(height);
         self.terms.push(term.clone());
         self.known.insert(term, formula);
         formula

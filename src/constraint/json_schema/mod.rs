@@ -64,6 +64,13 @@ use crate::limits::Meter;
 /// Deepest nesting of schemas, references followed, and of the values in `enum` and `const`.
 const MAX_DEPTH: usize = 128;
 
+/// Greatest [height](Formulas::height) of the formula of a schema. Schemas that were read before the one around them add
+/// to it, though they do not nest.
+const MAX_HEIGHT: u32 = 8 * MAX_DEPTH as u32;
+
+/// Deepest nesting of arrays and objects, as far as recursion and any JSON are followed: they are emitted by recursion.
+const MAX_NESTING: usize = 500;
+
 /// A schema that was read, as a formula.
 #[derive(Clone, Debug)]
 pub(crate) struct Schema {

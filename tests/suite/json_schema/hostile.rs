@@ -27,10 +27,65 @@ fn deep_nesting() {
     ];
     for wrap in wraps {
         let refusal = Constraint::json_schema(nested(10_000, wrap)).unwrap_err();
-        assert!(refusal.is_schema() && refusal.to_string().contains("deep"), "{refusal}");
+        assert!(refusal.is_schema() && refusal.to_string().contains("more than 128 deep"), "{refusal}");
+        assert!(!refusal.pointer().unwrap().is_empty(), "{refusal}");
     }
     let fits = nested(100, |inner| json!({"type": "array", "items": inner}));
     Constraint::json_schema(fits).unwrap().to_byte_dfa(&Limits::default()).unwrap();
+}
+
+/// On a thread of the size that threads have, which overflows where recursion has no bound.
+#[test]
+fn what_is_followed_too_deep_is_refused() {
+    const STACK: usize = 2 << 20;
+    let deep = |options: JsonOptions, schema: Value| {
+        let compile = move || {
+            let constraint = Constraint::json_schema_with(schema, &options).unwrap();
+            constraint.explain(&Limits::default());
+            constraint.to_byte_dfa(&Limits::default())
+        };
+        std::thread::Builder::new().stack_size(STACK).spawn(compile).unwrap().join().unwrap()
+    };
+    let object = |inner: Value| json!({"type": "object", "properties": {"a": inner}, "required": ["a"], "additionalProperties": false});
+    let tree = json!({"type": "array", "items": {"anyOf": [{"type": "null"}, {"$ref": "#"}]}});
+    let around = (0..60).fold(json!({"anyOf": [{"type": "null"}, {"$ref": "#"}]}), |inner, _| object(inner));
+    let (new, any) = (JsonOptions::new, json!({}));
+    for (options, schema) in [
+        (new().with_any_depth(1_000), any.clone()),
+        (new().with_any_depth(1_000_000), any.clone()),
+        (new().with_recursion(1_000), tree.clone()),
+        (new().with_recursion(1_000_000), tree.clone()),
+        (new().with_recursion(490), around.clone()),
+    ] {
+        let error = deep(options, schema).unwrap_err();
+        assert!(matches!(error.breached(), Some(burn_dfa::Limit::Nesting(500))), "{error}");
+        assert!(error.to_string().contains("more than 500 levels"), "{error}");
+    }
+    for levels in [3_000, 100_000] {
+        let error = Constraint::json_schema(chain_that_is_read_from_its_end(levels)).unwrap_err();
+        assert!(error.is_schema() && error.to_string().contains("nested too deep"), "{error}");
+        assert!(error.pointer().unwrap().starts_with("/$defs/"), "{error}");
+    }
+    // Up to there it is followed.
+    for (options, schema) in [
+        (new().with_any_depth(8), any),
+        (new().with_recursion(490), tree),
+        (new().with_recursion(3), around.clone()),
+        (new(), around),
+        (new(), chain_that_is_read_from_its_end(240)),
+    ] {
+        deep(options, schema).unwrap();
+    }
+}
+
+/// Objects within objects, so many levels, of which each was read before the one around it.
+fn chain_that_is_read_from_its_end(levels: usize) -> Value {
+    let level = |i: usize| json!({"type": "object", "properties": {"a": {"$ref": format!("#/$defs/{}", i - 1)}}, "required": ["a"], "additionalProperties": false});
+    let mut defs: Map<String, Value> = (1..=levels).map(|i| (i.to_string(), level(i))).collect();
+    defs.insert("0".into(), json!({"type": "null"}));
+    let properties: Map<String, Value> =
+        (0..=levels).step_by(30).map(|i| (i.to_string(), json!({"$ref": format!("#/$defs/{i}")}))).collect();
+    json!({"$defs": defs, "type": "object", "properties": properties, "additionalProperties": false})
 }
 
 #[test]

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use super::json::Json;
 use super::plan::{Labelled, PlanId, Planner, Size};
-use super::{string, text};
+use super::{MAX_NESTING, string, text};
 use crate::automaton::{FastMap, RowDfa, Run, SharedRows};
 use crate::error::{Error, Limit, Result};
 
@@ -26,12 +26,13 @@ pub(super) fn emit(planner: &Planner, root: PlanId) -> Result<Option<RowDfa>> {
     emitter.rows.finish(start, planner.meter())
 }
 
-/// The size of the plan `root` with any JSON at depth 0; `None` where it takes more than `most` states.
+/// The size of the plan `root` with any JSON at depth 0; `None` if it takes more than `most` states, or is too deep.
 pub(super) fn size(planner: &Planner, root: PlanId, most: usize) -> Result<Option<Size>> {
     let mut emitter = Emitter::new(planner, most);
     let start = emitter.root(root);
     let states = emitter.rows.state_count();
-    if states > most {
+    let is_deep = matches!(&start, Err(error) if matches!(error.breached(), Some(Limit::Nesting(_))));
+    if states > most || is_deep {
         return Ok(None);
     }
     start?;
@@ -52,6 +53,8 @@ struct Emitter<'p, 'a> {
     rows: SharedRows,
     /// More states than this are not emitted.
     most: usize,
+    /// How many plans are being emitted, each for a part of the value of the one before.
+    open: usize,
     /// Plans of which one copy took at least half of all states when it was finished, and the states that it took. Of
     /// nested ones only the innermost.
     large: Vec<(PlanId, usize)>,
@@ -69,6 +72,7 @@ impl<'p, 'a> Emitter<'p, 'a> {
             planner,
             rows: SharedRows::new(),
             most,
+            open: 0,
             large: Vec::new(),
             done: FastMap::default(),
             texts: FastMap::default(),
@@ -95,7 +99,12 @@ impl<'p, 'a> Emitter<'p, 'a> {
             return Ok(state);
         }
         let before = self.rows.state_count();
+        if self.open == MAX_NESTING {
+            return Err(Error::limit(Limit::Nesting(MAX_NESTING)).at(|| self.planner.origin(id)));
+        }
+        self.open += 1;
         let state = self.emitted(id, exits, level);
+        self.open -= 1;
         let states = self.rows.state_count() - before;
         if states * 2 >= self.rows.state_count() {
             self.large.push((id, states));

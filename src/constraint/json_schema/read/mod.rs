@@ -20,7 +20,7 @@ use super::json::{Json, Members};
 use super::keywords::{self, Keyword};
 use super::note::{Note, Treatment};
 use super::options::{JsonOptions, Unknown, Whitespace};
-use super::{MAX_DEPTH, Schema};
+use super::{MAX_DEPTH, MAX_HEIGHT, Schema};
 use crate::automaton::FastMap;
 use crate::error::{Error, Result};
 use crate::limits::{Limits, Meter};
@@ -161,6 +161,9 @@ impl<'a> Reader<'a> {
         self.open.remove(&self.at);
         self.depth -= 1;
         let read = read?;
+        if self.formulas.height(read.formula) > MAX_HEIGHT {
+            return Err(self.error("the schemas that it refers to are nested too deep, each within the one before"));
+        }
         self.hold(read.evaluated.bytes())?;
         self.done.insert(self.at.clone(), read.clone());
         Ok(read)
