@@ -155,7 +155,14 @@ impl Formulas {
     pub(super) fn new() -> Self {
         let terms = vec![Term::Constant(false), Term::Constant(true)];
         let known = [(terms[0].clone(), Formula::FALSE), (terms[1].clone(), Formula::TRUE)];
-        Self { terms, known: known.into_iter().collect(), leaves: FastMap::default(), heights: vec![0; 2], bytes: 0, work: 0 }
+        Self {
+            terms,
+            known: known.into_iter().collect(),
+            leaves: FastMap::default(),
+            heights: vec![0; 2],
+            bytes: 0,
+            work: 0,
+        }
     }
 
     pub(super) fn term(&self, formula: Formula) -> &Term {
@@ -181,7 +188,9 @@ impl Formulas {
         let above = |formula: &Formula| self.height(*formula) + 1;
         match term {
             Term::Not(inner) => above(inner),
-            Term::And(parts) | Term::Or(parts) | Term::One(parts) => parts.iter().map(above).max().unwrap_or(0),
+            Term::And(parts) | Term::Or(parts) | Term::One(parts) => {
+                parts.iter().map(above).max().unwrap_or(0)
+            }
             Term::Leaf(
                 Leaf::Property(_, below)
                 | Leaf::Matching(_, below)

@@ -146,7 +146,12 @@ impl Planner<'_> {
     }
 
     /// Follows one more property from a state of objects that are left out. One such object is enough to know.
-    pub(super) fn expand_supposed(&mut self, id: PlanId, state: u32, course: &mut ObjectCourse) -> Result<()> {
+    pub(super) fn expand_supposed(
+        &mut self,
+        id: PlanId,
+        state: u32,
+        course: &mut ObjectCourse,
+    ) -> Result<()> {
         if course.lost.is_none() {
             let key = course.supposed.get(state as usize).expect("a state has a key");
             self.others(&key, course)?;

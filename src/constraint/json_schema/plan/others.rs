@@ -178,7 +178,13 @@ impl Planner<'_> {
     }
 
     /// Goes on as if names were distinct, to see whether objects are left out because of `claim`.
-    fn suppose_distinct(&mut self, key: &Key, residues: &[Formula], claim: Formula, course: &mut ObjectCourse) {
+    fn suppose_distinct(
+        &mut self,
+        key: &Key,
+        residues: &[Formula],
+        claim: Formula,
+        course: &mut ObjectCourse,
+    ) {
         let all = key.violated.iter().map(|&leaf| (leaf, Formula::FALSE)).collect();
         let residues = self.assign(residues, &all);
         if residues[0] != Formula::FALSE {

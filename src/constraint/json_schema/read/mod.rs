@@ -162,7 +162,9 @@ impl<'a> Reader<'a> {
         self.depth -= 1;
         let read = read?;
         if self.formulas.height(read.formula) > MAX_HEIGHT {
-            return Err(self.error("the schemas that it refers to are nested too deep, each within the one before"));
+            return Err(
+                self.error("the schemas that it refers to are nested too deep, each within the one before")
+            );
         }
         self.hold(read.evaluated.bytes())?;
         self.done.insert(self.at.clone(), read.clone());
