@@ -67,7 +67,7 @@ impl Planner<'_> {
             self.count()?;
             let ended = self.ended_array(&residues);
             let end = answers(&ended).map(|answers| self.outcome(id, &answers));
-            self.fresh.push(Task { plan: id, part: Part::Array, state: course.states.len() as u32 });
+            self.queue.fresh.push(Task { plan: id, part: Part::Array, state: course.states.len() as u32 });
             course.states.push(ArrayState { item: None, end });
         }
         Ok(())

@@ -29,23 +29,23 @@ mod nesting;
 mod object;
 mod others;
 mod product;
+mod queue;
 mod recursion;
 mod scalar;
 mod size;
 mod truth;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 pub(super) use self::array::Array;
-use self::array::ArrayCourse;
-use self::frame::{Opening, finished};
+use self::frame::Opening;
 pub(super) use self::labelled::Labelled;
 use self::list::List;
 pub(super) use self::lost::Lost;
 use self::nesting::{Any, Depth, Nesting};
-use self::object::ObjectCourse;
 pub(super) use self::object::{Object, ObjectState};
+use self::queue::{Draft, Part, Queue, Task};
 pub(super) use self::size::Size;
 use self::truth::Verdict;
 use super::Schema;
@@ -117,32 +117,6 @@ struct Goal {
     depth: Depth,
 }
 
-/// A state of a plan that is to be expanded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Task {
-    plan: PlanId,
-    part: Part,
-    state: u32,
-}
-
-/// What a state of a plan is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Part {
-    Array,
-    Object,
-    /// Objects that are left out; see [`ObjectCourse::supposed`].
-    Supposed,
-}
-
-/// A plan that is being made.
-#[derive(Default)]
-struct Draft {
-    array: Option<ArrayCourse>,
-    object: Option<ObjectCourse>,
-    /// The states that depend on the outcomes of this plan.
-    users: Vec<Task>,
-}
-
 /// Bytes of a state of an array or an object, with its key in the list and in the map, a step and an end.
 const STATE_BYTES: usize = size_of::<ObjectState>() + 2 * size_of::<object::Key>() + 128;
 /// The work that a state takes without its formulas, in parts of formulas.
@@ -156,17 +130,8 @@ pub(super) struct Planner<'a> {
     schema: &'a Schema,
     meter: &'a Meter<'a>,
     plans: Vec<Plan>,
-    /// Plans below this number are finished.
-    finished: usize,
-    /// For each of the other plans what is known of it.
-    drafts: Vec<Draft>,
-    /// States that were not expanded yet.
-    fresh: Vec<Task>,
-    /// States to be expanded again, each once.
-    again: VecDeque<Task>,
-    waiting: FastMap<Task, ()>,
-    /// The state that is being expanded.
-    task: Option<Task>,
+    /// What is left to do for the plans that are being made.
+    queue: Queue,
     /// For each plan the formula that its values must satisfy.
     musts: Vec<Formula>,
     known: HashMap<Goal, PlanId>,
@@ -201,12 +166,7 @@ impl<'a> Planner<'a> {
             schema,
             meter,
             plans: Vec::new(),
-            finished: 0,
-            drafts: Vec::new(),
-            fresh: Vec::new(),
-            again: VecDeque::new(),
-            waiting: FastMap::default(),
-            task: None,
+            queue: Queue::default(),
             musts: Vec::new(),
             known: HashMap::new(),
             narrowed: FastMap::default(),
@@ -267,23 +227,6 @@ impl<'a> Planner<'a> {
         Ok(self.get(id).is_empty())
     }
 
-    /// Sets the depth of any JSON in places where the schema asks for it, and in properties that it does not name.
-    pub(super) fn set_any(&mut self, levels: [usize; 2]) -> Result<()> {
-        for (place, levels) in self.places.into_iter().zip(levels) {
-            let Some(place) = place else { continue };
-            let depth = Depth { recursion: 0, any: Any::Left(levels, false) };
-            let goal = Goal { must: Formula::TRUE, probes: Arc::new([]), depth };
-            let id = self.made(|planner| planner.begin(&goal, true))?;
-            self.plans[place.0 as usize] = std::mem::take(&mut self.plans[id.0 as usize]);
-        }
-        Ok(())
-    }
-
-    /// The plans of the two kinds of places of [`set_any`](Self::set_any); `None` if the schema has no such place.
-    pub(super) fn places(&self) -> [Option<PlanId>; 2] {
-        self.places
-    }
-
     /// The plan of a part of a value at `depth`; `None` if no value satisfies its goal.
     ///
     /// `within_any` is the kind of the value that the part belongs to, if that value is within any JSON.
@@ -306,95 +249,8 @@ impl<'a> Planner<'a> {
             _ => Any::Asked,
         };
         let id = self.plan(Goal { must, probes: probes.into(), depth })?;
-        if let (Some(task), Some(at)) = (self.task, (id.0 as usize).checked_sub(self.finished)) {
-            self.drafts[at].users.push(task);
-        }
+        self.queue.used(id);
         Ok((!self.get(id).is_empty()).then_some(id))
-    }
-
-    /// Makes the plan that `begin` asks for, and all plans that it depends on. After an error the plans are as before.
-    fn made(&mut self, begin: impl FnOnce(&mut Self) -> Result<PlanId>) -> Result<PlanId> {
-        let places = self.places;
-        let result = begin(self).and_then(|id| {
-            while let Some(task) = self.fresh.pop().or_else(|| self.again.pop_front()) {
-                self.expand(task).map_err(|error| error.at(|| self.origin(task.plan)))?;
-            }
-            self.finish()?;
-            Ok(id)
-        });
-        self.task = None;
-        self.drafts.clear();
-        if result.is_err() {
-            let finished = self.finished;
-            self.fresh.clear();
-            self.again.clear();
-            self.waiting.clear();
-            self.plans.truncate(finished);
-            self.musts.truncate(finished);
-            self.known.retain(|_, id| (id.0 as usize) < finished);
-            self.places = places;
-        }
-        self.finished = self.plans.len();
-        result
-    }
-
-    /// Follows one more part of a value from a state, as far as the outcomes of the part are known.
-    fn expand(&mut self, task: Task) -> Result<()> {
-        let Task { plan: id, part, state } = task;
-        self.waiting.remove(&task);
-        self.task = Some(task);
-        let at = id.0 as usize - self.finished;
-        // Taken out of its place meanwhile, since the state may depend on its own plan.
-        if part == Part::Array {
-            let mut course = self.drafts[at].array.take().expect("an array that is being planned");
-            self.expand_array(id, state, &mut course)?;
-            self.drafts[at].array = Some(course);
-        } else {
-            let mut course = self.drafts[at].object.take().expect("an object that is being planned");
-            match part {
-                Part::Supposed => self.expand_supposed(id, state, &mut course)?,
-                _ => self.expand_object(id, state, &mut course)?,
-            }
-            self.drafts[at].object = Some(course);
-        }
-        Ok(())
-    }
-
-    /// Finishes the plans that are being made, when all of their outcomes are known.
-    fn finish(&mut self) -> Result<()> {
-        for (draft, at) in std::mem::take(&mut self.drafts).into_iter().zip(self.finished..) {
-            if let Some(course) = draft.array {
-                self.plans[at].array = finished(course.states).map(|states| Array { states });
-            }
-            if let Some(ObjectCourse { names, states, lost, .. }) = draft.object {
-                let mut states = finished(states);
-                if let Some(claim) = lost {
-                    let lost = self.lost(claim, states.is_none());
-                    lost.map_err(|error| error.at(|| self.origin(PlanId(at as u32))))?;
-                }
-                for state in states.iter_mut().flatten() {
-                    state.others.take_if(|others| others.steps.iter().all(Option::is_none));
-                }
-                self.plans[at].object = states.map(|states| Object { names, states });
-            }
-        }
-        Ok(())
-    }
-
-    /// The number of an outcome of a plan that is being made. If it is a new one, the states that depend on the plan's
-    /// outcomes are expanded again.
-    fn outcome(&mut self, id: PlanId, answers: &[bool]) -> u32 {
-        let plan = &mut self.plans[id.0 as usize];
-        let known = plan.outcomes.len();
-        let outcome = plan.outcome(answers);
-        if plan.outcomes.len() > known {
-            for task in std::mem::take(&mut self.drafts[id.0 as usize - self.finished].users) {
-                if self.waiting.insert(task, ()).is_none() {
-                    self.again.push_back(task);
-                }
-            }
-        }
-        outcome
     }
 
     fn plan(&mut self, mut goal: Goal) -> Result<PlanId> {
@@ -443,7 +299,7 @@ impl<'a> Planner<'a> {
 
     fn add(&mut self, must: Formula, plan: Plan) -> PlanId {
         self.plans.push(plan);
-        self.drafts.push(Draft::default());
+        self.queue.drafts.push(Draft::default());
         self.musts.push(must);
         PlanId(self.plans.len() as u32 - 1)
     }
@@ -492,11 +348,10 @@ impl<'a> Planner<'a> {
             }
         }
         self.plans[id.0 as usize] = plan;
-        let at = id.0 as usize - self.finished;
         for (kind, opening) in openings {
             match kind {
-                Kind::Array => self.drafts[at].array = Some(self.array(id, opening)?),
-                _ => self.drafts[at].object = Some(self.object(id, opening)?),
+                Kind::Array => self.queue.draft(id).array = Some(self.array(id, opening)?),
+                _ => self.queue.draft(id).object = Some(self.object(id, opening)?),
             }
         }
         Ok(())

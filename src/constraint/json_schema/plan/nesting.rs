@@ -1,7 +1,11 @@
 //! How deep arrays and objects nest where anything goes.
 
-use super::Kind;
+use std::sync::Arc;
+
+use super::{Goal, Kind, PlanId, Planner};
+use crate::constraint::json_schema::formula::Formula;
 use crate::constraint::json_schema::options::JsonOptions;
+use crate::error::Result;
 
 /// How deep a place is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,5 +48,24 @@ impl Nesting {
             Kind::Array if in_array => self.arrays,
             _ => 1,
         }
+    }
+}
+
+impl Planner<'_> {
+    /// Sets the depth of any JSON in places where the schema asks for it, and in properties that it does not name.
+    pub(in super::super) fn set_any(&mut self, levels: [usize; 2]) -> Result<()> {
+        for (place, levels) in self.places.into_iter().zip(levels) {
+            let Some(place) = place else { continue };
+            let depth = Depth { recursion: 0, any: Any::Left(levels, false) };
+            let goal = Goal { must: Formula::TRUE, probes: Arc::new([]), depth };
+            let id = self.made(|planner| planner.begin(&goal, true))?;
+            self.plans[place.0 as usize] = std::mem::take(&mut self.plans[id.0 as usize]);
+        }
+        Ok(())
+    }
+
+    /// The plans of the two kinds of places of [`set_any`](Self::set_any); `None` if the schema has no such place.
+    pub(in super::super) fn places(&self) -> [Option<PlanId>; 2] {
+        self.places
     }
 }

@@ -172,7 +172,7 @@ impl Planner<'_> {
                     End::None => {}
                 }
             }
-            self.fresh.push(Task { plan: id, part: Part::Object, state: course.states.len() as u32 });
+            self.queue.fresh.push(Task { plan: id, part: Part::Object, state: course.states.len() as u32 });
             course.states.push(ObjectState { at: key.at, take: None, skip: None, others: None, end });
         }
         while let Some(key) = course.supposed.get(course.met)
@@ -181,7 +181,7 @@ impl Planner<'_> {
             self.count()?;
             match self.ended_object(&key) {
                 End::Lost(claim) => course.lost = Some(claim),
-                _ => self.fresh.push(Task { plan: id, part: Part::Supposed, state: course.met as u32 }),
+                _ => self.queue.fresh.push(Task { plan: id, part: Part::Supposed, state: course.met as u32 }),
             }
             course.met += 1;
         }

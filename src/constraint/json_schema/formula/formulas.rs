@@ -1,136 +1,11 @@
-//! Schemas as Boolean formulas over keywords.
-//!
-//! The leaves of a formula are *claims*: each is one keyword about values of one type, and is true of values of other
-//! types. `allOf` is a conjunction, `not` a negation, `oneOf` "exactly one". Equal formulas have the same [`Formula`]
-//! number, and constants are folded. When some leaves have been decided, the formula that remains is its *residue*.
-//! Residues serve as the states of plans. They are Brzozowski's derivatives with properties and items in place of
-//! letters.
-//!
-//! Reference: J. A. Brzozowski, *Derivatives of Regular Expressions*, Journal of the ACM 11(4), 1964.
+//! The list of all formulas of a schema, and how they are combined.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::ecma::Pattern;
-use super::format::Format;
-use super::json::Json;
-use super::number::Decimal;
-use super::types::Types;
+use super::{Formula, Leaf, Term};
 use crate::automaton::FastMap;
-
-/// A formula of a [`Formulas`] list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Formula(u32);
-
-impl Formula {
-    /// Nothing satisfies it.
-    pub(super) const FALSE: Self = Self(0);
-    /// Everything does.
-    pub(super) const TRUE: Self = Self(1);
-
-    pub(super) fn constant(value: bool) -> Self {
-        if value { Self::TRUE } else { Self::FALSE }
-    }
-
-    /// The truth of a constant.
-    pub(super) fn decided(self) -> Option<bool> {
-        match self {
-            Self::FALSE => Some(false),
-            Self::TRUE => Some(true),
-            _ => None,
-        }
-    }
-}
-
-/// What a formula is made of.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Term {
-    Constant(bool),
-    Not(Formula),
-    And(Arc<[Formula]>),
-    Or(Arc<[Formula]>),
-    /// Exactly one of these.
-    One(Arc<[Formula]>),
-    Leaf(Leaf),
-}
-
-/// A keyword. It holds of every value of another type than its own.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Leaf {
-    /// The value's type is one of these.
-    Types(Types),
-    /// The value is one of these.
-    Values(Arc<[Json]>),
-
-    /// The pattern matches somewhere in the string.
-    Pattern(Arc<Pattern>),
-    /// The number of characters of the string is within the bounds.
-    Length {
-        min: u64,
-        max: Option<u64>,
-    },
-    /// The string has the format.
-    Format(Format),
-
-    /// The number is an integer.
-    Integer,
-    /// The number is at least, or greater than, the bound.
-    AtLeast {
-        bound: Decimal,
-        exclusive: bool,
-    },
-    /// The number is at most, or less than, the bound.
-    AtMost {
-        bound: Decimal,
-        exclusive: bool,
-    },
-    MultipleOf(Decimal),
-
-    /// The object has the property.
-    Present(Arc<str>),
-    /// The object lacks the property, or its value satisfies the formula. A leaf with a true formula is kept, since it
-    /// gives the property its place in the order.
-    Property(Arc<str>, Formula),
-    /// All properties with a name in which the pattern matches satisfy the formula.
-    Matching(Arc<Pattern>, Formula),
-    /// All other properties satisfy the formula.
-    Others(Arc<Except>, Formula),
-    /// All names satisfy the formula.
-    Names(Formula),
-    /// The object has at least `count` properties. Names outside `properties` may be equal to earlier ones, which an
-    /// automaton cannot tell: `certain` more properties are needed if such names are not counted, `possible` more if
-    /// each is counted.
-    Properties {
-        count: u64,
-        certain: u64,
-        possible: u64,
-    },
-
-    /// The item at the index, if it is there, satisfies the formula.
-    Item(u64, Formula),
-    /// All items from the index on satisfy the formula.
-    Rest(u64, Formula),
-    /// At least this number of items satisfy the formula.
-    Contains(Formula, u64),
-    /// There are at least this number of items.
-    Items(u64),
-    /// No two items are equal. If all items come from a known `domain`, the mask says which of its values were items
-    /// already.
-    Unique {
-        domain: Arc<[Json]>,
-        met: u64,
-    },
-
-    /// A recursive reference: the schema of this number, which was still being read when the reference was met.
-    Later(u32),
-}
-
-/// The names that `additionalProperties` leaves out.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Except {
-    pub(super) names: Vec<Arc<str>>,
-    pub(super) patterns: Vec<Arc<Pattern>>,
-}
+use crate::constraint::json_schema::types::Types;
 
 /// Bytes of a term without its parts. It is in the list and in the map, with its number and the counts of an `Arc`.
 const TERM_BYTES: usize = 2 * size_of::<Term>() + size_of::<u64>() + 2 * size_of::<usize>();
@@ -139,7 +14,7 @@ const LEAVES_BYTES: usize = size_of::<(u32, Arc<[Formula]>)>() + 2 * size_of::<u
 
 /// All formulas of a schema, each once.
 #[derive(Clone, Debug)]
-pub(super) struct Formulas {
+pub(in super::super) struct Formulas {
     terms: Vec<Term>,
     known: HashMap<Term, Formula, std::hash::BuildHasherDefault<std::collections::hash_map::DefaultHasher>>,
     leaves: FastMap<u32, Arc<[Formula]>>,
@@ -152,7 +27,7 @@ pub(super) struct Formulas {
 }
 
 impl Formulas {
-    pub(super) fn new() -> Self {
+    pub(in super::super) fn new() -> Self {
         let terms = vec![Term::Constant(false), Term::Constant(true)];
         let known = [(terms[0].clone(), Formula::FALSE), (terms[1].clone(), Formula::TRUE)];
         Self {
@@ -165,22 +40,22 @@ impl Formulas {
         }
     }
 
-    pub(super) fn term(&self, formula: Formula) -> &Term {
+    pub(in super::super) fn term(&self, formula: Formula) -> &Term {
         &self.terms[formula.0 as usize]
     }
 
     /// Bytes of all formulas.
-    pub(super) fn bytes(&self) -> usize {
+    pub(in super::super) fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Parts of formulas that were visited so far.
-    pub(super) fn work(&self) -> usize {
+    pub(in super::super) fn work(&self) -> usize {
         self.work
     }
 
     /// How many formulas are nested in a formula, those within leaves included: 0 of a leaf that holds none.
-    pub(super) fn height(&self, formula: Formula) -> u32 {
+    pub(in super::super) fn height(&self, formula: Formula) -> u32 {
         self.heights[formula.0 as usize]
     }
 
@@ -205,7 +80,7 @@ impl Formulas {
     }
 
     /// The leaf, if the formula is one.
-    pub(super) fn as_leaf(&self, formula: Formula) -> Option<&Leaf> {
+    pub(in super::super) fn as_leaf(&self, formula: Formula) -> Option<&Leaf> {
         match self.term(formula) {
             Term::Leaf(leaf) => Some(leaf),
             _ => None,
@@ -229,12 +104,12 @@ impl Formulas {
     }
 
     /// The leaf of an object with at least `count` properties.
-    pub(super) fn properties(&mut self, count: u64) -> Formula {
+    pub(in super::super) fn properties(&mut self, count: u64) -> Formula {
         self.leaf(Leaf::Properties { count, certain: count, possible: count })
     }
 
     /// The formula of `leaf`; it is true if the leaf restricts nothing.
-    pub(super) fn leaf(&mut self, leaf: Leaf) -> Formula {
+    pub(in super::super) fn leaf(&mut self, leaf: Leaf) -> Formula {
         let says_nothing = match &leaf {
             Leaf::Types(types) if *types == Types::NONE => return Formula::FALSE,
             Leaf::Values(values) if values.is_empty() => return Formula::FALSE,
@@ -249,7 +124,7 @@ impl Formulas {
         if says_nothing { Formula::TRUE } else { self.add(Term::Leaf(leaf)) }
     }
 
-    pub(super) fn not(&mut self, formula: Formula) -> Formula {
+    pub(in super::super) fn not(&mut self, formula: Formula) -> Formula {
         match self.term(formula) {
             Term::Constant(value) => Formula::constant(!value),
             Term::Not(inner) => *inner,
@@ -257,7 +132,7 @@ impl Formulas {
         }
     }
 
-    pub(super) fn and(&mut self, parts: impl IntoIterator<Item = Formula>) -> Formula {
+    pub(in super::super) fn and(&mut self, parts: impl IntoIterator<Item = Formula>) -> Formula {
         match self.gathered(parts, true) {
             None => Formula::FALSE,
             Some(parts) => match parts[..] {
@@ -268,7 +143,7 @@ impl Formulas {
         }
     }
 
-    pub(super) fn or(&mut self, parts: impl IntoIterator<Item = Formula>) -> Formula {
+    pub(in super::super) fn or(&mut self, parts: impl IntoIterator<Item = Formula>) -> Formula {
         match self.gathered(parts, false) {
             None => Formula::TRUE,
             Some(parts) => match parts[..] {
@@ -306,7 +181,7 @@ impl Formulas {
     }
 
     /// Exactly one of `parts`.
-    pub(super) fn one(&mut self, parts: impl IntoIterator<Item = Formula>) -> Formula {
+    pub(in super::super) fn one(&mut self, parts: impl IntoIterator<Item = Formula>) -> Formula {
         // How often each part occurs, in the order of first occurrence.
         let mut times: FastMap<Formula, usize> = FastMap::default();
         let mut open: Vec<Formula> = Vec::new();
@@ -342,7 +217,7 @@ impl Formulas {
     }
 
     /// `if`, `then` and `else`.
-    pub(super) fn choose(&mut self, condition: Formula, yes: Formula, no: Formula) -> Formula {
+    pub(in super::super) fn choose(&mut self, condition: Formula, yes: Formula, no: Formula) -> Formula {
         let otherwise = self.not(condition);
         let first = self.or([otherwise, yes]);
         let second = self.or([condition, no]);
@@ -350,7 +225,7 @@ impl Formulas {
     }
 
     /// The distinct leaves of a formula, in order, without the leaves of formulas within leaves.
-    pub(super) fn leaves(&mut self, formula: Formula) -> Arc<[Formula]> {
+    pub(in super::super) fn leaves(&mut self, formula: Formula) -> Arc<[Formula]> {
         if let Some(known) = self.leaves.get(&formula.0) {
             return Arc::clone(known);
         }
@@ -375,7 +250,7 @@ impl Formulas {
     }
 
     /// The parts of a conjunction; any other formula is its only part.
-    pub(super) fn conjuncts(&self, formula: Formula) -> Arc<[Formula]> {
+    pub(in super::super) fn conjuncts(&self, formula: Formula) -> Arc<[Formula]> {
         match self.term(formula) {
             Term::And(parts) => Arc::clone(parts),
             _ => Arc::new([formula]),
@@ -383,7 +258,7 @@ impl Formulas {
     }
 
     /// The formula with leaves replaced; `None` keeps a leaf.
-    pub(super) fn replace(
+    pub(in super::super) fn replace(
         &mut self,
         formula: Formula,
         with: &mut impl FnMut(&mut Self, Formula) -> Option<Formula>,
@@ -430,7 +305,11 @@ impl Formulas {
     }
 
     /// The formula with some leaves decided.
-    pub(super) fn assign(&mut self, formula: Formula, values: &FastMap<Formula, Formula>) -> Formula {
+    pub(in super::super) fn assign(
+        &mut self,
+        formula: Formula,
+        values: &FastMap<Formula, Formula>,
+    ) -> Formula {
         self.replace(formula, &mut |_, leaf| values.get(&leaf).copied())
     }
 }
