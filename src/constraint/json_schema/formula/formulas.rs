@@ -66,16 +66,8 @@ impl Formulas {
             Term::And(parts) | Term::Or(parts) | Term::One(parts) => {
                 parts.iter().map(above).max().unwrap_or(0)
             }
-            Term::Leaf(
-                Leaf::Property(_, below)
-                | Leaf::Matching(_, below)
-                | Leaf::Others(_, below)
-                | Leaf::Names(below)
-                | Leaf::Item(_, below)
-                | Leaf::Rest(_, below)
-                | Leaf::Contains(below, _),
-            ) => above(below),
-            Term::Constant(_) | Term::Leaf(_) => 0,
+            Term::Leaf(leaf) => leaf.below().as_ref().map_or(0, above),
+            Term::Constant(_) => 0,
         }
     }
 

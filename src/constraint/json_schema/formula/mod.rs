@@ -127,6 +127,22 @@ pub(super) enum Leaf {
     Later(u32),
 }
 
+impl Leaf {
+    /// The formula of a part of the value that the leaf holds, if it holds one.
+    pub(super) fn below(&self) -> Option<Formula> {
+        match self {
+            Self::Property(_, below)
+            | Self::Matching(_, below)
+            | Self::Others(_, below)
+            | Self::Names(below)
+            | Self::Item(_, below)
+            | Self::Rest(_, below)
+            | Self::Contains(below, _) => Some(*below),
+            _ => None,
+        }
+    }
+}
+
 /// The names that `additionalProperties` leaves out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Except {

@@ -30,22 +30,9 @@ impl Planner<'_> {
         let mut found = false;
         for leaf in self.formulas.leaves(formula).iter() {
             let Some(leaf) = self.formulas.as_leaf(*leaf) else { continue };
-            let below = match leaf {
-                Leaf::Later(_) => {
-                    found = true;
-                    break;
-                }
-                Leaf::Property(_, f)
-                | Leaf::Matching(_, f)
-                | Leaf::Others(_, f)
-                | Leaf::Names(f)
-                | Leaf::Item(_, f)
-                | Leaf::Rest(_, f)
-                | Leaf::Contains(f, _) => *f,
-                _ => continue,
-            };
-            if self.is_recursive(below) {
-                found = true;
+            let (is_later, below) = (matches!(leaf, Leaf::Later(_)), leaf.below());
+            found = is_later || below.is_some_and(|below| self.is_recursive(below));
+            if found {
                 break;
             }
         }
