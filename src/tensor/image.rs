@@ -183,8 +183,8 @@ pub(crate) struct Image {
     pub(crate) values: Tensor<1, Int>,
     /// Where each of [`Array::ALL`] begins.
     pub(crate) offsets: [usize; Array::ALL.len()],
-    /// `[width]`: every token, where text is walked.
-    every_token: Tensor<1, Int>,
+    /// `[max(columns, width)]`: 0, 1, 2, …
+    numbers: Tensor<1, Int>,
     /// The most symbols of a token.
     pub(crate) longest: usize,
 }
@@ -202,14 +202,11 @@ impl Image {
     }
 
     fn of(sizes: &Sizes, tables: &[&TokenTable], joined: &Joined, texts: &[Text], device: &Device) -> Self {
-        let every_token = match sizes.layout {
-            Layout::Walk => (0..sizes.width as i32).collect(),
-            _ => vec![0],
-        };
+        let numbers = 0..sizes.columns.max(sizes.width) as i32;
         Self {
             values: ints(write_all(sizes, tables, joined, texts), device),
             offsets: std::array::from_fn(|index| Array::offset(sizes, index)),
-            every_token: ints(every_token, device),
+            numbers: ints(numbers.collect(), device),
             longest: text::longest(sizes, texts),
             sizes: *sizes,
         }
@@ -270,9 +267,10 @@ impl Image {
         from..from + rows * columns
     }
 
-    /// The ids of all tokens, `[width]`, where text is walked.
-    pub(crate) fn every_token(&self) -> Tensor<1, Int> {
-        self.every_token.clone()
+    /// 0, 1, 2, …, `[count]`: at most as many as a row of any array has columns.
+    #[allow(clippy::single_range_in_vec_init, reason = "one range for each dimension")]
+    pub(crate) fn numbers(&self, count: usize) -> Tensor<1, Int> {
+        self.numbers.clone().slice([0..count])
     }
 }
 

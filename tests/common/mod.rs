@@ -8,6 +8,7 @@ pub mod devices;
 pub mod embedded;
 pub mod model;
 pub mod skip;
+pub mod words;
 
 use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
 

@@ -59,7 +59,7 @@ pub(super) fn illegal(image: &Image, position: Position) -> Tensor<2, Bool> {
         }
         Layout::Walk => {
             let all = [batch, image.sizes.width];
-            let token = image.every_token().reshape([1, -1]).expand(all).reshape([-1]);
+            let token = image.numbers(image.sizes.width).reshape([1, -1]).expand(all).reshape([-1]);
             let state = states.reshape([batch, 1]).expand(all).reshape([-1]);
             legal(next(image, state, token).reshape(all))
         }
@@ -149,13 +149,14 @@ fn entries(image: &Image, array: Array, index: Tensor<1, Int>) -> Tensor<1, Int>
     image.values.clone().select(0, index + image.range(array).start as i32)
 }
 
-/// The rows of an array, `[batch, columns]`.
-#[allow(clippy::single_range_in_vec_init, reason = "one range for each dimension")]
+/// The rows of an array, `[batch, columns]`, entry by entry: some backends copy the whole of a slice to select from it.
 fn rows(image: &Image, array: Array, row: Tensor<1, Int>) -> Tensor<2, Int> {
     let columns = match array {
         Array::Next => image.sizes.columns,
         _ => image.sizes.width,
     };
-    let all = image.values.clone().slice([image.range(array)]).reshape([-1, columns as i32]);
-    all.select(0, row)
+    let shape = [row.dims()[0], columns];
+    let row = row.reshape([-1, 1]).expand(shape).reshape([-1]);
+    let column = image.numbers(columns).reshape([1, -1]).expand(shape).reshape([-1]);
+    cells(image, array, columns, row, column).reshape(shape)
 }

@@ -1,27 +1,16 @@
-//! The decode loop: the guarantee, the budget, seeds, streaming, refusals.
-
-mod guarantee;
+//! The decode loop: the budget, seeds, streaming, refusals.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::slice;
 
 use crate::common::altered::{Altered, Call};
+use crate::common::words::{EOS, vocabulary};
 use crate::common::{devices, model::RandomLm};
 use burn::tensor::{DType, Device, Int, Tensor};
 use burn_dfa::generation::{Finish, GenerationConfig, Output, Request, generate};
 use burn_dfa::sampling::{GumbelMax, Sampler};
 use burn_dfa::{Constraint, Error, Layout, Limits, StateId, TensorOptions, TokenId, TokenTable, Vocabulary};
-
-const EOS: TokenId = TokenId(256);
-
-/// The bytes, a few words, the end; padded rows after it.
-fn vocabulary() -> Vocabulary {
-    let bytes = (0..=255u8).map(|byte| Some(vec![byte]));
-    let words = ["true", "false", "null", "\":", ",\"", "{\"", "\"}", "name", "age", "12", "été"];
-    let words = words.iter().map(|word| Some(word.as_bytes().to_vec()));
-    Vocabulary::from_bytes(bytes.chain([None]).chain(words)).unwrap().with_eos([EOS]).unwrap()
-}
 
 fn compile(constraint: &Constraint, vocabulary: &Vocabulary) -> TokenTable {
     // In every layout, so that each can be asked for.
