@@ -1,7 +1,7 @@
 //! Rows of which equal ones are one state, so that words with equal ends share states while the automaton is built.
 
 use super::rows::{Run, append};
-use super::{RowDfa, Rows};
+use super::{Call, FastMap, Pushdown, RowDfa, Rows};
 use crate::error::Result;
 use crate::limits::Meter;
 
@@ -16,12 +16,16 @@ pub(crate) struct SharedRows {
     known: Vec<u32>,
     known_count: usize,
     scratch: Vec<Run>,
+    /// The call states.
+    calls: FastMap<Call, u32>,
+    /// The RETURN states, by outcome.
+    returning: Vec<u32>,
 }
 
 impl SharedRows {
     /// The dead state alone.
     pub(crate) fn new() -> Self {
-        Self { rows: Rows::new(), known: vec![0; 1 << 6], known_count: 0, scratch: Vec::new() }
+        Self { rows: Rows::new(), known: vec![0; 1 << 6], known_count: 0, scratch: Vec::new(), calls: FastMap::default(), returning: Vec::new() }
     }
 
     /// The rows so far.
@@ -185,6 +189,33 @@ impl SharedRows {
         }
         let row = self.joined(node.end, &node.children);
         self.state(self.is_accepting(node.end), &row)
+    }
+
+    /// The state that calls the piece that begins at `enter`, and goes on at one of `returns`.
+    pub(crate) fn call(&mut self, enter: u32, returns: Vec<u32>) -> u32 {
+        let call = Call { enter, returns };
+        if let Some(&known) = self.calls.get(&call) {
+            return known;
+        }
+        let state = self.reserve(1);
+        self.calls.insert(call, state);
+        state
+    }
+
+    /// The state in which a piece ends with an outcome.
+    pub(crate) fn returning(&mut self, outcome: usize) -> u32 {
+        while self.returning.len() <= outcome {
+            let state = self.reserve(1);
+            self.returning.push(state);
+        }
+        self.returning[outcome]
+    }
+
+    /// The automaton with calls that begins at `start`.
+    pub(crate) fn pushdown(self, start: u32) -> Pushdown {
+        let calls = self.calls.into_iter().map(|(call, state)| (state, call)).collect();
+        let outcomes = self.returning.iter().enumerate().map(|(at, &state)| (state, at as u32)).collect();
+        Pushdown::new(self.rows, start, calls, outcomes)
     }
 
     /// The automaton that begins at `start`; `None` where its language is empty.

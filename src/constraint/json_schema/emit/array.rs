@@ -5,6 +5,7 @@ use crate::constraint::json_schema::plan::Array;
 use crate::error::Result;
 
 impl Emitter<'_, '_> {
+    /// From behind the opening bracket on.
     pub(super) fn array(&mut self, array: &Array, exits: &[u32], level: usize) -> Result<u32> {
         let inner = level + 1;
         let ends: Vec<u32> =
@@ -27,7 +28,6 @@ impl Emitter<'_, '_> {
             }
         }
         let first = separators[0].as_ref().map_or(0, |separator| separator.part());
-        let opened = self.opened(inner, first, b']', ends[0]);
-        Ok(self.rows.byte(b'[', opened))
+        Ok(self.opened(inner, first, b']', ends[0]))
     }
 }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use super::json::Json;
 use super::plan::{Labelled, PlanId, Planner, Size};
 use super::{MAX_NESTING, string, text};
-use crate::automaton::{FastMap, RowDfa, Run, SharedRows};
+use crate::automaton::{FastMap, Pushdown, RowDfa, Run, SharedRows};
 use crate::error::{Error, Limit, Result};
 
 /// The automaton of the plan `root`; `None` where no value satisfies it.
@@ -41,6 +41,26 @@ pub(super) fn size(planner: &Planner, root: PlanId, most: usize) -> Result<Optio
     Ok(Some(planner.size(states as u64, places)))
 }
 
+/// The automaton with calls of the plan `root`, in which the plans of `called` are called.
+pub(super) fn emit_called(planner: &Planner, root: PlanId, called: FastMap<PlanId, ()>) -> Result<Pushdown> {
+    let mut emitter = Emitter::new(planner, usize::MAX);
+    emitter.called = called;
+    let start = emitter.root(root)?;
+    emitter.finish_pieces()?;
+    emitter.rows.check(planner.meter())?;
+    Ok(emitter.rows.pushdown(start))
+}
+
+/// What a plan is of, beside scalars.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Part {
+    Array,
+    Object,
+}
+
+/// A part of a plan with the number of the exit of each outcome, `None` where nothing may follow.
+type Piece = (PlanId, Part, Vec<Option<usize>>);
+
 /// The ways to write one character, or the one way to write several.
 type Spellings = Vec<Vec<u8>>;
 
@@ -53,6 +73,12 @@ struct Emitter<'p, 'a> {
     rows: SharedRows,
     /// More states than this are not emitted.
     most: usize,
+    /// The plans whose arrays and objects are called.
+    called: FastMap<PlanId, ()>,
+    /// The first state of each piece.
+    pieces: FastMap<Piece, u32>,
+    /// Pieces that were not emitted yet.
+    open_pieces: Vec<(Piece, u32)>,
     /// How many plans are being emitted, each for a part of the value of the one before.
     open: usize,
     /// Plans of which one copy took at least half of all states when it was finished, and the states that it took. Of
@@ -72,6 +98,9 @@ impl<'p, 'a> Emitter<'p, 'a> {
             planner,
             rows: SharedRows::new(),
             most,
+            called: FastMap::default(),
+            pieces: FastMap::default(),
+            open_pieces: Vec::new(),
             open: 0,
             large: Vec::new(),
             done: FastMap::default(),
@@ -147,11 +176,13 @@ impl<'p, 'a> Emitter<'p, 'a> {
         for scalar in plan.number.iter().chain(&plan.string) {
             starts.push(self.scalar(scalar, exits));
         }
-        if let Some(array) = &plan.array {
-            starts.push(self.array(array, exits, level)?);
-        }
-        if let Some(object) = &plan.object {
-            starts.push(self.object(object, exits, level)?);
+        for (part, open) in [(Part::Array, b'['), (Part::Object, b'{')] {
+            let opened = if self.called.contains_key(&id) {
+                self.call(id, part, exits)
+            } else {
+                self.part(id, part, exits, level)?
+            };
+            starts.push(self.rows.byte(open, opened));
         }
         starts.retain(|&start| start != 0);
         let state = match starts[..] {
@@ -167,6 +198,62 @@ impl<'p, 'a> Emitter<'p, 'a> {
             }
         };
         Ok(state)
+    }
+
+    /// The array or the object of a plan, from behind its opening bracket on; 0 where it has none.
+    fn part(&mut self, id: PlanId, part: Part, exits: &[u32], level: usize) -> Result<u32> {
+        let plan = self.planner.get(id);
+        match part {
+            Part::Array => plan.array.as_ref().map_or(Ok(0), |array| self.array(array, exits, level)),
+            Part::Object => plan.object.as_ref().map_or(Ok(0), |object| self.object(object, exits, level)),
+        }
+    }
+
+    /// The state that calls the array or the object of a plan; 0 where it has none.
+    fn call(&mut self, id: PlanId, part: Part, exits: &[u32]) -> u32 {
+        let plan = self.planner.get(id);
+        let is_there = match part {
+            Part::Array => plan.array.is_some(),
+            Part::Object => plan.object.is_some(),
+        };
+        if !is_there {
+            return 0;
+        }
+        let mut returns: Vec<u32> = Vec::new();
+        let mut outcomes = Vec::with_capacity(exits.len());
+        for &exit in exits {
+            outcomes.push((exit != 0).then(|| {
+                returns.iter().position(|known| *known == exit).unwrap_or_else(|| {
+                    returns.push(exit);
+                    returns.len() - 1
+                })
+            }));
+        }
+        let piece = (id, part, outcomes);
+        let enter = match self.pieces.get(&piece) {
+            Some(&enter) => enter,
+            None => {
+                let enter = self.rows.reserve(1);
+                self.pieces.insert(piece.clone(), enter);
+                self.open_pieces.push((piece, enter));
+                enter
+            }
+        };
+        self.rows.call(enter, returns)
+    }
+
+    /// Emits the pieces that are called.
+    fn finish_pieces(&mut self) -> Result<()> {
+        while let Some(((id, part, outcomes), enter)) = self.open_pieces.pop() {
+            let exits: Vec<u32> = outcomes
+                .iter()
+                .map(|outcome| outcome.map_or(0, |outcome| self.rows.returning(outcome)))
+                .collect();
+            let opened = self.part(id, part, &exits, 0)?;
+            let row = self.rows.row(opened).to_vec();
+            self.rows.fill(enter, false, &row);
+        }
+        Ok(())
     }
 
     fn scalar(&mut self, scalar: &Labelled, exits: &[u32]) -> u32 {

@@ -13,6 +13,7 @@ struct Emitted {
 }
 
 impl Emitter<'_, '_> {
+    /// From behind the opening brace on.
     pub(super) fn object(&mut self, object: &Object, exits: &[u32], level: usize) -> Result<u32> {
         let inner = level + 1;
         let count = object.states.len();
@@ -50,8 +51,7 @@ impl Emitter<'_, '_> {
             let more = self.after_comma(inner, emitted.names[at]);
             emitted.after[at] = self.after_part(inner, more, b'}', emitted.ends[at]);
         }
-        let opened = self.opened(inner, emitted.names[0], b'}', emitted.ends[0]);
-        Ok(self.rows.byte(b'{', opened))
+        Ok(self.opened(inner, emitted.names[0], b'}', emitted.ends[0]))
     }
 
     /// Emits the colon and the value.

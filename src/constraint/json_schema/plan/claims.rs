@@ -21,6 +21,8 @@ impl Claims {
                 probes.push(probe);
             }
         }
+        // In one order, so that the same probes are one goal.
+        probes.sort_unstable();
         probes
     }
 }

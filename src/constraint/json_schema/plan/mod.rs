@@ -17,6 +17,7 @@
 //! least plans that fit each other.
 
 mod array;
+mod circles;
 mod claims;
 mod finite;
 mod frame;
@@ -150,6 +151,8 @@ pub(super) struct Planner<'a> {
     /// Whether values were left out because they exceed the depth of recursion or of any JSON.
     pub(super) cut: bool,
     nesting: Nesting,
+    /// Whether plans may depend on themselves: then nothing is followed to a depth.
+    calls: bool,
     /// The plans of any JSON: in places where the schema asks for it, and in properties that the schema does not name.
     places: [Option<PlanId>; 2],
     /// The number of states of all plans, and the most that are allowed.
@@ -178,6 +181,7 @@ impl<'a> Planner<'a> {
             lost: BTreeMap::new(),
             cut: false,
             nesting: Nesting::of(&schema.options),
+            calls: false,
             places: [None; 2],
             states: 0,
             most: usize::MAX,
@@ -238,6 +242,7 @@ impl<'a> Planner<'a> {
         within_any: Option<Kind>,
     ) -> Result<Option<PlanId>> {
         depth.any = match (depth.any, within_any) {
+            _ if self.calls => Any::Asked,
             (Any::Left(left, in_array), Some(kind)) => {
                 let Some(left) = left.checked_sub(self.nesting.weight(kind, in_array)) else {
                     self.cut = true;
@@ -252,7 +257,6 @@ impl<'a> Planner<'a> {
         self.queue.used(id);
         Ok((!self.get(id).is_empty()).then_some(id))
     }
-
     fn plan(&mut self, mut goal: Goal) -> Result<PlanId> {
         // Recursive references are replaced by the formulas of their schemas, with one level of recursion less.
         let laters = |planner: &mut Self, formula| {
@@ -262,6 +266,7 @@ impl<'a> Planner<'a> {
         let probes: Vec<Formula> = goal.probes.to_vec();
         if laters(self, goal.must) || probes.iter().any(|&probe| laters(self, probe)) {
             match goal.depth.recursion.checked_sub(1) {
+                _ if self.calls => {}
                 Some(recursion) => goal.depth.recursion = recursion,
                 None => {
                     self.cut = true;
@@ -284,7 +289,7 @@ impl<'a> Planner<'a> {
         if let Some(&id) = self.known.get(&goal) {
             return Ok(id);
         }
-        let id = if any && !matches!(goal.depth.any, Any::Left(..)) {
+        let id = if any && !self.calls && !matches!(goal.depth.any, Any::Left(..)) {
             // The depth of any JSON is chosen when the other plans are known.
             let id = self.add(goal.must, Plan { outcomes: vec![Arc::new([])], ..Plan::default() });
             let place = usize::from(goal.depth.any == Any::Unnamed);
