@@ -1,5 +1,6 @@
 //! Rows of which equal ones are one state, so that words with equal ends share states while the automaton is built.
 
+use super::pushdown::Draft;
 use super::rows::{Run, append};
 use super::{Call, FastMap, Pushdown, RowDfa, Rows};
 use crate::error::Result;
@@ -25,7 +26,14 @@ pub(crate) struct SharedRows {
 impl SharedRows {
     /// The dead state alone.
     pub(crate) fn new() -> Self {
-        Self { rows: Rows::new(), known: vec![0; 1 << 6], known_count: 0, scratch: Vec::new(), calls: FastMap::default(), returning: Vec::new() }
+        Self {
+            rows: Rows::new(),
+            known: vec![0; 1 << 6],
+            known_count: 0,
+            scratch: Vec::new(),
+            calls: FastMap::default(),
+            returning: Vec::new(),
+        }
     }
 
     /// The rows so far.
@@ -211,11 +219,13 @@ impl SharedRows {
         self.returning[outcome]
     }
 
-    /// The automaton with calls that begins at `start`.
-    pub(crate) fn pushdown(self, start: u32) -> Pushdown {
-        let calls = self.calls.into_iter().map(|(call, state)| (state, call)).collect();
-        let outcomes = self.returning.iter().enumerate().map(|(at, &state)| (state, at as u32)).collect();
-        Pushdown::new(self.rows, start, calls, outcomes)
+    /// The automaton with calls that begins at `start`; see [`Pushdown::new`].
+    ///
+    /// # Errors
+    /// Where a limit is breached.
+    pub(crate) fn pushdown(&self, start: u32, meter: &Meter) -> Result<Option<Pushdown>> {
+        let calls = self.calls.iter().map(|(call, &state)| (state, call.clone())).collect();
+        Pushdown::new(&Draft { rows: &self.rows, calls, returning: &self.returning }, start, meter)
     }
 
     /// The automaton that begins at `start`; `None` where its language is empty.

@@ -42,13 +42,17 @@ pub(super) fn size(planner: &Planner, root: PlanId, most: usize) -> Result<Optio
 }
 
 /// The automaton with calls of the plan `root`, in which the plans of `called` are called.
-pub(super) fn emit_called(planner: &Planner, root: PlanId, called: FastMap<PlanId, ()>) -> Result<Pushdown> {
+pub(super) fn emit_called(
+    planner: &Planner,
+    root: PlanId,
+    called: FastMap<PlanId, ()>,
+) -> Result<Option<Pushdown>> {
     let mut emitter = Emitter::new(planner, usize::MAX);
     emitter.called = called;
     let start = emitter.root(root)?;
     emitter.finish_pieces()?;
     emitter.rows.check(planner.meter())?;
-    Ok(emitter.rows.pushdown(start))
+    emitter.rows.pushdown(start, planner.meter())
 }
 
 /// What a plan is of, beside scalars.

@@ -6,7 +6,7 @@ use crate::error::Result;
 
 impl Planner<'_> {
     /// The plan of the whole schema, in which plans may depend on themselves, and those that do.
-    pub(super) fn called_root(&mut self) -> Result<(PlanId, FastMap<PlanId, ()>)> {
+    pub(in super::super) fn called_root(&mut self) -> Result<(PlanId, FastMap<PlanId, ()>)> {
         self.calls = true;
         let root = self.root(0)?;
         Ok((root, self.in_circles()))
