@@ -94,6 +94,8 @@ pub enum Limit {
     Binding(usize),
     /// Levels of arrays and objects within each other, as far as a JSON schema is followed. It is fixed.
     Nesting(usize),
+    /// Frames on the stack of a row that follows a recursive constraint.
+    Frames(usize),
     /// Time to compile.
     Time(Duration),
 }
@@ -106,6 +108,7 @@ impl fmt::Display for Limit {
             Self::DeviceBytes(n) => write!(f, "{n} bytes on the device"),
             Self::Binding(n) => write!(f, "{n} bytes in one tensor, the most that the device can bind"),
             Self::Nesting(n) => write!(f, "{n} levels of arrays and objects within each other"),
+            Self::Frames(n) => write!(f, "{n} frames on the stack of a row"),
             Self::Time(t) => write!(f, "{t:?} of compile time"),
         }
     }

@@ -28,6 +28,9 @@ pub struct Limits {
     /// Most states of an automaton that [`TokenTable::compile`](crate::TokenTable::compile) tabulates; a larger one
     /// is walked, so that its first mask does not wait for the table. Default: 1,000.
     pub tabulated_states: usize,
+    /// Most frames on the stack of a row that follows a recursive constraint: how deep calls may be within each other, in
+    /// JSON about how deep arrays and objects are nested. At most [`MAX_FRAMES`](Self::MAX_FRAMES). Default: 64.
+    pub frames: usize,
     /// Longest time of one compilation. Default: 30 s.
     pub time: Duration,
 }
@@ -39,12 +42,16 @@ impl Default for Limits {
             bytes: 512 << 20,
             tabulated_bytes: 64 << 20,
             tabulated_states: 1_000,
+            frames: 64,
             time: Duration::from_secs(30),
         }
     }
 }
 
 impl Limits {
+    /// The greatest [`frames`](Self::frames).
+    pub const MAX_FRAMES: usize = 1_024;
+
     /// The defaults.
     pub fn new() -> Self {
         Self::default()
@@ -72,6 +79,12 @@ impl Limits {
     #[must_use]
     pub fn with_tabulated_states(self, states: usize) -> Self {
         Self { tabulated_states: states, ..self }
+    }
+
+    /// Sets the most frames on the stack of a row.
+    #[must_use]
+    pub fn with_frames(self, frames: usize) -> Self {
+        Self { frames, ..self }
     }
 
     /// Sets the longest time of one compilation.

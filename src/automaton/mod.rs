@@ -61,7 +61,7 @@ pub(crate) use fast::FastMap;
 pub(crate) use interner::Interner;
 pub(crate) use nfa::Nfa;
 pub(crate) use product::Op;
-pub(crate) use pushdown::{Call, FARTHEST, Jump, Pushdown, Way};
+pub(crate) use pushdown::{Call, FARTHEST, Jump, Pushdown};
 pub(crate) use raw::RawDfa;
 pub(crate) use row_dfa::RowDfa;
 pub(crate) use rows::{Rows, Run};

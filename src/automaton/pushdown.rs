@@ -43,7 +43,7 @@ pub(crate) const FARTHEST: u32 = 1 << 30;
 /// The way from a state to an end: the shortest one, and of these one that needs the fewest frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Way {
-    /// Bytes; [`FARTHEST`] or more where there is no way.
+    /// Bytes, and one for the end of the text; [`FARTHEST`] or more where there is no way.
     pub(crate) bytes: u32,
     /// The most frames that it adds to the stack at any time.
     pub(crate) frames: u32,
@@ -185,6 +185,45 @@ impl Pushdown {
         &self.ways[state as usize * self.ends..][..self.ends]
     }
 
+    /// The most call and RETURN states that follow one another without a byte between them, on a stack of `depth` frames.
+    pub(crate) fn chain(&self, depth: u32) -> u32 {
+        let silent = |state: u32| *self.jump(state) != Jump::None;
+        // What may follow each of them; a RETURN may go back to any call.
+        let calls = || {
+            self.jumps.iter().filter_map(|jump| if let Jump::Call(call) = jump { Some(call) } else { None })
+        };
+        let after = |state: u32| -> Vec<u32> {
+            match self.jump(state) {
+                Jump::None => Vec::new(),
+                Jump::Call(call) => vec![call.enter],
+                Jump::Return(outcome) => {
+                    calls().filter_map(|call| call.returns.get(*outcome as usize).copied()).collect()
+                }
+            }
+        };
+        let mut left: FastMap<u32, Vec<u32>> = FastMap::default();
+        for state in (1..self.state_count() as u32).filter(|&state| silent(state)) {
+            let mut after: Vec<u32> = after(state).into_iter().filter(|&state| silent(state)).collect();
+            after.sort_unstable();
+            after.dedup();
+            left.insert(state, after);
+        }
+        // By rounds: those of which nothing silent follows, then those that only these follow, and so on.
+        let mut rounds = 0;
+        while !left.is_empty() {
+            let ended: Vec<u32> =
+                left.iter().filter(|(_, after)| after.is_empty()).map(|(&state, _)| state).collect();
+            if ended.is_empty() {
+                // A circle: it is bounded by the stack alone.
+                return rounds + 2 * depth + 2;
+            }
+            ended.iter().for_each(|state| _ = left.remove(state));
+            left.values_mut().for_each(|after| after.retain(|state| !ended.contains(state)));
+            rounds += 1;
+        }
+        rounds
+    }
+
     /// Memory in use, roughly.
     pub(crate) fn bytes(&self) -> usize {
         self.rows.bytes() + self.state_count() * (size_of::<Jump>() + self.ends * size_of::<Way>())
@@ -241,7 +280,7 @@ impl Draft<'_> {
         let mut heap = BinaryHeap::new();
         let none = Way { bytes: 0, frames: 0 };
         let accepting = (1..states as u32).filter(|&state| self.rows.is_accepting(state));
-        heap.extend(accepting.map(|state| Reverse((none, state, 0))));
+        heap.extend(accepting.map(|state| Reverse((Way { bytes: 1, ..none }, state, 0))));
         let returning = self.returning.iter().enumerate();
         heap.extend(returning.map(|(outcome, &state)| Reverse((none, state, outcome as u32))));
         let mut found = 0;

@@ -33,7 +33,7 @@ pub(crate) use tokens::TokenAutomaton;
 pub use tokens::Transitions;
 
 use self::json_schema::{Json, Malformed};
-use crate::automaton::{ByteDfa, Expr, RowDfa};
+use crate::automaton::{ByteDfa, Expr, Pushdown, RowDfa};
 use crate::error::{Error, Result};
 use crate::limits::{Limits, Meter};
 use crate::vocabulary::TokenId;
@@ -329,7 +329,15 @@ impl Constraint {
         }
     }
 
-    /// The automaton of the constraint.
+    /// The automaton with calls of a JSON schema that is recursive, or allows any JSON; `None` for other constraints.
+    pub(crate) fn lower_called(&self, meter: &Meter) -> Result<Option<Pushdown>> {
+        match &self.kind {
+            Kind::JsonSchema(schema, _) => schema.lower_called(meter),
+            _ => Ok(None),
+        }
+    }
+
+    /// The automaton of the constraint, without calls.
     pub(crate) fn lower(&self, meter: &Meter) -> Result<Lowered> {
         let dfa: Arc<ByteDfa> = match &self.kind {
             Kind::Regex(regex, _) => regex.lower(meter)?.into(),

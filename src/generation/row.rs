@@ -71,8 +71,8 @@ impl<'a> Row<'a> {
             if self.is_finished() {
                 break;
             }
-            self.position = self.table.after(self.position, token);
-            if !self.table.can_end(self.position) {
+            self.position = self.table.after(&self.position, token);
+            if !self.table.can_end(&self.position) {
                 return Err(Error::model(format!(
                     "after {} tokens, none that the constraint and the budget allow had a logit above −∞, and token {token} came out: the logits are −∞ or NaN",
                     self.tokens.len()

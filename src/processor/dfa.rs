@@ -112,11 +112,12 @@ impl DfaProcessor {
     /// The position before the first token.
     pub fn start(&self) -> Position {
         let table = self.table();
-        let start = |(row, table_of): (usize, &Option<usize>)| RowPosition {
-            state: table_of.map_or(StateId::DONE, |index| table.start(index)),
-            remaining: self.budgets.as_ref().map_or(RowPosition::UNLIMITED, |budgets| budgets[row] as u32),
+        let start = |(row, table_of): (usize, &Option<usize>)| {
+            let state = table_of.map_or(StateId::DONE, |index| table.start(index));
+            let budget = |budgets: &Vec<usize>| budgets[row] as u32;
+            RowPosition::new(state, self.budgets.as_ref().map_or(RowPosition::UNLIMITED, budget))
         };
-        Position::upload(self.rows.iter().enumerate().map(start), table.device())
+        Position::upload(self.rows.iter().enumerate().map(start), table.sizes().numbers(), table.device())
     }
 
     /// Moves every row on by one token; a token of [`TensorTable::no_token`] leaves its row as it is.

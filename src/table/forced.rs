@@ -71,7 +71,7 @@ impl TableParts {
             match (alive.take(2).count(), legal.len()) {
                 (0, _) => {}
                 (1, 0) => {
-                    self.each_text(RowPosition::unlimited(state), vocabulary, column_of, false, |id, _| {
+                    self.each_text(&RowPosition::unlimited(state), vocabulary, column_of, false, |id, _| {
                         legal.push(id)
                     })
                 }
@@ -153,7 +153,7 @@ impl TableParts {
                 break;
             }
             let mut tokens = trie.tokens(node).iter().copied();
-            let legal = tokens.find(|&id| self.can_end(self.after(RowPosition::unlimited(state), id)));
+            let legal = tokens.find(|&id| self.has_end(self.next(state, id)));
             longest = legal.or(longest);
             (node, end) = (node + 1, trie.end(node) as usize);
         }

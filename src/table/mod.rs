@@ -41,8 +41,10 @@ mod forced;
 mod parts;
 mod position;
 mod prune;
+mod pushdown;
 mod sample;
 mod special;
+mod stack;
 mod state;
 pub(crate) mod symbols;
 mod walk;
@@ -61,6 +63,7 @@ use crate::limits::{Limits, Meter};
 use crate::vocabulary::{Fingerprint, TokenId, Vocabulary};
 pub(crate) use parts::{TableParts, TokenReading};
 pub(crate) use special::SpecialTokens;
+pub(crate) use stack::{FARTHEST, Stacks};
 pub(crate) use walk::reserved_column;
 
 /// A constraint compiled for one vocabulary; see the [module](self) for its shape and invariants.
@@ -108,6 +111,9 @@ impl TokenTable {
     /// - whatever lowering the constraint yields, see [`Constraint`].
     pub fn compile(constraint: &Constraint, vocabulary: &Vocabulary, limits: &Limits) -> Result<Self> {
         let meter = Meter::start(limits);
+        if let Some(table) = Self::with_calls(constraint, vocabulary, &meter)? {
+            return Ok(table);
+        }
         let text = match Self::lower(constraint, vocabulary, &meter)? {
             Lowered::Bytes(text) => text,
             Lowered::Rows(rows, unrolled) if rows.state_count() > limits.tabulated_states => {
@@ -162,6 +168,9 @@ impl TokenTable {
     /// walk.
     pub fn walk(constraint: &Constraint, vocabulary: &Vocabulary, limits: &Limits) -> Result<Self> {
         let meter = Meter::start(limits);
+        if let Some(table) = Self::with_calls(constraint, vocabulary, &meter)? {
+            return Ok(table);
+        }
         match Self::lower(constraint, vocabulary, &meter)? {
             Lowered::Bytes(text) => Ok(walk::from_bytes(&text, vocabulary, &meter)?.followed(text.unrolled)),
             Lowered::Rows(rows, unrolled) => {
@@ -173,12 +182,21 @@ impl TokenTable {
         }
     }
 
-    fn lower(constraint: &Constraint, vocabulary: &Vocabulary, meter: &Meter) -> Result<Lowered> {
-        if vocabulary.eos().is_empty() {
-            return Err(Error::incompatible_vocabulary(
-                "it names no end-of-sequence id, so no output could ever end: name one with `Vocabulary::with_eos`",
-            ));
+    /// The table with calls of a constraint that has calls; `None` for all others, and where the vocabulary does not spell
+    /// every byte that it uses.
+    fn with_calls(constraint: &Constraint, vocabulary: &Vocabulary, meter: &Meter) -> Result<Option<Self>> {
+        check_eos(vocabulary)?;
+        if meter.limits().frames > Limits::MAX_FRAMES {
+            return Err(Error::limit(Limit::Frames(Limits::MAX_FRAMES)));
         }
+        match constraint.lower_called(meter)? {
+            Some(automaton) => pushdown::from_pushdown(&automaton, vocabulary, meter),
+            None => Ok(None),
+        }
+    }
+
+    fn lower(constraint: &Constraint, vocabulary: &Vocabulary, meter: &Meter) -> Result<Lowered> {
+        check_eos(vocabulary)?;
         constraint.lower(meter)
     }
 
@@ -199,8 +217,16 @@ impl TokenTable {
     ) -> Self {
         let vocabulary_len = class.len();
         let reading = TokenReading::Classes(class);
-        let parts =
-            TableParts { next, columns: classes, reading, tokens_to_end, start, vocabulary_len, fingerprint };
+        let parts = TableParts {
+            next,
+            columns: classes,
+            reading,
+            tokens_to_end,
+            calls: None,
+            start,
+            vocabulary_len,
+            fingerprint,
+        };
         Self { parts: Arc::new(parts), unrolled: None }
     }
 
@@ -226,6 +252,16 @@ impl TokenTable {
     /// The state before the first token.
     pub fn start(&self) -> StateId {
         self.parts.start
+    }
+
+    /// The most outcomes of a piece, where the table has calls; 0 where it has none. See [`Capacity`](crate::Capacity).
+    pub fn outcomes(&self) -> usize {
+        self.parts.calls.as_ref().map_or(0, |calls| calls.ends)
+    }
+
+    /// The most frames on the stack of a row, where the table has calls; 0 where it has none.
+    pub fn frames(&self) -> usize {
+        self.parts.calls.as_ref().map_or(0, |calls| calls.depth as usize)
     }
 
     /// Whether tokens are followed byte by byte.
@@ -260,7 +296,8 @@ impl TokenTable {
         self.parts.fingerprint
     }
 
-    /// The state after `token` in `state`; [`StateId::DEAD`] where it is illegal.
+    /// The state after `token` in `state`; [`StateId::DEAD`] where it is illegal. Of a table with calls, on an empty stack:
+    /// see [`after`](Self::after).
     ///
     /// # Panics
     /// Where `state` is not a state of the table.
@@ -307,8 +344,9 @@ impl TokenTable {
     /// Whether `tokens` are an output of the constraint from start to end: text, then the end of sequence, once
     /// or more.
     pub fn accepts(&self, tokens: &[TokenId]) -> bool {
-        let end = tokens.iter().fold(self.start(), |state, &token| self.next(state, token));
-        end == StateId::DONE
+        let start = RowPosition::unlimited(self.start());
+        let end = tokens.iter().fold(start, |position, &token| self.after(&position, token));
+        end.state == StateId::DONE
     }
 
     /// Refuses a vocabulary other than the one the table was compiled for.
@@ -333,6 +371,16 @@ impl TokenTable {
     pub fn validate(&self) -> Result<()> {
         self.parts.validate()
     }
+}
+
+/// Refuses a vocabulary of which no output could end.
+fn check_eos(vocabulary: &Vocabulary) -> Result<()> {
+    if vocabulary.eos().is_empty() {
+        return Err(Error::incompatible_vocabulary(
+            "it names no end-of-sequence id, so no output could ever end: name one with `Vocabulary::with_eos`",
+        ));
+    }
+    Ok(())
 }
 
 impl PartialEq for TokenTable {

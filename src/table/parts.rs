@@ -1,6 +1,9 @@
 //! The arrays of a table, on the host.
 
-use super::{SpecialTokens, StateId, TokenTable, reserved_column};
+use std::sync::Arc;
+
+use super::stack::{Calls, Stacks, Top};
+use super::{RowPosition, SpecialTokens, StateId, TokenTable, reserved_column};
 use crate::error::{Error, Result};
 use crate::vocabulary::{Fingerprint, TokenId, Vocabulary};
 
@@ -11,8 +14,10 @@ pub(crate) struct TableParts {
     pub(crate) next: Vec<u32>,
     pub(crate) columns: usize,
     pub(crate) reading: TokenReading,
-    /// `[states]`; `u32::MAX` where no token path leads to the end.
+    /// `[states]`; `u32::MAX` where no token path leads to the end. With calls, to the nearest outcome of the state's piece.
     pub(crate) tokens_to_end: Vec<u32>,
+    /// What the states do to the stack, where the table is walked and has calls.
+    pub(crate) calls: Option<Arc<Calls>>,
     pub(crate) start: StateId,
     pub(crate) vocabulary_len: usize,
     pub(crate) fingerprint: Fingerprint,
@@ -41,7 +46,12 @@ impl TableParts {
         &self.next[state.index() * self.columns..][..self.columns]
     }
 
+    /// The state after `token`; of a table with calls, on an empty stack.
     pub(crate) fn next(&self, state: StateId, token: TokenId) -> StateId {
+        if let Some(calls) = &self.calls {
+            let (mut stacks, top) = Stacks::of(calls, &RowPosition::unlimited(state));
+            return self.next_on(state, token, &mut stacks, top).0;
+        }
         match &self.reading {
             TokenReading::Classes(class) => {
                 let class = class.get(token.index()).copied().unwrap_or(TokenTable::NEVER);
@@ -62,6 +72,27 @@ impl TableParts {
                 end.filter(|&end| self.has_end(end)).unwrap_or(StateId::DEAD)
             }
         }
+    }
+
+    /// The state after `token`, and the stack then, of a table with calls.
+    pub(super) fn next_on(
+        &self,
+        state: StateId,
+        token: TokenId,
+        stacks: &mut Stacks,
+        top: Top,
+    ) -> (StateId, Top) {
+        let TokenReading::Bytes { column_of, vocabulary, .. } = &self.reading else {
+            return (StateId::DEAD, top);
+        };
+        let Some(bytes) = vocabulary.bytes(token) else {
+            let column = reserved_column(vocabulary, token);
+            return (StateId(self.row(state)[column as usize]), top);
+        };
+        bytes.iter().fold((state, top), |(state, top), &byte| {
+            let entered = self.row(state)[column_of[byte as usize] as usize];
+            stacks.settle(StateId(entered), top)
+        })
     }
 
     pub(super) fn validate(&self) -> Result<()> {

@@ -2,6 +2,7 @@
 //!
 //! The kernels and Burn's built-in operations have the same two functions, see `kernel::step`.
 
+use super::stack::Stacks;
 use super::{StateId, TableParts, TokenTable};
 use crate::vocabulary::TokenId;
 
@@ -13,18 +14,20 @@ use crate::vocabulary::TokenId;
 ///
 /// let vocabulary = Vocabulary::from_chars("abc.".chars())?.with_eos([TokenId(3)])?;
 /// let table = TokenTable::compile(&Constraint::regex("abc")?, &vocabulary, &Limits::default())?;
-/// let after = |token, remaining| table.after(RowPosition::new(table.start(), remaining), TokenId(token));
-/// assert!(table.can_end(after(0, 4))); // `b`, `c` and the end of the sequence follow
-/// assert!(!table.can_end(after(0, 3))); // one token too few
-/// assert!(!table.can_end(after(1, 9))); // illegal
+/// let after = |token, remaining| table.after(&RowPosition::new(table.start(), remaining), TokenId(token));
+/// assert!(table.can_end(&after(0, 4))); // `b`, `c` and the end of the sequence follow
+/// assert!(!table.can_end(&after(0, 3))); // one token too few
+/// assert!(!table.can_end(&after(1, 9))); // illegal
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RowPosition {
     /// The state of the table.
     pub state: StateId,
     /// The number of tokens that may still be emitted, end of sequence included.
     pub remaining: u32,
+    /// The frames on the stack from the bottom, each the call state and its costs; see `stack`.
+    pub(crate) frames: Vec<u32>,
 }
 
 impl RowPosition {
@@ -32,9 +35,9 @@ impl RowPosition {
     /// the distance of a state from which there is none.
     pub const UNLIMITED: u32 = i32::MAX as u32 - 1;
 
-    /// A row in `state` that may emit `remaining` tokens.
+    /// A row in `state` that may emit `remaining` tokens, with nothing on its stack.
     pub fn new(state: StateId, remaining: u32) -> Self {
-        Self { state, remaining }
+        Self { state, remaining, frames: Vec::new() }
     }
 
     /// A row in `state` without a budget.
@@ -49,7 +52,7 @@ impl TokenTable {
     ///
     /// # Panics
     /// Where the state is not a state of the table.
-    pub fn after(&self, position: RowPosition, token: TokenId) -> RowPosition {
+    pub fn after(&self, position: &RowPosition, token: TokenId) -> RowPosition {
         self.parts().after(position, token)
     }
 
@@ -58,7 +61,7 @@ impl TokenTable {
     ///
     /// # Panics
     /// Where the state is not a state of the table.
-    pub fn can_end(&self, position: RowPosition) -> bool {
+    pub fn can_end(&self, position: &RowPosition) -> bool {
         self.parts().can_end(position)
     }
 }
@@ -66,28 +69,37 @@ impl TokenTable {
 impl TableParts {
     /// See [`TokenTable::after`].
     #[inline]
-    pub(crate) fn after(&self, position: RowPosition, token: TokenId) -> RowPosition {
-        RowPosition {
-            state: self.next(position.state, token),
-            remaining: position.remaining.saturating_sub(1),
-        }
+    pub(crate) fn after(&self, position: &RowPosition, token: TokenId) -> RowPosition {
+        let remaining = position.remaining.saturating_sub(1);
+        let Some(calls) = &self.calls else {
+            return RowPosition::new(self.next(position.state, token), remaining);
+        };
+        let (mut stacks, top) = Stacks::of(calls, position);
+        let (state, top) = self.next_on(position.state, token, &mut stacks, top);
+        RowPosition { state, remaining, frames: stacks.frames(top) }
     }
 
     /// See [`TokenTable::can_end`].
     #[inline]
-    pub(crate) fn can_end(&self, position: RowPosition) -> bool {
-        can_end(&self.tokens_to_end, position)
+    pub(crate) fn can_end(&self, position: &RowPosition) -> bool {
+        match &self.calls {
+            None => can_end(&self.tokens_to_end, position.state, position.remaining),
+            Some(calls) => {
+                let (stacks, top) = Stacks::of(calls, position);
+                stacks.to_end(position.state, top) <= position.remaining
+            }
+        }
     }
 
-    /// Whether there is a way to the end, however long.
+    /// Whether there is a way to the end, however long; with calls, to some outcome of the state's piece.
     #[inline]
     pub(crate) fn has_end(&self, state: StateId) -> bool {
-        self.can_end(RowPosition::unlimited(state))
+        can_end(&self.tokens_to_end, state, RowPosition::UNLIMITED)
     }
 }
 
 /// See [`TokenTable::can_end`], of a table with these distances.
 #[inline]
-pub(super) fn can_end(tokens_to_end: &[u32], position: RowPosition) -> bool {
-    tokens_to_end[position.state.index()] <= position.remaining
+pub(super) fn can_end(tokens_to_end: &[u32], state: StateId, remaining: u32) -> bool {
+    tokens_to_end[state.index()] <= remaining
 }

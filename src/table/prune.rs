@@ -62,6 +62,7 @@ impl TokenTable {
             columns: parts.columns,
             reading,
             tokens_to_end: parts.tokens_to_end.clone(),
+            calls: parts.calls.clone(),
             start: parts.start,
             vocabulary_len: own.len(),
             fingerprint: own.fingerprint(),

@@ -32,13 +32,13 @@ impl TokenTable {
 
     fn sample(&self, vocabulary: &Vocabulary, budget: u32, random: &mut Random) -> Option<Vec<TokenId>> {
         let mut position = RowPosition::new(self.start(), budget);
-        if !self.can_end(position) {
+        if !self.can_end(&position) {
             return None;
         }
         let mut tokens = Vec::new();
         while position.remaining > 0 {
-            let token = pick(vocabulary, random, |&token| self.can_end(self.after(position, token)))?;
-            position = self.after(position, token);
+            let token = pick(vocabulary, random, |&token| self.can_end(&self.after(&position, token)))?;
+            position = self.after(&position, token);
             tokens.push(token);
             if position.state == StateId::DONE {
                 return Some(tokens);

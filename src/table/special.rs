@@ -107,7 +107,7 @@ impl TableParts {
     pub(super) fn seal_special_edges(&mut self) {
         let (first, columns) = (self.columns - self.special().columns(), self.columns);
         for row in self.next.chunks_exact_mut(columns).skip(StateId::RESERVED as usize) {
-            let lost = |to: u32| !can_end(&self.tokens_to_end, RowPosition::unlimited(StateId(to)));
+            let lost = |to: u32| !can_end(&self.tokens_to_end, StateId(to), RowPosition::UNLIMITED);
             row[first..].iter_mut().filter(|to| lost(**to)).for_each(|to| *to = StateId::DEAD.0);
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::build::{RESERVED_TOKENS_TO_END, no_token_path, reserved_rows, with_the_end};
+use super::position::can_end;
 use super::{RowPosition, SpecialTokens, StateId, TableParts, TokenReading, TokenTable};
 use crate::automaton::{Csr, RowDfa};
 use crate::constraint::TextAutomaton;
@@ -77,6 +78,7 @@ fn spread(
             farthest: 0,
         },
         tokens_to_end: RESERVED_TOKENS_TO_END.into_iter().chain(own).collect(),
+        calls: None,
         start: StateId(1 + SHIFT),
         vocabulary_len: vocabulary.len(),
         fingerprint: vocabulary.fingerprint(),
@@ -151,7 +153,7 @@ fn token_edges(parts: &TableParts, vocabulary: &Vocabulary, meter: &Meter) -> Re
         meter.bytes(edges.len().saturating_mul(size_of::<(u32, u32)>()))?;
         landings.clear();
         parts.each_text(
-            RowPosition::unlimited(StateId(state)),
+            &RowPosition::unlimited(StateId(state)),
             vocabulary,
             column_of,
             false,
@@ -237,7 +239,9 @@ impl TableParts {
             targets.extend(columns.iter().map(|&column| row[column]));
             targets.sort_unstable();
             targets.dedup();
-            *takes = targets.iter().all(|&to| self.has_end(StateId(to)));
+            // A token that changes the stack has to be followed.
+            let rests = |to: StateId| self.calls.as_ref().is_none_or(|calls| calls.is_plain(to));
+            *takes = targets.iter().all(|&to| self.has_end(StateId(to)) && rests(StateId(to)));
             if *takes {
                 edges.extend(targets.iter().map(|&to| (to, state as u32)));
             }
@@ -274,12 +278,15 @@ impl TableParts {
     /// not with those of subtrees that hold plain tokens only.
     pub(crate) fn each_text(
         &self,
-        position: RowPosition,
+        position: &RowPosition,
         vocabulary: &Vocabulary,
         column_of: &[u32; 256],
         but_plain: bool,
         mut found: impl FnMut(TokenId, StateId),
     ) {
+        if let Some(calls) = &self.calls {
+            return self.each_text_called(calls, position, vocabulary, column_of, but_plain, found);
+        }
         let trie = vocabulary.trie();
         let special = self.special();
         let plain = if but_plain { vocabulary.plain_subtrees() } else { &[] };
@@ -300,7 +307,7 @@ impl TableParts {
                 continue;
             }
             path[depth] = next;
-            if self.can_end(RowPosition::new(StateId(next), left)) {
+            if can_end(&self.tokens_to_end, StateId(next), left) {
                 for &id in trie.tokens(node).iter().filter(|&&id| special.column(id).is_none()) {
                     found(id, StateId(next));
                 }

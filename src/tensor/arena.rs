@@ -105,7 +105,7 @@ impl Arena {
             options.kernels,
             device,
             #[cfg(feature = "flex")]
-            || HostTable::paged(&free, sizes.tables, sizes.pages()),
+            || HostTable::paged(&free, sizes.tables, sizes.pages(), sizes.frame()),
             || Image::vacant(&sizes, vocabulary, &free, device),
         );
         let mut table = TensorTable::of(sizes, store, fingerprint, device);

@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::NUMBERS;
 use super::placement::{Joined, Paged, Placement};
 use crate::table::{RowPosition, StateId, TableParts, TokenReading, TokenTable};
 use crate::vocabulary::{ClassTokens, TokenId};
@@ -12,6 +11,8 @@ use crate::vocabulary::{ClassTokens, TokenId};
 pub(crate) struct HostTable {
     tables: Vec<Arc<Entry>>,
     placement: Placement,
+    /// The numbers of a frame of the stack.
+    frame: usize,
 }
 
 #[derive(Debug)]
@@ -28,7 +29,6 @@ impl Entry {
 }
 
 /// A row of a batch, in its own table.
-#[derive(Clone, Copy)]
 pub(crate) struct HostRow<'a> {
     pub(crate) table: &'a TokenTable,
     /// The tokens of every class.
@@ -37,16 +37,17 @@ pub(crate) struct HostRow<'a> {
 }
 
 impl HostTable {
-    pub(super) fn joined(tables: &[&TokenTable]) -> Self {
+    pub(super) fn joined(tables: &[&TokenTable], frame: usize) -> Self {
         let placement = Placement::Joined(Joined::new(tables));
-        Self { tables: tables.iter().map(|&table| Entry::new(table)).collect(), placement }
+        Self { tables: tables.iter().map(|&table| Entry::new(table)).collect(), placement, frame }
     }
 
     /// An arena of `tables` tables on pages, of which there is only the first, `free`.
-    pub(super) fn paged(free: &TokenTable, tables: usize, pages: usize) -> Self {
+    pub(super) fn paged(free: &TokenTable, tables: usize, pages: usize, frame: usize) -> Self {
         Self {
             tables: vec![Entry::new(free); tables],
             placement: Placement::Paged(Paged::new(tables, pages)),
+            frame,
         }
     }
 
@@ -68,14 +69,54 @@ impl HostTable {
     }
 
     /// The table that a row follows, and its position there; what is out of range is clamped.
-    fn own(&self, [state, remaining]: [i32; NUMBERS]) -> (usize, RowPosition) {
+    fn own(&self, position: &[i32]) -> (usize, RowPosition) {
+        let [state, remaining, stack @ ..] = position else { return (0, RowPosition::new(StateId::DEAD, 0)) };
+        let (index, state) = self.own_state(*state);
+        let mut own = RowPosition::new(state, (*remaining).max(0) as u32);
+        if let ([depth, frames @ ..], Some(calls)) = (stack, &self.tables[index].table.parts().calls) {
+            let depth = (*depth).clamp(0, calls.depth as i32) as usize;
+            for frame in frames.chunks_exact(self.frame.max(1)).take(depth) {
+                own.frames.push(self.own_state(frame[0]).1.0);
+                own.frames.extend(
+                    frame[1..=calls.ends]
+                        .iter()
+                        .map(|&cost| if cost == i32::MAX { u32::MAX } else { cost as u32 }),
+                );
+            }
+        }
+        (index, own)
+    }
+
+    /// The numbers of a frame of the stack.
+    pub(super) fn frame(&self) -> usize {
+        self.frame
+    }
+
+    fn own_state(&self, state: i32) -> (usize, StateId) {
         let state = (state.max(0) as u32).min(self.placement.states() as u32 - 1);
-        let (index, state) = self.placement.own(StateId(state));
-        (index, RowPosition { state, remaining: remaining.max(0) as u32 })
+        self.placement.own(StateId(state))
+    }
+
+    /// Writes the position of a row of table `index`.
+    fn write(&self, index: usize, own: &RowPosition, position: &mut [i32]) {
+        let state = |state: u32| self.placement.state(index, StateId(state)).0 as i32;
+        let [place, remaining, stack @ ..] = position else { return };
+        (*place, *remaining) = (state(own.state.0), own.remaining as i32);
+        if let ([depth, frames @ ..], Some(calls)) = (stack, &self.tables[index].table.parts().calls) {
+            *depth = (own.frames.len() / calls.frame()) as i32;
+            for (place, frame) in
+                frames.chunks_exact_mut(self.frame.max(1)).zip(own.frames.chunks_exact(calls.frame()))
+            {
+                place[0] = state(frame[0]);
+                for (place, &cost) in place[1..].iter_mut().zip(&frame[1..]) {
+                    *place = i32::try_from(cost).unwrap_or(i32::MAX);
+                }
+            }
+        }
     }
 
     /// The row of a position; in a reserved state it follows the first table.
-    pub(crate) fn row(&self, position: [i32; NUMBERS]) -> HostRow<'_> {
+    pub(crate) fn row(&self, position: &[i32]) -> HostRow<'_> {
         let (index, position) = self.own(position);
         let Entry { table, class_tokens } = &*self.tables[index];
         let class_tokens = class_tokens.get_or_init(|| self::class_tokens(table.parts()));
@@ -83,19 +124,19 @@ impl HostTable {
     }
 
     /// See [`TokenTable::can_end`].
-    pub(crate) fn can_end(&self, position: [i32; NUMBERS]) -> bool {
+    pub(crate) fn can_end(&self, position: &[i32]) -> bool {
         let (index, position) = self.own(position);
-        self.tables[index].table.can_end(position)
+        self.tables[index].table.can_end(&position)
     }
 
-    /// See [`TokenTable::after`]; `no_token` leaves the position as it is.
-    pub(crate) fn after(&self, position: [i32; NUMBERS], token: i32, no_token: usize) -> [i32; NUMBERS] {
-        let (index, position) = self.own(position);
+    /// Moves a position on, see [`TokenTable::after`]; `no_token` leaves it as it is.
+    pub(crate) fn advance(&self, position: &mut [i32], token: i32, no_token: usize) {
+        let (index, own) = self.own(position);
         let after = match u32::try_from(token) {
-            Ok(token) if token as usize == no_token => position,
-            token => self.tables[index].table.after(position, TokenId(token.unwrap_or(u32::MAX))),
+            Ok(token) if token as usize == no_token => own,
+            token => self.tables[index].table.after(&own, TokenId(token.unwrap_or(u32::MAX))),
         };
-        [self.placement.state(index, after.state).0 as i32, after.remaining as i32]
+        self.write(index, &after, position);
     }
 }
 

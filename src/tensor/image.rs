@@ -23,8 +23,13 @@ use crate::vocabulary::{TokenId, Vocabulary};
 pub(crate) enum Array {
     /// `[states, columns]`: the state after each column.
     Next,
-    /// `[states]`: the least number of tokens to the end, `i32::MAX` where there is no way.
+    /// `[states]`: the least number of tokens to the end, `i32::MAX` where there is no way; with calls `[states, ends]`, to
+    /// each end of the state's piece.
     TokensToEnd,
+    /// `[states, 1 + ends]`, with calls: what a state does to the stack, see `table::Calls`.
+    Jumps,
+    /// `[states, ends]`, with calls: the frames that the way to each end adds to the stack.
+    Frames,
     /// `[states]`: the table of a state, where there are several.
     Owner,
     /// `[tables, width]`: the class of every token.
@@ -62,9 +67,11 @@ enum Written {
 const ALIGNMENT: usize = 64;
 
 impl Array {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Next,
         Self::TokensToEnd,
+        Self::Jumps,
+        Self::Frames,
         Self::Owner,
         Self::Class,
         Self::Text,
@@ -75,7 +82,7 @@ impl Array {
 
     fn declare(self, sizes: &Sizes) -> Declared {
         use Written::{PerState, PerTable, Texts};
-        let &Sizes { layout, states, columns, tables, width, texts, symbols, alphabet } = sizes;
+        let &Sizes { layout, states, columns, tables, width, texts, symbols, alphabet, ends, .. } = sizes;
         let (classes, walks) = (layout != Layout::Dense, layout == Layout::Walk);
         let declare = |rows, columns, idle, written| Declared { rows, columns, idle, written };
         match self {
@@ -83,8 +90,10 @@ impl Array {
                 declare(states, columns, StateId::DEAD.0 as i32, PerState(|s, state, out| s.next(state, out)))
             }
             Self::TokensToEnd => {
-                declare(states, 1, i32::MAX, PerState(|s, state, out| s.tokens_to_end(state, out)))
+                declare(states, ends.max(1), i32::MAX, PerState(|s, state, out| s.tokens_to_end(state, out)))
             }
+            Self::Jumps => declare(states, sizes.frame(), 0, PerState(|s, state, out| s.jumps(state, out))),
+            Self::Frames => declare(states, ends, 0, PerState(|s, state, out| s.frames(state, out))),
             Self::Owner => {
                 declare(states, sizes.has_owner().into(), 0, PerState(|s, _, out| out.push(s.index)))
             }
@@ -161,7 +170,23 @@ impl Source<'_> {
     }
 
     fn tokens_to_end(&self, state: StateId, out: &mut Vec<i32>) {
-        out.push(i32::try_from(self.table.tokens_to_end(state)).unwrap_or(i32::MAX));
+        let distance = |tokens: u32| i32::try_from(tokens).unwrap_or(i32::MAX);
+        match &self.table.parts().calls {
+            None => out.push(distance(self.table.tokens_to_end(state))),
+            Some(calls) => out.extend(calls.ways_of(state).iter().map(|&way| distance(way))),
+        }
+    }
+
+    fn jumps(&self, state: StateId, out: &mut Vec<i32>) {
+        let Some(calls) = &self.table.parts().calls else { return };
+        // States are numbers above 0, outcomes below.
+        let jump = calls.jump(state.0).iter();
+        out.extend(jump.map(|&to| if to > 0 { self.number(to as u32) } else { to }));
+    }
+
+    fn frames(&self, state: StateId, out: &mut Vec<i32>) {
+        let Some(calls) = &self.table.parts().calls else { return };
+        out.extend(calls.frames_of(state).iter().map(|&frames| frames as i32));
     }
 
     fn symbol_columns(&self, out: &mut Vec<i32>) {
@@ -187,6 +212,8 @@ pub(crate) struct Image {
     numbers: Tensor<1, Int>,
     /// The most symbols of a token.
     pub(crate) longest: usize,
+    /// The most states that do not read a byte, one after the other, of a table with calls.
+    pub(crate) chain: usize,
 }
 
 impl Image {
@@ -208,6 +235,7 @@ impl Image {
             offsets: std::array::from_fn(|index| Array::offset(sizes, index)),
             numbers: ints(numbers.collect(), device),
             longest: text::longest(sizes, texts),
+            chain: chain_of(tables),
             sizes: *sizes,
         }
     }
@@ -218,11 +246,13 @@ impl Image {
         let values = write_all(&self.sizes, tables, joined, &texts);
         self.values.assign(ints(values, &self.values.device()));
         self.longest = text::longest(&self.sizes, &texts);
+        self.chain = chain_of(tables);
     }
 
     /// Writes one table of an arena in place, and nothing else.
     pub(super) fn put(&mut self, index: usize, table: &TokenTable, pages: &[u32]) {
         let sizes = self.sizes;
+        self.chain = self.chain.max(chain_of(&[table]));
         let text = if table.is_walked() { 0 } else { super::BY_CLASS };
         let source =
             Source { sizes: &sizes, table, index: index as i32, text, numbers: Numbers::Paged(pages) };
@@ -272,6 +302,12 @@ impl Image {
     pub(crate) fn numbers(&self, count: usize) -> Tensor<1, Int> {
         self.numbers.clone().slice([0..count])
     }
+}
+
+/// The longest chain of states that read nothing, of any of the tables.
+fn chain_of(tables: &[&TokenTable]) -> usize {
+    let calls = tables.iter().filter_map(|table| table.parts().calls.as_ref());
+    calls.map(|calls| calls.chain as usize).max().unwrap_or(0)
 }
 
 fn texts_of<'a>(sizes: &Sizes, tables: &[&'a TokenTable]) -> Vec<Text<'a>> {

@@ -45,7 +45,7 @@ pub(crate) use device::{is_flex, is_fused, reads};
 pub(crate) use host::{HostRow, HostTable};
 pub(crate) use image::{Array, Image};
 use placement::Joined;
-pub(crate) use position::{NUMBERS, UNLIMITED};
+pub(crate) use position::UNLIMITED;
 use sizes::Sizes;
 pub(crate) use text::BY_CLASS;
 
@@ -128,7 +128,7 @@ impl Store {
     fn replace(&mut self, tables: &[&TokenTable], joined: &Joined) {
         match self {
             #[cfg(feature = "flex")]
-            Self::Host(host) => *host = Arc::new(HostTable::joined(tables)),
+            Self::Host(host) => *host = Arc::new(HostTable::joined(tables, host.frame())),
             #[cfg(feature = "cube")]
             Self::Cube(image) => image.replace(tables, joined),
             Self::BuiltIn(image) => image.replace(tables, joined),
@@ -159,7 +159,7 @@ impl TensorTable {
     /// Uploads `tables` for rows of `width` logits.
     ///
     /// # Errors
-    /// - [`Error::is_input`]: no table, or a layout that a table does not have;
+    /// - [`Error::is_input`]: no table, a layout that a table does not have, or stacks of different depths;
     /// - [`Error::is_incompatible_vocabulary`]: tables of different vocabularies, or `width` below the size of
     ///   the vocabulary;
     /// - [`Error::is_table`]: a table breaks an invariant;
@@ -180,7 +180,7 @@ impl TensorTable {
             options.kernels,
             device,
             #[cfg(feature = "flex")]
-            || HostTable::joined(tables),
+            || HostTable::joined(tables, sizes.frame()),
             || Image::upload(&sizes, tables, &joined, device),
         );
         let mut table = Self::of(sizes, store, fingerprint, device);
@@ -300,6 +300,10 @@ impl TensorTable {
     /// Whether the lookups are a fused operation of the backend.
     pub fn is_fused(&self) -> bool {
         !matches!(self.store, Store::BuiltIn(_))
+    }
+
+    pub(crate) fn sizes(&self) -> &Sizes {
+        &self.sizes
     }
 
     pub(crate) fn store(&self) -> &Store {

@@ -35,7 +35,7 @@ pub enum Layout {
 /// use burn_dfa::Capacity;
 ///
 /// let capacity = Capacity::new().with_tables(4).with_states(10_000).with_classes(300);
-/// assert_eq!(capacity, Capacity { states: 10_000, classes: 300, tables: 4 });
+/// assert_eq!((capacity.states, capacity.classes, capacity.tables), (10_000, 300, 4));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capacity {
@@ -45,6 +45,11 @@ pub struct Capacity {
     pub classes: usize,
     /// Tables.
     pub tables: usize,
+    /// Outcomes of a piece, for tables with calls, as [`TokenTable::outcomes`](crate::TokenTable::outcomes) counts them; 0
+    /// where there are to be none.
+    pub outcomes: usize,
+    /// Frames of a stack, where `outcomes` is not 0: [`Limits::frames`](crate::Limits::frames) of all tables with calls.
+    pub frames: usize,
 }
 
 impl Capacity {
@@ -61,6 +66,11 @@ impl Capacity {
     /// Sets [`classes`](Self::classes).
     pub fn with_classes(self, classes: usize) -> Self {
         Self { classes, ..self }
+    }
+
+    /// Sets [`outcomes`](Self::outcomes) and [`frames`](Self::frames).
+    pub fn with_stack(self, outcomes: usize, frames: usize) -> Self {
+        Self { outcomes, frames, ..self }
     }
 
     /// Sets [`tables`](Self::tables).

@@ -7,11 +7,12 @@ use crate::persistent::{Persistent, RowState};
 use crate::table::{RowPosition, StateId};
 
 /// The position of every row of a batch in its table, or of every node of a tree of draft tokens: the state, and
-/// the number of tokens that may still be emitted. One `i32` tensor holds both.
+/// the number of tokens that may still be emitted and, where a table has calls, the stack. One `i32` tensor holds all: the state,
+/// what remains, the number of frames, and the frames from the bottom, each a call state and its costs.
 ///
 /// # Shapes
-/// - `Position<2>`, of rows: `[batch, 2]`
-/// - `Position<3>`, of trees: `[batch, nodes, 2]`
+/// - `Position<2>`, of rows: `[batch, numbers]`
+/// - `Position<3>`, of trees: `[batch, nodes, numbers]`
 ///
 /// ```
 /// use burn::tensor::Device;
@@ -28,25 +29,33 @@ use crate::table::{RowPosition, StateId};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Position<const D: usize = 2> {
-    /// The state and the remaining tokens, along the last dimension.
+    /// The numbers of a position lie along the last dimension.
     pub(crate) values: Tensor<D, Int>,
 }
 
-/// The numbers of a position.
-pub(crate) const NUMBERS: usize = 2;
 /// [`RowPosition::UNLIMITED`], on a device.
 pub(crate) const UNLIMITED: i32 = RowPosition::UNLIMITED as i32;
 
 impl Position {
-    /// Uploads positions.
-    pub(crate) fn upload(rows: impl Iterator<Item = RowPosition>, device: &Device) -> Self {
-        let values: Vec<i32> = rows.flat_map(|row| [row.state.0 as i32, row.remaining as i32]).collect();
-        Self { values: ints(values, device).reshape([-1, NUMBERS as i32]) }
+    /// Uploads positions of `numbers` numbers with nothing on their stacks.
+    pub(crate) fn upload(rows: impl Iterator<Item = RowPosition>, numbers: usize, device: &Device) -> Self {
+        let mut values = Vec::new();
+        for (row, position) in rows.enumerate() {
+            values.extend([position.state.0 as i32, position.remaining as i32]);
+            values.resize((row + 1) * numbers, 0);
+        }
+        Self { values: ints(values, device).reshape([-1, numbers as i32]) }
     }
 
-    /// Puts states and remaining tokens together, `[batch]` each.
-    pub(crate) fn of(states: Tensor<1, Int>, remaining: Tensor<1, Int>) -> Self {
-        Self { values: Tensor::stack(vec![states, remaining], 1) }
+    /// Puts states and remaining tokens together, `[batch]` each, with nothing on the stacks.
+    pub(crate) fn of(states: Tensor<1, Int>, remaining: Tensor<1, Int>, numbers: usize) -> Self {
+        let ([batch], dtype, device) = (states.dims(), states.dtype(), states.device());
+        let values = Tensor::stack(vec![states, remaining], 1);
+        if numbers == 2 {
+            return Self { values };
+        }
+        let stack = Tensor::zeros([batch, numbers - 2], (&device, dtype));
+        Self { values: Tensor::cat(vec![values, stack], 1) }
     }
 
     /// The number of rows.
@@ -60,7 +69,8 @@ impl Position {
         Self { values: self.values.mask_where(mask.reshape([-1, 1]).expand(shape), other.values) }
     }
 
-    fn column(&self, column: usize) -> Tensor<1, Int> {
+    /// One of the numbers of each row, `[batch]`.
+    pub(crate) fn column(&self, column: usize) -> Tensor<1, Int> {
         let [batch, _] = self.values.dims();
         self.values.clone().slice([0..batch, column..column + 1]).reshape([batch])
     }
@@ -93,9 +103,9 @@ impl Position<3> {
     /// # Shapes
     /// - `nodes`: `[batch]`, indices of nodes
     pub fn at(&self, nodes: Tensor<1, Int>) -> Position {
-        let [batch] = nodes.dims();
-        let nodes = nodes.reshape([batch, 1, 1]).expand([batch, 1, NUMBERS]);
-        Position { values: self.values.clone().gather(1, nodes).reshape([batch, NUMBERS]) }
+        let [batch, _, numbers] = self.values.dims();
+        let nodes = nodes.reshape([batch, 1, 1]).expand([batch, 1, numbers]);
+        Position { values: self.values.clone().gather(1, nodes).reshape([batch, numbers]) }
     }
 
     /// The positions of all rows after each node.
@@ -105,7 +115,8 @@ impl Position<3> {
 
     /// The nodes of all rows as rows, `[batch · nodes]`.
     pub(crate) fn flatten(&self) -> Position {
-        Position { values: self.values.clone().reshape([-1, NUMBERS as i32]) }
+        let [batch, nodes, numbers] = self.values.dims();
+        Position { values: self.values.clone().reshape([batch * nodes, numbers]) }
     }
 }
 

@@ -22,6 +22,9 @@ pub(crate) struct Sizes {
     pub(super) texts: usize,
     pub(super) symbols: usize,
     pub(crate) alphabet: usize,
+    /// Of tables with calls: the most outcomes of a piece, and the most frames of a stack; else 0.
+    pub(crate) ends: usize,
+    pub(crate) depth: usize,
 }
 
 impl Sizes {
@@ -34,6 +37,7 @@ impl Sizes {
     ) -> Result<Self> {
         let walked = tables.iter().position(|table| table.is_walked());
         let states = states.max(capacity.states);
+        let (ends, depth) = stack_of(tables, layout, capacity)?;
         let classes = tables.iter().map(|table| table.class_count()).max().unwrap_or(0).max(capacity.classes);
         let sizes = |layout| {
             let texts = if layout == Layout::Walk { texts(tables) } else { Vec::new() };
@@ -49,6 +53,8 @@ impl Sizes {
                 texts: texts.len(),
                 symbols: texts.iter().map(|text| text.symbols(width)).sum(),
                 alphabet: if layout == Layout::Walk { FIRST_SPECIAL as usize + tokens } else { 0 },
+                ends,
+                depth,
             }
         };
         match (layout, walked) {
@@ -83,7 +89,19 @@ impl Sizes {
             texts: usize::from(walks),
             symbols: if walks { Text::of(vocabulary).symbols(width) } else { 0 },
             alphabet: if walks { FIRST_SPECIAL as usize } else { 0 },
+            ends: if walks { capacity.outcomes } else { 0 },
+            depth: if walks && capacity.outcomes > 0 { capacity.frames } else { 0 },
         }
+    }
+
+    /// The numbers of a frame of a stack; 0 where there is no stack.
+    pub(crate) fn frame(&self) -> usize {
+        if self.ends > 0 { 1 + self.ends } else { 0 }
+    }
+
+    /// The numbers of a position.
+    pub(crate) fn numbers(&self) -> usize {
+        if self.ends > 0 { 3 + self.depth * self.frame() } else { 2 }
     }
 
     /// The pages of an arena.
@@ -123,5 +141,29 @@ impl Sizes {
             && self.texts >= other.texts
             && self.symbols >= other.symbols
             && self.alphabet >= other.alphabet
+            && self.ends >= other.ends
+            && (other.ends == 0 || self.depth == other.depth)
     }
+}
+
+/// The most outcomes of the tables, and the depth of their stacks.
+fn stack_of(tables: &[&TokenTable], layout: Option<Layout>, capacity: Capacity) -> Result<(usize, usize)> {
+    let calls =
+        tables.iter().enumerate().filter_map(|(index, table)| Some((index, table.parts().calls.as_ref()?)));
+    let calls: Vec<_> = calls.collect();
+    let Some((index, first)) = calls.first() else {
+        return Ok((capacity.outcomes, if capacity.outcomes > 0 { capacity.frames } else { 0 }));
+    };
+    if layout == Some(Layout::Dense) {
+        return Err(Error::input(format!("table {index} has calls and is walked: take `Layout::Walk`")));
+    }
+    let depth = if capacity.outcomes > 0 { capacity.frames } else { first.depth as usize };
+    if let Some((index, other)) = calls.iter().find(|(_, calls)| calls.depth as usize != depth) {
+        return Err(Error::input(format!(
+            "table {index} has a stack of {} frames, the others of {depth}: compile all with the same `Limits::frames`",
+            other.depth
+        )));
+    }
+    let ends = calls.iter().map(|(_, calls)| calls.ends).max().unwrap_or(0);
+    Ok((ends.max(capacity.outcomes), depth))
 }

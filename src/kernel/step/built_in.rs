@@ -2,19 +2,23 @@
 
 use burn::tensor::{Bool, Int, Tensor};
 
+use super::built_in_stack::Rows;
 use crate::table::StateId;
 use crate::tensor::{Array, BY_CLASS, Image, Layout, Position};
 
 /// The position after `tokens`, `[batch]`: in the state `DEAD` where a token is illegal or no token at all, the same
 /// where it is the id `width`.
 pub(super) fn after(image: &Image, position: Position, tokens: Tensor<1, Int>) -> Position {
+    if image.sizes.ends > 0 {
+        return after_on_stack(image, position, tokens);
+    }
     let last = image.sizes.width as i32 - 1;
     let outside = tokens.clone().lower_elem(0).bool_or(tokens.clone().greater_elem(last));
     let none = tokens.clone().equal_elem(last + 1);
     let (states, remaining) = (in_range(image, position.states()), position.remaining());
     let next = next(image, states.clone(), tokens.clamp(0, last));
     let next = next.mask_fill(outside, StateId::DEAD.0 as i32).mask_where(none.clone(), states);
-    Position::of(next, spend(remaining.clone()).mask_where(none, remaining))
+    Position::of(next, spend(remaining.clone()).mask_where(none, remaining), image.sizes.numbers())
 }
 
 /// Whether the end is within the remaining tokens, for states of any shape.
@@ -59,6 +63,14 @@ pub(super) fn illegal(image: &Image, position: Position) -> Tensor<2, Bool> {
         }
         Layout::Walk => {
             let all = [batch, image.sizes.width];
+            if image.sizes.ends > 0 {
+                let mut rows = Rows::repeated(image, &position, image.sizes.width);
+                let token = image.numbers(image.sizes.width).reshape([1, -1]).expand(all).reshape([-1]);
+                let owner = owners(image, rows.states.clone());
+                walk(image, owner, token, |column, mask| rows.step(column, mask));
+                let left = left.reshape([batch, 1]).expand(all);
+                return rows.to_end().reshape(all).lower_equal(left).bool_not();
+            }
             let token = image.numbers(image.sizes.width).reshape([1, -1]).expand(all).reshape([-1]);
             let state = states.reshape([batch, 1]).expand(all).reshape([-1]);
             legal(next(image, state, token).reshape(all))
@@ -80,14 +92,54 @@ pub(super) fn follow(
     for (node, &parent) in parents.iter().enumerate().skip(1) {
         let parent = nodes[parent].clone();
         let next = after(image, parent.clone(), token(node));
-        let illegal = can_end(image, next.states(), next.remaining()).bool_not();
+        let illegal = if image.sizes.ends > 0 {
+            Rows::at(image, &next).to_end().greater(next.remaining())
+        } else {
+            can_end(image, next.states(), next.remaining()).bool_not()
+        };
         nodes.push(next.or(illegal, parent));
     }
     Position::stack(nodes)
 }
 
+/// As [`after`], of tables with calls.
+fn after_on_stack(image: &Image, position: Position, tokens: Tensor<1, Int>) -> Position {
+    let last = image.sizes.width as i32 - 1;
+    let outside = tokens.clone().lower_elem(0).bool_or(tokens.clone().greater_elem(last));
+    let none = tokens.clone().equal_elem(last + 1);
+    let remaining = position.remaining();
+    let mut rows = Rows::at(image, &position);
+    let owner = owners(image, rows.states.clone());
+    walk(image, owner, tokens.clamp(0, last), |column, mask| rows.step(column, mask));
+    rows.states = rows.states.mask_fill(outside, StateId::DEAD.0 as i32);
+    rows.position(spend(remaining)).or(none, position)
+}
+
+/// Calls `step` with the column of each symbol of the tokens, `[rows]`, and the rows whose tokens have one more, as often as
+/// the longest token has symbols.
+fn walk(
+    image: &Image,
+    owner: Tensor<1, Int>,
+    tokens: Tensor<1, Int>,
+    mut step: impl FnMut(Tensor<1, Int>, Tensor<1, Bool>),
+) {
+    let sizes = &image.sizes;
+    // Of tables that are read by class the text is of no use, but it is looked up in bounds.
+    let text = entries(image, Array::Text, owner.clone()).clamp_min(0);
+    let width = sizes.width + 1;
+    let mut at = cells(image, Array::Offsets, width, text.clone(), tokens.clone());
+    let end = cells(image, Array::Offsets, width, text, tokens + 1);
+    // As many symbols as the longest token has.
+    for _ in 0..image.longest {
+        let more = at.clone().lower(end.clone());
+        let symbol = entries(image, Array::Symbols, at.clone().min_pair(end.clone() - 1));
+        step(cells(image, Array::Column, sizes.alphabet, owner.clone(), symbol), more);
+        at = at + 1;
+    }
+}
+
 /// Keeps states that were not made here from being looked up out of bounds.
-fn in_range(image: &Image, states: Tensor<1, Int>) -> Tensor<1, Int> {
+pub(super) fn in_range(image: &Image, states: Tensor<1, Int>) -> Tensor<1, Int> {
     states.clamp(0, image.sizes.states as i32 - 1)
 }
 
@@ -108,20 +160,10 @@ fn next(image: &Image, states: Tensor<1, Int>, tokens: Tensor<1, Int>) -> Tensor
     if image.longest == 0 {
         return step(states, class);
     }
-    // Of tables that are read by class the text is of no use, but it is looked up in bounds.
-    let text = text.clamp_min(0);
-    let width = sizes.width + 1;
-    let mut at = cells(image, Array::Offsets, width, text.clone(), tokens.clone());
-    let end = cells(image, Array::Offsets, width, text, tokens + 1);
     let mut state = states.clone();
-    // As many bytes as the longest token has.
-    for _ in 0..image.longest {
-        let over = at.clone().greater_equal(end.clone());
-        let symbol = entries(image, Array::Symbols, at.clone().min_pair(end.clone() - 1));
-        let column = cells(image, Array::Column, sizes.alphabet, owner.clone(), symbol);
-        state = step(state.clone(), column).mask_where(over, state);
-        at = at + 1;
-    }
+    walk(image, owner, tokens, |column, more| {
+        state = state.clone().mask_where(more, step(state.clone(), column));
+    });
     // Alive as bytes is not enough: some token path must lead on.
     let lost = entries(image, Array::TokensToEnd, state.clone()).equal_elem(i32::MAX);
     let walked = state.mask_fill(lost, StateId::DEAD.0 as i32);
@@ -134,7 +176,7 @@ fn owners(image: &Image, states: Tensor<1, Int>) -> Tensor<1, Int> {
 }
 
 /// `array[row[b], column[b]]` for each `b`, of an array of `columns` columns.
-fn cells(
+pub(super) fn cells(
     image: &Image,
     array: Array,
     columns: usize,
@@ -145,7 +187,7 @@ fn cells(
 }
 
 /// `array[index[b]]` for each `b`.
-fn entries(image: &Image, array: Array, index: Tensor<1, Int>) -> Tensor<1, Int> {
+pub(super) fn entries(image: &Image, array: Array, index: Tensor<1, Int>) -> Tensor<1, Int> {
     image.values.clone().select(0, index + image.range(array).start as i32)
 }
 

@@ -1,5 +1,6 @@
 //! The step on Flex: plain loops over the tables of the host.
 
+use std::slice::ChunksExact;
 use std::sync::Arc;
 
 use burn::backend::flex::FlexTensor;
@@ -9,7 +10,7 @@ use burn::tensor::{DType, Int, Shape, Tensor, bf16, f16};
 
 use super::row::{self, Logit, Scratch};
 use crate::sampling::{Keys, Rule};
-use crate::tensor::{HostTable, NUMBERS, Position};
+use crate::tensor::{HostTable, Position};
 
 /// How [`FlexStep::choose_after`] chooses.
 #[derive(Clone, Debug)]
@@ -20,7 +21,7 @@ pub(crate) enum FlexRule {
     Gumbel(Arc<Keys>),
 }
 
-/// Integers are `i32`, logits `f32`, `f16` or `bf16`; `tokens` are `[batch]`, `position` is `[batch, 2]`.
+/// Integers are `i32`, logits `f32`, `f16` or `bf16`; `tokens` are `[batch]`, `position` is `[batch, numbers]`.
 #[backend_extension(Flex)]
 pub(crate) trait FlexStep: Backend {
     /// The position after `tokens`.
@@ -39,7 +40,7 @@ pub(crate) trait FlexStep: Backend {
         table: Arc<HostTable>,
     ) -> (FloatTensor<Self>, IntTensor<Self>);
 
-    /// `logits` `[batch, nodes, width]`, masked, and the positions of all nodes `[batch, nodes, 2]`, whose `tokens` are
+    /// `logits` `[batch, nodes, width]`, masked, and the positions of all nodes `[batch, nodes, numbers]`, whose `tokens` are
     /// `[batch, nodes]`.
     fn mask_tree(
         logits: FloatTensor<Self>,
@@ -63,9 +64,9 @@ pub(crate) trait FlexStep: Backend {
 impl FlexStep for Flex {
     fn after(position: FlexTensor, tokens: FlexTensor, table: Arc<HostTable>, width: usize) -> FlexTensor {
         let (tokens, mut position) = (packed(tokens), packed(position));
-        let (rows, _) = position.storage_mut::<i32>().as_chunks_mut::<NUMBERS>();
-        for (row, &token) in rows.iter_mut().zip(ints(&tokens)) {
-            *row = table.after(*row, token, width);
+        let count = numbers(&position);
+        for (row, &token) in position.storage_mut::<i32>().chunks_exact_mut(count).zip(ints(&tokens)) {
+            table.advance(row, token, width);
         }
         position
     }
@@ -90,10 +91,11 @@ impl FlexStep for Flex {
     ) -> (FlexTensor, FlexTensor) {
         let [batch, nodes, width] = logits.layout().shape().dims();
         let (position, tokens) = (packed(position), packed(tokens));
-        let mut tree = FlexTensor::zeros(Shape::from([batch, nodes, NUMBERS]), DType::I32);
-        let (positions, _) = tree.storage_mut::<i32>().as_chunks_mut::<NUMBERS>();
-        let rows = positions.chunks_exact_mut(nodes).zip(ints(&tokens).chunks_exact(nodes));
-        for ((row, tokens), &start) in rows.zip(numbers(&position)) {
+        let count = numbers(&position);
+        let mut tree = FlexTensor::zeros(Shape::from([batch, nodes, count]), DType::I32);
+        let rows = tree.storage_mut::<i32>().chunks_exact_mut(nodes * count);
+        let rows = rows.zip(ints(&tokens).chunks_exact(nodes));
+        for ((row, tokens), start) in rows.zip(ints(&position).chunks_exact(count)) {
             follow(&table, &parents, start, tokens, row, width);
         }
         (masked(logits, &tree, width, &table), tree)
@@ -112,7 +114,7 @@ impl FlexStep for Flex {
         let mut chosen = packed(tokens.clone());
         let position = Self::after(position, tokens, table.clone(), width);
         let step = packed(step);
-        let (rows, step, out) = (numbers(&position), ints(&step), chosen.storage_mut::<i32>());
+        let (rows, step, out) = (rows(&position), ints(&step), chosen.storage_mut::<i32>());
         match logits.dtype() {
             DType::F32 => choose_rows(logits.storage_mut::<f32>(), rows, step, &table, &rule, out),
             DType::F16 => choose_rows(logits.storage_mut::<f16>(), rows, step, &table, &rule, out),
@@ -134,32 +136,42 @@ fn ints(tensor: &FlexTensor) -> &[i32] {
     tensor.storage::<i32>()
 }
 
+/// How many numbers a position has.
+fn numbers(position: &FlexTensor) -> usize {
+    *position.layout().shape().to_vec().last().unwrap_or(&1)
+}
+
 /// The positions in a packed tensor.
-fn numbers(position: &FlexTensor) -> &[[i32; NUMBERS]] {
-    ints(position).as_chunks().0
+fn rows(position: &FlexTensor) -> ChunksExact<'_, i32> {
+    ints(position).chunks_exact(numbers(position))
 }
 
 /// Finds the position of every node; one whose token may not follow stays where its parent is.
 fn follow(
     table: &HostTable,
     parents: &[usize],
-    start: [i32; NUMBERS],
+    start: &[i32],
     tokens: &[i32],
-    nodes: &mut [[i32; NUMBERS]],
+    nodes: &mut [i32],
     width: usize,
 ) {
-    nodes[0] = table.after(start, tokens[0], width);
+    let count = start.len();
+    let place = |node: usize| node * count..(node + 1) * count;
+    nodes[place(0)].copy_from_slice(start);
+    table.advance(&mut nodes[place(0)], tokens[0], width);
     for node in 1..parents.len() {
-        let parent = nodes[parents[node]];
-        let next = table.after(parent, tokens[node], width);
-        nodes[node] = if table.can_end(next) { next } else { parent };
+        nodes.copy_within(place(parents[node]), place(node).start);
+        table.advance(&mut nodes[place(node)], tokens[node], width);
+        if !table.can_end(&nodes[place(node)]) {
+            nodes.copy_within(place(parents[node]), place(node).start);
+        }
     }
 }
 
 /// Masks every row of `width` logits, which has its own position.
 fn masked(logits: FlexTensor, position: &FlexTensor, width: usize, table: &HostTable) -> FlexTensor {
     let mut logits = packed(logits);
-    let rows = numbers(position);
+    let rows = rows(position);
     match logits.dtype() {
         DType::F32 => mask_rows(logits.storage_mut::<f32>(), rows, width, table),
         DType::F16 => mask_rows(logits.storage_mut::<f16>(), rows, width, table),
@@ -169,17 +181,17 @@ fn masked(logits: FlexTensor, position: &FlexTensor, width: usize, table: &HostT
     logits
 }
 
-fn mask_rows<F: Logit>(logits: &mut [F], positions: &[[i32; NUMBERS]], width: usize, table: &HostTable) {
+fn mask_rows<F: Logit>(logits: &mut [F], positions: ChunksExact<'_, i32>, width: usize, table: &HostTable) {
     let mut scratch = Scratch::new();
     // The last rows first: they were written last, and many rows are more than the cache holds.
-    for (logits, &position) in logits.chunks_exact_mut(width).zip(positions).rev() {
-        row::mask(logits, table.row(position), &mut scratch);
+    for (logits, position) in logits.chunks_exact_mut(width).zip(positions).rev() {
+        row::mask(logits, &table.row(position), &mut scratch);
     }
 }
 
 fn choose_rows<F: Logit>(
     logits: &mut [F],
-    positions: &[[i32; NUMBERS]],
+    positions: ChunksExact<'_, i32>,
     step: &[i32],
     table: &HostTable,
     rule: &FlexRule,
@@ -188,8 +200,8 @@ fn choose_rows<F: Logit>(
     let mut scratch = Scratch::new();
     let width = logits.len() / out.len();
     let rows = logits.chunks_exact_mut(width).zip(positions).zip(out).enumerate();
-    for (index, ((logits, &position), out)) in rows {
-        let row = table.row(position);
+    for (index, ((logits, position), out)) in rows {
+        let row = &table.row(position);
         let token = match rule {
             FlexRule::Greedy => row::greatest(logits, row, &mut scratch),
             FlexRule::Gumbel(keys) => {

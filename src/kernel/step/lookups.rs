@@ -20,7 +20,7 @@ impl TensorTable {
             Some(spare) => spare.cast(DType::I32).clamp_max(UNLIMITED - 1) + 1,
             None => states.full_like(UNLIMITED),
         };
-        let position = Position::of(states, remaining);
+        let position = Position::of(states, remaining, self.sizes().numbers());
         match self.store().image() {
             Some(image) => built_in::illegal(image, position),
             None => {
@@ -39,6 +39,7 @@ impl TensorTable {
     /// - returns `[batch]`, `i32`
     pub fn next(&self, states: Tensor<1, Int>, tokens: Tensor<1, Int>) -> Tensor<1, Int> {
         let remaining = states.full_like(UNLIMITED);
-        super::after(self, Position::of(states, remaining), tokens.cast(DType::I32)).states()
+        let position = Position::of(states, remaining, self.sizes().numbers());
+        super::after(self, position, tokens.cast(DType::I32)).states()
     }
 }

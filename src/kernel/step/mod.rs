@@ -6,6 +6,7 @@
 //! position after it can end.
 
 mod built_in;
+mod built_in_stack;
 #[cfg(feature = "cube")]
 mod cube;
 #[cfg(feature = "flex")]

@@ -6,7 +6,7 @@
 use burn::tensor::{bf16, f16};
 
 use crate::sampling::Noise;
-use crate::table::{RowPosition, StateId, TokenReading, TokenTable};
+use crate::table::{RowPosition, Stacks, StateId, TokenReading, TokenTable};
 use crate::tensor::HostRow;
 use crate::vocabulary::ClassTokens;
 
@@ -59,22 +59,31 @@ impl<F: Logit> Scratch<F> {
     }
 
     /// Finds the tokens that may follow in a row; gives their number.
-    fn look_up(&mut self, at: HostRow<'_>) -> usize {
+    fn look_up(&mut self, at: &HostRow<'_>) -> usize {
         let parts = at.table.parts();
-        let RowPosition { state, remaining } = at.position;
+        let RowPosition { state, remaining, .. } = at.position;
+        let stack = parts.calls.as_ref().map(|calls| Stacks::of(calls, &at.position));
         // To the budget of no token only the end of the sequence is left, as to that of one.
         let remaining = match &parts.reading {
             TokenReading::Classes(_) => remaining.max(1),
             // More than the longest way makes no difference.
-            TokenReading::Bytes { farthest, .. } => remaining.clamp(1, farthest.saturating_add(1)),
+            TokenReading::Bytes { farthest, .. } if stack.is_none() => {
+                remaining.clamp(1, farthest.saturating_add(1))
+            }
+            TokenReading::Bytes { .. } => remaining.max(1),
         };
-        let (position, left) = (RowPosition::new(state, remaining), remaining - 1);
+        let left = remaining - 1;
+        let position = RowPosition { remaining, ..at.position.clone() };
         // Draft tokens in a string are in one state; so are many rows of a batch.
         let key = (std::ptr::from_ref(parts) as usize, position);
-        if let Some((_, count)) = self.found.filter(|found| found.0 == key) {
-            return count;
+        if let Some((_, count)) = self.found.as_ref().filter(|found| found.0 == key) {
+            return *count;
         }
-        let can_end = |next: u32| parts.can_end(RowPosition::new(StateId(next), left));
+        // Of columns that are not text, which leave the stack as it is.
+        let can_end = |next: u32| match &stack {
+            None => parts.tokens_to_end[next as usize] <= left,
+            Some((stacks, top)) => stacks.to_end(StateId(next), *top) <= left,
+        };
         let row = at.table.row(state);
         self.legal.clear();
         self.text.clear();
@@ -84,12 +93,16 @@ impl<F: Logit> Scratch<F> {
                 let reserved = &row[..TokenTable::RESERVED_COLUMNS];
                 self.legal.extend(reserved.iter().map(|&next| can_end(next)));
                 let is_free = state == StateId::UNCONSTRAINED;
-                let all_plain = takes_plain[state.index()] && *farthest <= left;
+                let all_plain = takes_plain[state.index()]
+                    && match &stack {
+                        None => *farthest <= left,
+                        Some((stacks, top)) => stacks.is_near(*top, left),
+                    };
                 self.legal.extend([is_free, is_free || all_plain]);
                 self.legal.extend(special.of(row).iter().map(|&next| can_end(next)));
                 if state.0 >= StateId::RESERVED {
                     let (text, plain) = (&mut self.text, vocabulary.plain_tokens());
-                    parts.each_text(position, vocabulary, column_of, all_plain, |id, _| {
+                    parts.each_text(&key.1, vocabulary, column_of, all_plain, |id, _| {
                         if !(all_plain && plain[id.index()]) {
                             text.push(id.0);
                         }
@@ -112,12 +125,12 @@ impl<F: Logit> Scratch<F> {
 }
 
 /// Puts −∞ where a token is illegal.
-pub(super) fn mask<F: Logit>(row: &mut [F], at: HostRow<'_>, scratch: &mut Scratch<F>) {
+pub(super) fn mask<F: Logit>(row: &mut [F], at: &HostRow<'_>, scratch: &mut Scratch<F>) {
     let count = scratch.look_up(at);
     mask_found(row, at, count, scratch);
 }
 
-fn mask_found<F: Logit>(row: &mut [F], at: HostRow<'_>, count: usize, scratch: &mut Scratch<F>) {
+fn mask_found<F: Logit>(row: &mut [F], at: &HostRow<'_>, count: usize, scratch: &mut Scratch<F>) {
     let mut kept = std::mem::take(&mut scratch.kept);
     kept.clear();
     if 2 * count <= row.len() {
@@ -143,7 +156,7 @@ fn mask_found<F: Logit>(row: &mut [F], at: HostRow<'_>, count: usize, scratch: &
 
 /// The legal token of the greatest logit: the lowest id among equals, the first NaN before all, 0 where all
 /// are −∞. What is left in the row is of no use.
-pub(super) fn greatest<F: Logit>(row: &mut [F], at: HostRow<'_>, scratch: &mut Scratch<F>) -> u32 {
+pub(super) fn greatest<F: Logit>(row: &mut [F], at: &HostRow<'_>, scratch: &mut Scratch<F>) -> u32 {
     let count = scratch.look_up(at);
     if 8 * count <= row.len() {
         return best(scratch.legal_tokens(at.class_tokens).map(|id| (row[id as usize].value(), id)));
@@ -153,7 +166,7 @@ pub(super) fn greatest<F: Logit>(row: &mut [F], at: HostRow<'_>, scratch: &mut S
 }
 
 /// The legal token of the greatest logit, times `factor`, plus its noise; ties and NaN as in [`greatest`].
-pub(super) fn sampled<F: Logit>(row: &[F], at: HostRow<'_>, noise: &Noise, scratch: &mut Scratch<F>) -> u32 {
+pub(super) fn sampled<F: Logit>(row: &[F], at: &HostRow<'_>, noise: &Noise, scratch: &mut Scratch<F>) -> u32 {
     scratch.look_up(at);
     best(scratch.legal_tokens(at.class_tokens).map(|id| (noise.disturb(row[id as usize].value(), id), id)))
 }

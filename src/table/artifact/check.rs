@@ -66,7 +66,7 @@ impl StoredTable<'_> {
 
     /// Whether there is a way to the end.
     fn has_end(&self, state: StateId) -> bool {
-        can_end(&self[StoredArray::TokensToEnd], RowPosition::unlimited(state))
+        can_end(&self[StoredArray::TokensToEnd], state, RowPosition::UNLIMITED)
     }
 
     fn check_sizes(&self) -> Result<()> {

@@ -93,6 +93,7 @@ impl<'a> StoredTable<'a> {
             columns: self.columns(),
             reading,
             tokens_to_end,
+            calls: None,
             start: self.start,
             vocabulary_len: vocabulary.len(),
             fingerprint: vocabulary.fingerprint(),

@@ -1,0 +1,129 @@
+//! The stack of rows in Burn's built-in operations: the reference of the kernels; see `table::Stacks`.
+
+use burn::tensor::{Bool, Int, Tensor};
+
+use super::built_in::{cells, entries};
+use crate::table::{FARTHEST, StateId};
+use crate::tensor::{Array, Image, Position};
+
+/// No way, as a distance or a cost.
+const NONE: i32 = i32::MAX;
+
+/// Rows amid a token.
+pub(super) struct Rows<'a> {
+    image: &'a Image,
+    /// `[rows]`
+    pub(super) states: Tensor<1, Int>,
+    depth: Tensor<1, Int>,
+    /// `[rows, numbers]`: the frames of a position are in place.
+    values: Tensor<2, Int>,
+}
+
+impl<'a> Rows<'a> {
+    /// Rows at positions, one for each.
+    pub(super) fn at(image: &'a Image, position: &Position) -> Self {
+        let states = super::built_in::in_range(image, position.states());
+        let depth = position.column(2).clamp(0, image.sizes.depth as i32);
+        Self { image, states, depth, values: position.values.clone() }
+    }
+
+    /// `count` rows at each position, one after the other.
+    pub(super) fn repeated(image: &'a Image, position: &Position, count: usize) -> Self {
+        let [batch, numbers] = position.values.dims();
+        let values = position.values.clone().reshape([batch, 1, numbers]).expand([batch, count, numbers]);
+        Self::at(image, &Position { values: values.reshape([batch * count, numbers]) })
+    }
+
+    /// The positions of the rows, with so many tokens left.
+    pub(super) fn position(self, remaining: Tensor<1, Int>) -> Position {
+        let rows = self.states.dims()[0];
+        let head = Tensor::stack(vec![self.states, remaining, self.depth], 1);
+        let numbers = self.image.sizes.numbers();
+        Position { values: Tensor::cat(vec![head, self.values.slice([0..rows, 3..numbers])], 1) }
+    }
+
+    /// Moves the rows of `mask` on by the byte in `column`.
+    pub(super) fn step(&mut self, column: Tensor<1, Int>, mask: Tensor<1, Bool>) {
+        let next = cells(self.image, Array::Next, self.image.sizes.columns, self.states.clone(), column);
+        self.states = self.states.clone().mask_where(mask, next);
+        for _ in 0..self.image.chain {
+            self.jump();
+        }
+    }
+
+    /// Pushes the call states, and pops for the RETURN states.
+    fn jump(&mut self) {
+        let (frame, depth) = (self.image.sizes.frame() as i32, self.image.sizes.depth as i32);
+        let jump = |state: Tensor<1, Int>, place| entries(self.image, Array::Jumps, state * frame + place);
+        let enter = jump(self.states.clone(), 0);
+        let (calls, returns) = (enter.clone().greater_elem(0), enter.clone().lower_elem(0));
+        let no_room = calls.clone().bool_and(self.depth.clone().greater_equal_elem(depth));
+        let no_frame = returns.clone().bool_and(self.depth.clone().equal_elem(0));
+
+        // A frame that is pushed.
+        let pushes = calls.clone().bool_and(no_room.clone().bool_not());
+        let mut numbers = vec![self.states.clone()];
+        for outcome in 0..frame - 1 {
+            let to = jump(self.states.clone(), outcome + 1);
+            let cost = self.cost(to.clone()).mask_fill(to.equal_elem(0), NONE);
+            numbers.push(cost);
+        }
+        // The call state that is popped, and where it returns to.
+        let popped = self.top(0).clamp(0, self.image.sizes.states as i32 - 1);
+        let outcome = (enter.clone().neg()).clamp(1, frame - 1);
+        let back = entries(self.image, Array::Jumps, popped * frame + outcome);
+
+        for (place, number) in numbers.into_iter().enumerate() {
+            self.write(self.depth.clone() * frame + (3 + place as i32), number, pushes.clone());
+        }
+        let ones = self.depth.ones_like();
+        let depth = self.depth.clone();
+        self.depth = depth.clone().mask_where(pushes, depth.clone() + ones.clone());
+        self.depth = self.depth.clone().mask_where(returns.clone(), (depth - ones).clamp_min(0));
+        let next = self.states.clone().mask_where(calls, enter).mask_where(returns, back);
+        self.states = next.mask_fill(no_room.bool_or(no_frame), StateId::DEAD.0 as i32);
+    }
+
+    /// Writes a number into a column of its own of each row of `mask`.
+    fn write(&mut self, column: Tensor<1, Int>, number: Tensor<1, Int>, mask: Tensor<1, Bool>) {
+        let shape = self.values.dims();
+        let columns = self.image.numbers(shape[1]).reshape([1, -1]).expand(shape);
+        let here = columns.equal(column.reshape([-1, 1]).expand(shape));
+        let here = here.bool_and(mask.reshape([-1, 1]).expand(shape));
+        self.values = self.values.clone().mask_where(here, number.reshape([-1, 1]).expand(shape));
+    }
+
+    /// A number of the frame on top; of no use where there is none.
+    fn top(&self, place: usize) -> Tensor<1, Int> {
+        let frame = self.image.sizes.frame() as i32;
+        let column = (self.depth.clone() - 1).clamp_min(0) * frame + (3 + place as i32);
+        let rows = column.dims()[0];
+        self.values.clone().gather(1, column.reshape([rows, 1])).reshape([rows])
+    }
+
+    /// The least number of tokens from `states` to the end, `i32::MAX` where there is no way.
+    fn cost(&self, states: Tensor<1, Int>) -> Tensor<1, Int> {
+        let ends = self.image.sizes.ends as i32;
+        let outermost = self.depth.clone().equal_elem(0);
+        let mut least = states.full_like(NONE);
+        for end in 0..ends {
+            let at = states.clone() * ends + end;
+            let way = entries(self.image, Array::TokensToEnd, at.clone());
+            let frames = entries(self.image, Array::Frames, at);
+            let base = if end == 0 { 0 } else { NONE };
+            let cost = self.top(1 + end as usize).mask_fill(outermost.clone(), base);
+            let far = FARTHEST as i32 - 1;
+            let out = way.clone().greater_elem(far).bool_or(cost.clone().greater_elem(far));
+            let out = out.bool_or((self.depth.clone() + frames).greater_elem(self.image.sizes.depth as i32));
+            let sum = way.clamp_max(far) + cost.clamp_max(far);
+            let out = out.bool_or(sum.clone().greater_elem(far));
+            least = least.min_pair(sum.mask_fill(out, NONE));
+        }
+        least
+    }
+
+    /// The least number of tokens from where the rows are to the end, `i32::MAX` where there is no way.
+    pub(super) fn to_end(&self) -> Tensor<1, Int> {
+        self.cost(self.states.clone())
+    }
+}

@@ -1,0 +1,201 @@
+//! The stack of a row: what the states of a walked table do to it, and what is on it.
+//!
+//! A table with *calls* is a pushdown automaton; see [`automaton`](crate::automaton). Its states are of three kinds. A plain
+//! state reads a byte. A *call state* is pushed on the stack as a *frame*, and the row goes on in the piece that it calls. A
+//! RETURN state ends a piece with one of its *outcomes*: the call state on top is popped, and the row goes on where that
+//! returns to. No row rests in a call or RETURN state.
+//!
+//! # The budget
+//! Distances to the end are known within a piece only: `ways[s, o]` is the shortest way from state `s` to the outcome `o` of
+//! its piece. A frame holds the *costs* of its piece: for each outcome the least number of tokens from there to the end of
+//! the text, by all frames below. A token may follow where, for some outcome, the way to it and its cost are within what
+//! remains.
+//!
+//! # The depth
+//! The stack has a capacity. Each way goes with the number of frames that it adds to the stack, and counts only where these
+//! fit. What leads to the end is therefore never blocked by the capacity: no row is ever without a legal token.
+
+use super::{RowPosition, StateId};
+
+/// No way, as a distance or a cost.
+const NONE: u32 = u32::MAX;
+/// Distances and costs from here on count as none, so that the sum of two has 31 bits.
+pub(crate) const FARTHEST: u32 = crate::automaton::FARTHEST;
+
+/// What the states of a table do to the stack.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Calls {
+    /// The most frames on the stack.
+    pub(crate) depth: u32,
+    /// The number of outcomes of a piece, at most; at least 1.
+    pub(crate) ends: usize,
+    /// `[states, 1 + ends]`: 0 for a plain state; of a call state where it enters, then where it returns to by outcome; of a
+    /// RETURN state −1 minus its outcome.
+    pub(crate) jumps: Vec<i32>,
+    /// `[states, ends]`: the least number of tokens to each outcome, at most; of the outermost part the end of the text
+    /// is outcome 0, and the end of the sequence counts. `u32::MAX` where there is no way.
+    pub(crate) ways: Vec<u32>,
+    /// `[states, ends]`: the frames that the way adds to the stack.
+    pub(crate) frames: Vec<u32>,
+    /// The longest way, and the most frames of one.
+    pub(crate) longest: u32,
+    pub(crate) tallest: u32,
+    /// The most call and RETURN states that follow one another without a byte between them.
+    pub(crate) chain: u32,
+}
+
+impl Calls {
+    /// Frame size: the call state, then its costs.
+    pub(crate) fn frame(&self) -> usize {
+        1 + self.ends
+    }
+
+    pub(crate) fn jump(&self, state: u32) -> &[i32] {
+        &self.jumps[state as usize * self.frame()..][..self.frame()]
+    }
+
+    /// Whether a state is on neither side of a call.
+    pub(crate) fn is_plain(&self, state: StateId) -> bool {
+        self.jump(state.0)[0] == 0
+    }
+
+    pub(crate) fn ways_of(&self, state: StateId) -> &[u32] {
+        &self.ways[state.index() * self.ends..][..self.ends]
+    }
+
+    pub(crate) fn frames_of(&self, state: StateId) -> &[u32] {
+        &self.frames[state.index() * self.ends..][..self.ends]
+    }
+
+    fn ways(&self, state: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let state = StateId(state);
+        self.ways_of(state).iter().copied().zip(self.frames_of(state).iter().copied())
+    }
+}
+
+/// Stacks that may have frames in common: a tree of frames, each above another.
+pub(crate) struct Stacks<'a> {
+    calls: &'a Calls,
+    /// The call state, the depth and the frame below; the first stands for the empty stack.
+    frames: Vec<(u32, u32, Top)>,
+    /// `[frames, ends]`
+    costs: Vec<u32>,
+}
+
+/// The frame on top of a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Top(u32);
+
+impl Top {
+    const EMPTY: Self = Self(0);
+}
+
+impl<'a> Stacks<'a> {
+    /// The stack of a position.
+    pub(crate) fn of(calls: &'a Calls, position: &RowPosition) -> (Self, Top) {
+        let mut stacks = Self { calls, frames: vec![(0, 0, Top::EMPTY)], costs: vec![NONE; calls.ends] };
+        stacks.costs[0] = 0;
+        for (depth, frame) in position.frames.chunks_exact(calls.frame()).enumerate() {
+            stacks.frames.push((frame[0], depth as u32 + 1, Top(depth as u32)));
+            stacks.costs.extend_from_slice(&frame[1..]);
+        }
+        let top = Top(stacks.frames.len() as u32 - 1);
+        (stacks, top)
+    }
+
+    /// The frames of a stack from the bottom, as a [`RowPosition`] holds them.
+    pub(crate) fn frames(&self, mut top: Top) -> Vec<u32> {
+        let depth = self.frames[top.0 as usize].1 as usize;
+        let frame = self.calls.frame();
+        let mut frames = vec![0; depth * frame];
+        for place in frames.chunks_exact_mut(frame).rev() {
+            place[0] = self.frames[top.0 as usize].0;
+            place[1..].copy_from_slice(self.costs(top));
+            top = self.frames[top.0 as usize].2;
+        }
+        frames
+    }
+
+    fn costs(&self, top: Top) -> &[u32] {
+        &self.costs[top.0 as usize * self.calls.ends..][..self.calls.ends]
+    }
+
+    /// The number of frames of all stacks, to be given to [`forget`](Self::forget).
+    pub(crate) fn mark(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// Forgets the frames that were pushed since.
+    pub(crate) fn forget(&mut self, mark: usize) {
+        self.frames.truncate(mark);
+        self.costs.truncate(mark * self.calls.ends);
+    }
+
+    /// The plain state, and the stack, at which a row comes to rest that entered `state`; `DEAD` where the stack has no
+    /// room, or nothing to return to.
+    pub(crate) fn settle(&mut self, mut state: StateId, mut top: Top) -> (StateId, Top) {
+        let calls = self.calls;
+        loop {
+            match calls.jump(state.0) {
+                [0, ..] => return (state, top),
+                [enter, ..] if *enter > 0 => {
+                    if self.frames[top.0 as usize].1 >= calls.depth {
+                        return (StateId::DEAD, top);
+                    }
+                    top = self.push(state.0, top);
+                    state = StateId(*enter as u32);
+                }
+                [outcome, ..] => {
+                    let (call, _, below) = self.frames[top.0 as usize];
+                    if top == Top::EMPTY {
+                        return (StateId::DEAD, top);
+                    }
+                    // −1 is outcome 0, whose place is 1.
+                    state = StateId(calls.jump(call)[outcome.unsigned_abs() as usize] as u32);
+                    top = below;
+                }
+                [] => return (StateId::DEAD, top),
+            }
+        }
+    }
+
+    fn push(&mut self, call: u32, below: Top) -> Top {
+        let depth = self.frames[below.0 as usize].1;
+        for &to in &self.calls.jump(call)[1..] {
+            let cost = if to == 0 { NONE } else { self.cost(to as u32, below, depth) };
+            self.costs.push(cost);
+        }
+        self.frames.push((call, depth + 1, below));
+        Top(self.frames.len() as u32 - 1)
+    }
+
+    /// The least number of tokens from `state` to the end of the text, on a stack of `depth` frames.
+    fn cost(&self, state: u32, top: Top, depth: u32) -> u32 {
+        let costs = self.costs(top).iter();
+        let ways = self.calls.ways(state).zip(costs);
+        let fitting = ways.filter(|&((way, frames), &cost)| {
+            way < FARTHEST && cost < FARTHEST && depth.saturating_add(frames) <= self.calls.depth
+        });
+        fitting.map(|((way, _), cost)| way + cost).min().filter(|&cost| cost < FARTHEST).unwrap_or(NONE)
+    }
+
+    /// The least number of tokens from a state that is no call or RETURN to the end; `u32::MAX` where there is no way.
+    pub(crate) fn to_end(&self, state: StateId, top: Top) -> u32 {
+        self.cost(state.0, top, self.frames[top.0 as usize].1)
+    }
+
+    /// Whether from every state in which a row with this stack may rest the end is within `remaining`.
+    pub(crate) fn is_near(&self, top: Top, remaining: u32) -> bool {
+        let depth = self.frames[top.0 as usize].1;
+        let costs = self.costs(top).iter().filter(|&&cost| cost != NONE);
+        let all = top == Top::EMPTY || costs.clone().count() == self.outcomes_of(top);
+        let worst = costs.max().copied().unwrap_or(NONE);
+        all && depth.saturating_add(self.calls.tallest) <= self.calls.depth
+            && worst.saturating_add(self.calls.longest) <= remaining
+    }
+
+    /// The number of outcomes that the piece of a frame has.
+    fn outcomes_of(&self, top: Top) -> usize {
+        self.calls.jump(self.frames[top.0 as usize].0)[1..].iter().filter(|&&to| to != 0).count()
+    }
+}
