@@ -41,7 +41,7 @@ pub(super) fn from_pushdown(
         automaton.fill(state, &mut row[reserved..], SHIFT);
     }
     meter.time()?;
-    let calls = calls(automaton, meter);
+    let calls = calls(automaton, vocabulary, meter);
     let start = StateId(1 + SHIFT);
     let tokens_to_end =
         calls.ways.chunks_exact(ends).map(|ways| ways.iter().copied().min().unwrap_or(u32::MAX)).collect();
@@ -74,7 +74,7 @@ pub(super) fn from_pushdown(
 }
 
 /// What the states do to the stack.
-fn calls(automaton: &Pushdown, meter: &Meter) -> Calls {
+fn calls(automaton: &Pushdown, vocabulary: &Vocabulary, meter: &Meter) -> Calls {
     let ends = automaton.ends();
     let mut jumps = vec![0; StateId::RESERVED as usize * (1 + ends)];
     let mut ways = vec![u32::MAX; StateId::RESERVED as usize * ends];
@@ -105,7 +105,21 @@ fn calls(automaton: &Pushdown, meter: &Meter) -> Calls {
         }
     }
     let depth = meter.limits().frames as u32;
-    Calls { depth, ends, jumps, ways, frames, longest, tallest, chain: automaton.chain(depth) }
+    let chain = automaton.chain(depth);
+    let pushes = (longest_run(automaton, vocabulary) * chain).min(depth);
+    Calls { depth, ends, jumps, ways, frames, longest, tallest, chain, pushes }
+}
+
+/// The most bytes of a token that can push.
+fn longest_run(automaton: &Pushdown, vocabulary: &Vocabulary) -> u32 {
+    let mut pushing = [false; 256];
+    for state in 1..automaton.state_count() as u32 {
+        for run in automaton.row(state).iter().filter(|run| *automaton.jump(run.target) != Jump::None) {
+            pushing[run.first as usize..=run.last as usize].fill(true);
+        }
+    }
+    let bytes = |bytes: &[u8]| bytes.iter().filter(|&&byte| pushing[byte as usize]).count() as u32;
+    vocabulary.iter().map(|(_, text)| bytes(text)).max().unwrap_or(0)
 }
 
 /// Whether for every byte that a live state takes there is a token of one byte that acts like it there.

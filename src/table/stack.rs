@@ -42,6 +42,8 @@ pub(crate) struct Calls {
     pub(crate) tallest: u32,
     /// The most call and RETURN states that follow one another without a byte between them.
     pub(crate) chain: u32,
+    /// The most frames that a token of the vocabulary adds to the stack at any time, at most.
+    pub(crate) pushes: u32,
 }
 
 impl Calls {

@@ -25,6 +25,8 @@ pub(crate) struct Sizes {
     /// Of tables with calls: the most outcomes of a piece, and the most frames of a stack; else 0.
     pub(crate) ends: usize,
     pub(crate) depth: usize,
+    /// The most frames that one token adds to a stack at any time.
+    pub(crate) pushes: usize,
 }
 
 impl Sizes {
@@ -37,7 +39,7 @@ impl Sizes {
     ) -> Result<Self> {
         let walked = tables.iter().position(|table| table.is_walked());
         let states = states.max(capacity.states);
-        let (ends, depth) = stack_of(tables, layout, capacity)?;
+        let (ends, depth, pushes) = stack_of(tables, layout, capacity)?;
         let classes = tables.iter().map(|table| table.class_count()).max().unwrap_or(0).max(capacity.classes);
         let sizes = |layout| {
             let texts = if layout == Layout::Walk { texts(tables) } else { Vec::new() };
@@ -55,6 +57,7 @@ impl Sizes {
                 alphabet: if layout == Layout::Walk { FIRST_SPECIAL as usize + tokens } else { 0 },
                 ends,
                 depth,
+                pushes,
             }
         };
         match (layout, walked) {
@@ -91,6 +94,7 @@ impl Sizes {
             alphabet: if walks { FIRST_SPECIAL as usize } else { 0 },
             ends: if walks { capacity.outcomes } else { 0 },
             depth: if walks && capacity.outcomes > 0 { capacity.frames } else { 0 },
+            pushes: if walks && capacity.outcomes > 0 { capacity.frames } else { 0 },
         }
     }
 
@@ -143,16 +147,22 @@ impl Sizes {
             && self.alphabet >= other.alphabet
             && self.ends >= other.ends
             && (other.ends == 0 || self.depth == other.depth)
+            && self.pushes >= other.pushes
     }
 }
 
-/// The most outcomes of the tables, and the depth of their stacks.
-fn stack_of(tables: &[&TokenTable], layout: Option<Layout>, capacity: Capacity) -> Result<(usize, usize)> {
+/// The most outcomes of the tables, the depth of their stacks, and the most frames that a token adds.
+fn stack_of(
+    tables: &[&TokenTable],
+    layout: Option<Layout>,
+    capacity: Capacity,
+) -> Result<(usize, usize, usize)> {
     let calls =
         tables.iter().enumerate().filter_map(|(index, table)| Some((index, table.parts().calls.as_ref()?)));
     let calls: Vec<_> = calls.collect();
     let Some((index, first)) = calls.first() else {
-        return Ok((capacity.outcomes, if capacity.outcomes > 0 { capacity.frames } else { 0 }));
+        let depth = if capacity.outcomes > 0 { capacity.frames } else { 0 };
+        return Ok((capacity.outcomes, depth, depth));
     };
     if layout == Some(Layout::Dense) {
         return Err(Error::input(format!("table {index} has calls and is walked: take `Layout::Walk`")));
@@ -165,5 +175,11 @@ fn stack_of(tables: &[&TokenTable], layout: Option<Layout>, capacity: Capacity) 
         )));
     }
     let ends = calls.iter().map(|(_, calls)| calls.ends).max().unwrap_or(0);
-    Ok((ends.max(capacity.outcomes), depth))
+    // Tables that are to take their place may have longer tokens of brackets.
+    let pushes = if capacity.outcomes > 0 {
+        depth
+    } else {
+        calls.iter().map(|(_, calls)| calls.pushes as usize).max().unwrap_or(0)
+    };
+    Ok((ends.max(capacity.outcomes), depth, pushes))
 }

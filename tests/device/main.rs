@@ -9,5 +9,6 @@ mod laws;
 mod marker;
 mod slots;
 mod speculation;
+mod stack;
 mod steps;
 mod table;

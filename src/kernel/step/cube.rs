@@ -26,6 +26,9 @@ pub(crate) struct Table<B: Backend> {
     alphabet: u32,
     layout: u32,
     has_owner: bool,
+    ends: u32,
+    depth: u32,
+    pushes: u32,
 }
 
 /// What the noise is made of, see `GumbelMax`.
@@ -38,7 +41,7 @@ pub(crate) struct Gumbel<B: Backend> {
     factor: f32,
 }
 
-/// Integers are `i32`; `tokens` are `[batch]`, `position` is `[batch, 2]`, `logits` are `[batch, width]`.
+/// Integers are `i32`; `tokens` are `[batch]`, `position` is `[batch, numbers]`, `logits` are `[batch, width]`.
 #[backend_extension(Cube, Fusion: cfg(feature = "fusion"))]
 pub(crate) trait CubeStep: Backend {
     /// The masked logits and the next position.
@@ -165,6 +168,9 @@ impl Table<CubeBackend> {
             self.alphabet,
             self.layout,
             self.has_owner,
+            self.ends,
+            self.depth,
+            self.pushes,
         )
     }
 }
@@ -185,6 +191,9 @@ impl Table<Dispatch> {
                 Layout::Walk => WALK,
             },
             has_owner: sizes.has_owner(),
+            ends: sizes.ends as u32,
+            depth: sizes.depth as u32,
+            pushes: sizes.pushes as u32,
         }
     }
 }

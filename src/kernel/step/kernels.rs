@@ -3,6 +3,7 @@
 use cubecl::prelude::*;
 
 use super::lookup::Lookup;
+use super::stack;
 
 /// Units of a cube.
 pub(super) const UNITS: u32 = 256;
@@ -28,18 +29,32 @@ pub(super) fn mask_kernel<F: Float>(
 ) {
     let row = CUBE_POS_Y as usize;
     let column = CUBE_POS_X * CUBE_DIM + UNIT_POS;
-    let at = row * position.stride(0);
     let token = tokens[row * tokens.stride(0)];
-    let (state, remaining) = table.after(position[at], position[at + position.stride(1)], token);
+    let mut legal = false;
+    if comptime!(table.ends == 0) {
+        let at = row * position.stride(0);
+        let (state, remaining) = table.after(position[at], position[at + position.stride(1)], token);
+        if column < table.width {
+            legal = table.may_follow(state, table.owner_of(state), remaining, column);
+        }
+        if column == 0 {
+            write_position(next_position, row, state, remaining);
+        }
+    } else {
+        let mut own = stack::room(table);
+        let base = stack::begin(table, position, row, token, &mut own);
+        if column < table.width {
+            legal = stack::may_follow(table, &base, &mut own, column);
+        }
+        if CUBE_POS_X == 0 {
+            stack::write(table, &base, next_position, row);
+        }
+    }
     if column < table.width {
-        let legal = table.may_follow(state, table.owner_of(state), remaining, column);
         let at = column as usize;
         let logit = logits[row * logits.stride(0) + at * logits.stride(1)];
         let out = row * masked.stride(0) + at * masked.stride(1);
         masked[out] = select(legal, logit, never.get::<F>());
-    }
-    if column == 0 {
-        write_position(next_position, row, state, remaining);
     }
 }
 
@@ -161,30 +176,57 @@ pub(super) fn choose_kernel<F: Float>(
     #[define(F)] _dtype: ElemType,
 ) {
     let row = CUBE_POS_X as usize;
-    let at = row * position.stride(0);
     let token = tokens[row * tokens.stride(0)];
-    let (state, remaining) = table.after(position[at], position[at + position.stride(1)], token);
-    let owner = table.owner_of(state);
     let key = noise.key(row);
     // The key of −∞.
     let mut best = 0x007f_ffffu32;
     let mut id = 0u32;
     let mut column = UNIT_POS;
-    while column < table.width {
-        if table.may_follow(state, owner, remaining, column) {
-            let logit = logits[row * logits.stride(0) + column as usize * logits.stride(1)];
-            let order = order(noise.disturb(f32::cast_from(logit), column, key));
-            if order > best {
-                best = order;
-                id = column;
+    if comptime!(table.ends == 0) {
+        let at = row * position.stride(0);
+        let (state, remaining) = table.after(position[at], position[at + position.stride(1)], token);
+        let owner = table.owner_of(state);
+        while column < table.width {
+            if table.may_follow(state, owner, remaining, column) {
+                let order = order_of(logits, noise, row, column, key);
+                if order > best {
+                    best = order;
+                    id = column;
+                }
             }
+            column += CUBE_DIM;
         }
-        column += CUBE_DIM;
+        let chosen = best_of_cube(best, id);
+        if UNIT_POS == 0 {
+            let at = row * tokens.stride(0);
+            tokens[at] = i32::cast_from(chosen);
+            write_position(position, row, state, remaining);
+        }
+    } else {
+        let mut own = stack::room(table);
+        let base = stack::begin(table, &*position, row, token, &mut own);
+        while column < table.width {
+            if stack::may_follow(table, &base, &mut own, column) {
+                let order = order_of(logits, noise, row, column, key);
+                if order > best {
+                    best = order;
+                    id = column;
+                }
+            }
+            column += CUBE_DIM;
+        }
+        let chosen = best_of_cube(best, id);
+        if UNIT_POS == 0 {
+            let at = row * tokens.stride(0);
+            tokens[at] = i32::cast_from(chosen);
+        }
+        stack::write(table, &base, position, row);
     }
-    let chosen = best_of_cube(best, id);
-    if UNIT_POS == 0 {
-        let at = row * tokens.stride(0);
-        tokens[at] = i32::cast_from(chosen);
-        write_position(position, row, state, remaining);
-    }
+}
+
+/// The key of a logit with its noise.
+#[cube]
+fn order_of<F: Float>(logits: &Tensor<F>, noise: &Noise, row: usize, column: u32, key: u32) -> u32 {
+    let logit = logits[row * logits.stride(0) + column as usize * logits.stride(1)];
+    order(noise.disturb(f32::cast_from(logit), column, key))
 }

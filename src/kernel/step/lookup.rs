@@ -25,18 +25,25 @@ pub(super) struct Lookup {
     pub(super) layout: u32,
     #[cube(comptime)]
     pub(super) has_owner: bool,
+    /// Of tables with calls, see `tensor::Sizes`; else 0.
+    #[cube(comptime)]
+    pub(super) ends: u32,
+    #[cube(comptime)]
+    pub(super) depth: u32,
+    #[cube(comptime)]
+    pub(super) pushes: u32,
 }
 
 #[cube]
 impl Lookup {
     /// An entry of an array.
-    fn entry(&self, #[comptime] array: Array, index: u32) -> i32 {
+    pub(super) fn entry(&self, #[comptime] array: Array, index: u32) -> i32 {
         let from = self.offsets[comptime!(array as usize)];
         self.image[(from + index) as usize]
     }
 
     /// The state after one column.
-    fn step(&self, state: u32, column: u32) -> u32 {
+    pub(super) fn step(&self, state: u32, column: u32) -> u32 {
         u32::cast_from(self.entry(Array::Next, state * self.columns + column))
     }
 
@@ -65,8 +72,14 @@ impl Lookup {
         }
     }
 
-    fn class_of(&self, table: u32, token: u32) -> u32 {
+    pub(super) fn class_of(&self, table: u32, token: u32) -> u32 {
         u32::cast_from(self.entry(Array::Class, table * self.width + token))
+    }
+
+    /// The column of the symbol at a place.
+    pub(super) fn column_of(&self, table: u32, at: u32) -> u32 {
+        let symbol = u32::cast_from(self.entry(Array::Symbols, at));
+        u32::cast_from(self.entry(Array::Column, table * self.alphabet + symbol))
     }
 
     /// The state after the symbols of a token.
@@ -76,9 +89,7 @@ impl Lookup {
         let mut at = u32::cast_from(self.entry(Array::Offsets, place));
         let end = u32::cast_from(self.entry(Array::Offsets, place + 1));
         while at < end && next != 0 {
-            let symbol = u32::cast_from(self.entry(Array::Symbols, at));
-            let column = u32::cast_from(self.entry(Array::Column, table * self.alphabet + symbol));
-            next = self.step(next, column);
+            next = self.step(next, self.column_of(table, at));
             at += 1;
         }
         // Alive as bytes is not enough: some token path must lead on.

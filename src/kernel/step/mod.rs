@@ -18,6 +18,8 @@ mod lookup;
 mod lookups;
 #[cfg(feature = "flex")]
 mod row;
+#[cfg(feature = "cube")]
+mod stack;
 
 use std::sync::Arc;
 

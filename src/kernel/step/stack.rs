@@ -1,0 +1,215 @@
+//! The stack of a row in a kernel; see `table::Stacks`. Imports nothing of this crate but numbers.
+//!
+//! The numbers of a row's position lie in the memory that a cube shares, its *base*. A token is followed by one unit, which
+//! reads the base, counts how many of its frames are left and holds the frames that the token pushes.
+
+use cubecl::prelude::*;
+
+use super::lookup::Lookup;
+use crate::tensor::Array as Place;
+
+/// No way, as a distance or a cost.
+const NONE: i32 = i32::MAX;
+/// Distances and costs from here on count as none.
+const FARTHEST: i32 = crate::table::FARTHEST as i32;
+
+/// A row amid a token.
+#[derive(CubeType, Clone, Copy)]
+pub(super) struct At {
+    state: u32,
+    /// The frames of the base that are left.
+    kept: u32,
+    /// The frames that were pushed on them.
+    pushed: u32,
+}
+
+/// A number of the frame on top; of no use on an empty stack.
+#[cube]
+fn top(
+    table: &Lookup,
+    base: &Shared<[i32]>,
+    own: &mut Array<i32>,
+    kept: u32,
+    pushed: u32,
+    place: u32,
+) -> i32 {
+    let frame = table.ends + 1;
+    let mut number = 0i32;
+    if pushed > 0 {
+        number = own[((pushed - 1) * frame + place) as usize];
+    } else if kept > 0 {
+        number = base[(3 + (kept - 1) * frame + place) as usize];
+    }
+    number
+}
+
+/// The least number of tokens from `state`, to the end; [`NONE`] where there is no way.
+#[cube]
+fn cost(
+    table: &Lookup,
+    base: &Shared<[i32]>,
+    own: &mut Array<i32>,
+    kept: u32,
+    pushed: u32,
+    state: u32,
+) -> i32 {
+    let depth = kept + pushed;
+    let mut least = NONE.runtime();
+    #[unroll]
+    for end in 0..table.ends {
+        let way = table.entry(Place::TokensToEnd, state * table.ends + end);
+        let frames = u32::cast_from(table.entry(Place::Frames, state * table.ends + end));
+        let mut cost = NONE.runtime();
+        if depth > 0 {
+            cost = top(table, base, own, kept, pushed, 1 + end);
+        } else if end == 0 {
+            cost = 0i32;
+        }
+        if way < FARTHEST && cost < FARTHEST && depth + frames <= table.depth {
+            let sum = way + cost;
+            if sum < FARTHEST {
+                least = min(least, sum);
+            }
+        }
+    }
+    least
+}
+
+/// Pushes call states and pops for RETURN states, until the row comes to rest.
+#[cube]
+fn settle(table: &Lookup, base: &Shared<[i32]>, own: &mut Array<i32>, at: &mut At) {
+    let frame = table.ends + 1;
+    let mut jump = table.entry(Place::Jumps, at.state * frame);
+    while jump != 0 {
+        let mut next = 0u32;
+        let mut kept = at.kept;
+        let mut pushed = at.pushed;
+        if jump > 0 {
+            if at.kept + at.pushed < table.depth && at.pushed < table.pushes {
+                let place = at.pushed * frame;
+                own[place as usize] = i32::cast_from(at.state);
+                #[unroll]
+                for end in 0..table.ends {
+                    let to = table.entry(Place::Jumps, at.state * frame + 1 + end);
+                    let mut found = NONE.runtime();
+                    if to > 0 {
+                        found = cost(table, base, own, at.kept, at.pushed, u32::cast_from(to));
+                    }
+                    own[(place + 1 + end) as usize] = found;
+                }
+                pushed += 1;
+                next = u32::cast_from(jump);
+            }
+        } else if at.kept + at.pushed > 0 {
+            let call = u32::cast_from(max(top(table, base, own, at.kept, at.pushed, 0u32), 0));
+            let outcome = u32::cast_from(-jump);
+            next = u32::cast_from(table.entry(Place::Jumps, min(call, table.states - 1) * frame + outcome));
+            if at.pushed > 0 {
+                pushed -= 1;
+            } else {
+                kept -= 1;
+            }
+        }
+        at.state = next;
+        at.kept = kept;
+        at.pushed = pushed;
+        jump = table.entry(Place::Jumps, at.state * frame);
+    }
+}
+
+/// Where a row is after a token in range.
+#[cube]
+fn walk(table: &Lookup, base: &Shared<[i32]>, own: &mut Array<i32>, token: u32) -> At {
+    let state = u32::cast_from(base[0]);
+    let owner = table.owner_of(state);
+    let mut at = At { state, kept: u32::cast_from(base[2]), pushed: 0u32.runtime() };
+    let text = table.entry(Place::Text, owner);
+    if text < 0 {
+        at.state = table.step(state, table.class_of(owner, token));
+    } else {
+        let place = u32::cast_from(text) * (table.width + 1) + token;
+        let mut symbol = u32::cast_from(table.entry(Place::Offsets, place));
+        let end = u32::cast_from(table.entry(Place::Offsets, place + 1));
+        while symbol < end && at.state != 0 {
+            let column = table.column_of(owner, symbol);
+            at.state = table.step(at.state, column);
+            settle(table, base, own, &mut at);
+            symbol += 1;
+        }
+    }
+    at
+}
+
+/// Room for the frames that a token pushes.
+#[cube]
+pub(super) fn room(table: &Lookup) -> Array<i32> {
+    Array::<i32>::new(comptime!((table.pushes.max(1) * (table.ends + 1)) as usize))
+}
+
+/// The base of a row, at its position after its last token, which may be none, or no token at all.
+#[cube]
+pub(super) fn begin(
+    table: &Lookup,
+    position: &Tensor<i32>,
+    row: usize,
+    token: i32,
+    own: &mut Array<i32>,
+) -> Shared<[i32]> {
+    let numbers = comptime!(3 + table.depth * (table.ends + 1));
+    let mut base = Shared::<[i32]>::new_slice(comptime!(numbers as usize));
+    let from = row * position.stride(0);
+    let mut place = UNIT_POS;
+    while place < numbers {
+        base[place as usize] = position[from + place as usize * position.stride(1)];
+        place += CUBE_DIM;
+    }
+    sync_cube();
+    if UNIT_POS == 0 {
+        let width = i32::cast_from(table.width);
+        let last = i32::cast_from(table.states) - 1;
+        base[0] = min(max(base[0], 0), last);
+        base[2] = min(max(base[2], 0), i32::cast_from(table.depth));
+        if token != width {
+            let mut state = 0u32.runtime();
+            let mut kept = 0u32.runtime();
+            let mut pushed = 0u32.runtime();
+            if token >= 0 && token < width {
+                let at = walk(table, &base, own, u32::cast_from(token));
+                state = at.state;
+                kept = at.kept;
+                pushed = at.pushed;
+            }
+            let frame = table.ends + 1;
+            let mut number = 0u32;
+            while number < pushed * frame {
+                base[(3 + kept * frame + number) as usize] = own[number as usize];
+                number += 1;
+            }
+            base[0] = i32::cast_from(state);
+            let left = max(base[1] - 1, 0);
+            base[1] = left;
+            base[2] = i32::cast_from(kept + pushed);
+        }
+    }
+    sync_cube();
+    base
+}
+
+/// Whether a token in range may follow.
+#[cube]
+pub(super) fn may_follow(table: &Lookup, base: &Shared<[i32]>, own: &mut Array<i32>, token: u32) -> bool {
+    let at = walk(table, base, own, token);
+    cost(table, base, own, at.kept, at.pushed, at.state) <= max(base[1] - 1, 0)
+}
+
+/// Writes the position of a row, by all units of a cube.
+#[cube]
+pub(super) fn write(table: &Lookup, base: &Shared<[i32]>, position: &mut Tensor<i32>, row: usize) {
+    let numbers = comptime!(3 + table.depth * (table.ends + 1));
+    let (from, step) = (row * position.stride(0), position.stride(1));
+    let mut place = UNIT_POS;
+    while place < numbers {
+        position[from + place as usize * step] = base[place as usize];
+        place += CUBE_DIM;
+    }
+}

@@ -1,0 +1,306 @@
+//! Recursive constraints: a stack for each row, on every device and with every kind of operation.
+
+use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn_dfa::generation::{Finish, GenerationConfig, Request, generate};
+use burn_dfa::processor::{DfaProcessor, DraftTree, LogitsProcessor, StepContext};
+use burn_dfa::sampling::Greedy;
+use burn_dfa::table::RowPosition;
+use burn_dfa::{
+    Constraint, Kernels, Limits, StateId, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary,
+};
+use rand::{Rng, SeedableRng, rngs::StdRng};
+use serde_json::{Value, json};
+
+use crate::common::{devices, ints, model::RandomLm};
+
+const EOS: TokenId = TokenId(256);
+
+/// All bytes, the end, and tokens that enter and leave several arrays and objects at once.
+fn vocabulary() -> Vocabulary {
+    let bytes = (0..=255u8).map(|byte| Some(vec![byte])).chain([None]);
+    let words = [
+        "{\"",
+        "\":",
+        "\"}",
+        "\"}]}",
+        "}]}",
+        "]}]}",
+        "[[",
+        "]]",
+        "]]]",
+        "[[[[",
+        "],[",
+        "[]",
+        "{}",
+        "[{",
+        "}]",
+        "[[]",
+        "{\"name\":\"",
+        "\",\"children\":[",
+        "{\"children\":[",
+        "x\"}",
+        "x\",",
+        "name",
+        "children",
+        "true",
+        "null",
+        "12",
+        ",{\"",
+        "}}",
+        "}}}",
+        "{\"a\":{\"",
+        "été",
+        "\"]",
+        ",[",
+        "\",\"",
+        "[1,",
+        "next",
+        "{\"next\":",
+        "{\"next\":{\"next\":",
+    ];
+    let words = words.iter().map(|word| Some(word.as_bytes().to_vec()));
+    Vocabulary::from_bytes(bytes.chain(words)).unwrap().with_eos([EOS]).unwrap()
+}
+
+/// Recursive schemas, and schemas that allow any JSON.
+fn schemas() -> Vec<Value> {
+    let tree = json!({"type": "object", "properties": {
+        "name": {"type": "string"}, "children": {"type": "array", "items": {"$ref": "#"}}},
+        "required": ["name"], "additionalProperties": false});
+    let list =
+        json!({"type": "object", "properties": {"next": {"$ref": "#"}}, "additionalProperties": false});
+    let any = json!({});
+    let arrays = json!({"type": "array", "items": {"$ref": "#"}});
+    let mutual = json!({"$ref": "#/$defs/a", "$defs": {
+        "a": {"type": "object", "properties": {"b": {"$ref": "#/$defs/b"}, "n": {"type": "integer"}},
+            "required": ["n"], "additionalProperties": false},
+        "b": {"type": "array", "items": {"$ref": "#/$defs/a"}, "maxItems": 3}}});
+    // A list with a tag somewhere: pieces with two outcomes.
+    let tagged = json!({"type": "array", "contains": {"const": "x"}, "items": {"anyOf": [
+        {"const": "x"}, {"const": "y"}, {"type": "array", "items": {"$ref": "#"}, "maxItems": 2}]}});
+    let chosen = json!({"anyOf": [
+        {"type": "object", "properties": {"t": {"const": "a"}, "next": {"$ref": "#"}}, "required": ["t", "next"],
+            "additionalProperties": false},
+        {"type": "object", "properties": {"t": {"const": "b"}}, "required": ["t"], "additionalProperties": false},
+        {"type": "array", "items": {"$ref": "#"}, "minItems": 2, "maxItems": 2}]});
+    vec![tree, list, any, arrays, mutual, tagged, chosen]
+}
+
+fn compile(schema: &Value, vocabulary: &Vocabulary, frames: usize) -> TokenTable {
+    let constraint = Constraint::json_schema(schema.clone()).unwrap();
+    let table = TokenTable::walk(&constraint, vocabulary, &Limits::new().with_frames(frames)).unwrap();
+    assert!(table.outcomes() > 0, "{schema} has calls");
+    table
+}
+
+fn needed(table: &TokenTable) -> usize {
+    table.tokens_to_end(table.start()) as usize
+}
+
+/// Which tokens may follow a row.
+fn legal(table: &TokenTable, position: &RowPosition) -> Vec<bool> {
+    let tokens = (0..table.vocabulary_len() as u32).map(TokenId);
+    tokens.map(|token| table.can_end(&table.after(position, token))).collect()
+}
+
+/// Masks by the operations of a device, along random walks, against the host.
+fn walk(tables: &[&TokenTable], options: &TensorOptions, device: &Device, steps: usize, seed: u64) {
+    let name = format!("{options:?} on {device:?}, seed {seed}");
+    let mut rng = StdRng::seed_from_u64(seed);
+    let width = tables[0].vocabulary_len() + 3;
+    let table = TensorTable::new(tables, width, options, device).unwrap();
+    let budgets: Vec<usize> = tables.iter().map(|table| needed(table) + rng.random_range(0..steps)).collect();
+    let rows: Vec<usize> = (0..tables.len()).collect();
+    let processor = DfaProcessor::new(table, &rows).unwrap().with_budgets(&budgets).unwrap();
+    let mut own: Vec<_> =
+        tables.iter().zip(&budgets).map(|(t, &budget)| RowPosition::new(t.start(), budget as u32)).collect();
+    let mut position = processor.start();
+    let mut tokens = vec![width as i32; tables.len()];
+    for step in 0..steps {
+        let values: Vec<f32> = (0..tables.len() * width).map(|_| rng.random_range(-4.0..4.0)).collect();
+        let logits = Tensor::<2>::from_data(
+            TensorData::new(values.clone(), [tables.len(), width]),
+            (device, DType::F32),
+        );
+        let mut chosen = position.clone();
+        let context =
+            StepContext { tokens: ints(tokens.clone(), device), step: ints(vec![step as i32], device) };
+        let (masked, next) = processor.process(position, logits.clone(), &context);
+        let masked = masked.into_data().try_to_vec::<f32>().unwrap();
+        for (row, (table, own)) in tables.iter().zip(&own).enumerate() {
+            let legal = legal(table, own);
+            assert!(legal.contains(&true), "{name}: row {row} has no legal token at {own:?}");
+            for token in 0..width {
+                let expected = if *legal.get(token).unwrap_or(&false) {
+                    values[row * width + token]
+                } else {
+                    f32::NEG_INFINITY
+                };
+                let found = masked[row * width + token];
+                assert_eq!(
+                    found.to_bits(),
+                    expected.to_bits(),
+                    "{name}: step {step}, row {row}, token {token}, {own:?}"
+                );
+            }
+        }
+        let mut context =
+            StepContext { tokens: ints(tokens.clone(), device), step: ints(vec![step as i32], device) };
+        processor.choose(&mut chosen, &mut context, logits, &Greedy);
+        let greedy = context.tokens.into_data().try_to_vec::<i32>().unwrap();
+        for (row, token) in greedy.iter().enumerate() {
+            let best = masked[row * width..][..width]
+                .iter()
+                .enumerate()
+                .max_by(|a, b| a.1.total_cmp(b.1))
+                .unwrap()
+                .0;
+            assert_eq!(*token as usize, best, "{name}: step {step}, row {row}");
+        }
+        let (a, b) = (chosen.states().into_data(), next.states().into_data());
+        assert_eq!(a, b, "{name}");
+        position = next;
+        for (row, (table, own)) in tables.iter().zip(&mut own).enumerate() {
+            let legal: Vec<usize> =
+                legal(table, own).iter().enumerate().filter(|l| *l.1).map(|l| l.0).collect();
+            // Words more often than bytes, the end rarely.
+            let words: Vec<usize> = legal.iter().copied().filter(|&token| token > EOS.index()).collect();
+            let token = match words.is_empty() || rng.random_range(0..3) == 0 {
+                true => legal[rng.random_range(0..legal.len())],
+                false => words[rng.random_range(0..words.len())],
+            };
+            tokens[row] = token as i32;
+            *own = table.after(own, TokenId(token as u32));
+        }
+    }
+}
+
+#[test]
+fn masks_are_those_of_the_host_on_every_device() {
+    let vocabulary = vocabulary();
+    for frames in [64, 5, 3] {
+        let tables: Vec<_> = schemas().iter().map(|schema| compile(schema, &vocabulary, frames)).collect();
+        let mut tables: Vec<_> = tables.iter().collect();
+        let free = TokenTable::unconstrained(&vocabulary);
+        tables.push(&free);
+        for (name, device) in devices::all() {
+            for kernels in [Kernels::Fused, Kernels::BuiltIn] {
+                let options = TensorOptions::new().with_kernels(kernels);
+                let steps = if name == "flex" && kernels == Kernels::Fused { 200 } else { 30 };
+                walk(&tables, &options, &device, steps, frames as u64);
+            }
+        }
+    }
+}
+
+#[test]
+fn trees_of_drafts_have_stacks_of_their_own() {
+    let vocabulary = vocabulary();
+    let tables: Vec<_> = schemas().iter().map(|schema| compile(schema, &vocabulary, 8)).collect();
+    let tables: Vec<_> = tables.iter().collect();
+    let width = vocabulary.len();
+    let parents = vec![0, 0, 1, 1, 0, 4, 5];
+    let tree = DraftTree::new(&parents).unwrap();
+    let mut rng = StdRng::seed_from_u64(3);
+    for (name, device) in devices::all() {
+        for kernels in [Kernels::Fused, Kernels::BuiltIn] {
+            let options = TensorOptions::new().with_kernels(kernels);
+            let table = TensorTable::new(&tables, width, &options, &device).unwrap();
+            let rows: Vec<usize> = (0..tables.len()).collect();
+            let budgets: Vec<usize> = tables.iter().map(|table| needed(table) + 20).collect();
+            let processor = DfaProcessor::new(table, &rows).unwrap().with_budgets(&budgets).unwrap();
+            let (mut tokens, mut expected) = (Vec::new(), Vec::new());
+            for (table, &budget) in tables.iter().zip(&budgets) {
+                let mut nodes = vec![RowPosition::new(table.start(), budget as u32)];
+                tokens.push(width as i32);
+                for &parent in &parents[1..] {
+                    let from = nodes[parent].clone();
+                    let legal: Vec<u32> = (0..width as u32)
+                        .filter(|&t| table.can_end(&table.after(&from, TokenId(t))))
+                        .collect();
+                    // One in four breaks the constraint, and stays where its parent is.
+                    let token = match rng.random_range(0..4) {
+                        0 => rng.random_range(0..width as u32),
+                        _ => legal[rng.random_range(0..legal.len())],
+                    };
+                    tokens.push(token as i32);
+                    let next = table.after(&from, TokenId(token));
+                    nodes.push(if table.can_end(&next) { next } else { from });
+                }
+                expected.extend(nodes.iter().flat_map(|node| legal(table, node)));
+            }
+            let shape = [tables.len(), parents.len(), width];
+            let tokens = ints(tokens, &device).reshape([shape[0], shape[1]]);
+            let logits = Tensor::<3>::zeros(shape, (&device, DType::F32));
+            let (masked, positions) = processor.mask_tree(&processor.start(), &tree, tokens, logits);
+            let masked = masked.into_data().try_to_vec::<f32>().unwrap();
+            let found: Vec<bool> = masked.iter().map(|&logit| logit == 0.0).collect();
+            assert!(found == expected, "{name}, {kernels:?}");
+            // What is accepted is a position of the tree.
+            let last = positions.at(ints(vec![6; shape[0]], &device));
+            let logits = Tensor::<2>::zeros([shape[0], width], (&device, DType::F32));
+            let masked = processor.mask(&last, logits).into_data().try_to_vec::<f32>().unwrap();
+            for row in 0..shape[0] {
+                let at = (row * parents.len() + 6) * width;
+                let found: Vec<bool> =
+                    masked[row * width..][..width].iter().map(|&logit| logit == 0.0).collect();
+                assert!(found == expected[at..at + width], "{name}, {kernels:?}, row {row}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_text_is_valid_and_complete_within_its_budget_and_its_stack() {
+    let vocabulary = vocabulary();
+    let device = Device::flex();
+    let mut deepest = 0;
+    for frames in [2, 3, 5, 64] {
+        let schemas: Vec<Value> = schemas();
+        let tables: Vec<_> = schemas.iter().map(|schema| compile(schema, &vocabulary, frames)).collect();
+        for round in 0..40u64 {
+            let model = RandomLm::new(vocabulary.len(), round, DType::F32, &device);
+            let requests: Vec<_> = tables
+                .iter()
+                .map(|table| {
+                    let budget = needed(table) + (round as usize * 7) % 90;
+                    Request::new(vec![TokenId(round as u32)], budget).with_table(table).with_seed(round)
+                })
+                .collect();
+            let config = GenerationConfig::new().with_temperature((round % 3 != 0).then_some(1.5));
+            let outputs =
+                generate(&model, &vocabulary, &requests, &config, |_| std::ops::ControlFlow::Continue(()));
+            for ((output, schema), table) in outputs.unwrap().iter().zip(&schemas).zip(&tables) {
+                let text = output.text();
+                assert_eq!(output.finish, Finish::EndOfSequence, "{schema}: {text}");
+                let value: Value =
+                    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{schema}: {error}: {text}"));
+                assert!(jsonschema::is_valid(schema, &value), "{schema}: {text}");
+                assert!(table.accepts(&output.tokens));
+                let depth = text.bytes().scan(0, |open, byte| {
+                    *open +=
+                        i32::from(byte == b'[' || byte == b'{') - i32::from(byte == b']' || byte == b'}');
+                    Some(*open)
+                });
+                deepest = deepest.max(depth.max().unwrap_or(0));
+            }
+        }
+    }
+    assert!(deepest > 6, "{deepest}");
+}
+
+#[test]
+fn depth_is_bounded_by_the_stack_and_by_nothing_else() {
+    let vocabulary = vocabulary();
+    let table = compile(&json!({}), &vocabulary, 64);
+    let text = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    let tokens = |text: &str| text.bytes().map(|byte| TokenId(byte.into())).chain([EOS]).collect::<Vec<_>>();
+    assert!(table.accepts(&tokens(&text(60))));
+    assert!(!table.accepts(&tokens(&text(70))));
+    let deeper = compile(&json!({}), &vocabulary, 128);
+    assert!(deeper.accepts(&tokens(&text(70))));
+    let constraint = Constraint::json_schema(json!({})).unwrap();
+    let most = Limits::new().with_frames(Limits::MAX_FRAMES + 1);
+    assert!(TokenTable::compile(&constraint, &vocabulary, &most).unwrap_err().is_limit());
+    assert_eq!(table.next(table.start(), TokenId(u32::from(b']'))), StateId::DEAD);
+}
