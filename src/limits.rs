@@ -28,8 +28,9 @@ pub struct Limits {
     /// Most states of an automaton that [`TokenTable::compile`](crate::TokenTable::compile) tabulates; a larger one
     /// is walked, so that its first mask does not wait for the table. Default: 1,000.
     pub tabulated_states: usize,
-    /// Most frames on the stack of a row that follows a recursive constraint: how deep calls may be within each other, in
-    /// JSON about how deep arrays and objects are nested. At most [`MAX_FRAMES`](Self::MAX_FRAMES). Default: 64.
+    /// Most frames on the stack of a row that follows a recursive JSON schema, or one that allows any JSON: about how deep
+    /// its arrays and objects may be nested; at most [`MAX_FRAMES`](Self::MAX_FRAMES). Default: 0, no stack: such a schema is
+    /// copied to a depth, see [`JsonOptions::recursion`](crate::constraint::JsonOptions::recursion).
     pub frames: usize,
     /// Longest time of one compilation. Default: 30 s.
     pub time: Duration,
@@ -42,7 +43,7 @@ impl Default for Limits {
             bytes: 512 << 20,
             tabulated_bytes: 64 << 20,
             tabulated_states: 1_000,
-            frames: 64,
+            frames: 0,
             time: Duration::from_secs(30),
         }
     }

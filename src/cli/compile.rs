@@ -24,12 +24,21 @@ pub struct LimitArgs {
     /// Longest time of one compilation, in seconds; fractions are allowed.
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     max_seconds: Duration,
+    /// Most frames on the stack of a row that follows a recursive schema; 0 copies the schema to a depth.
+    #[arg(long, value_name = "N", default_value_t = Limits::default().frames)]
+    max_frames: usize,
 }
 
 impl LimitArgs {
     /// The limits.
     pub fn limits(&self) -> Limits {
-        Limits { states: self.max_states, bytes: self.max_bytes, time: self.max_seconds, ..Limits::default() }
+        Limits {
+            states: self.max_states,
+            bytes: self.max_bytes,
+            time: self.max_seconds,
+            frames: self.max_frames,
+            ..Limits::default()
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use clap::error::ErrorKind;
 use serde_json::json;
 
 use crate::error::{Error, Limit};
+use crate::limits::Limits;
 
 /// An error to be shown to whoever typed the command.
 pub type Failure = Box<dyn std::error::Error>;
@@ -59,6 +60,8 @@ fn advice(limit: Limit) -> &'static str {
         Limit::DeviceBytes(_) => ", or raise --max-device-bytes",
         Limit::Binding(_) => ", or give --form walked",
         Limit::Nesting(_) => ", or lower --recursion or --any-depth",
+        Limit::Frames(most) if most >= Limits::MAX_FRAMES => "",
+        Limit::Frames(_) => ", or raise --max-frames",
     }
 }
 

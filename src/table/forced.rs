@@ -8,7 +8,8 @@ const MOST: usize = 256;
 
 impl TokenTable {
     /// The forced token of every state, the reserved ones left out: the only legal one or, where `longest` is asked
-    /// for, the longest of those that add nothing but bytes that are forced.
+    /// for, the longest of those that add nothing but bytes that are forced. Of a table with calls only such a longest token
+    /// is found, as far as its bytes leave the stack alone: what else is legal depends on the stack.
     pub(crate) fn forced(&self, vocabulary: &Vocabulary, longest: bool) -> Vec<Option<TokenId>> {
         let parts = self.parts();
         let most = if longest { MOST } else { 1 };
@@ -17,7 +18,7 @@ impl TokenTable {
         let (mut legal, mut run) = (Vec::new(), Vec::new());
         let forced = |state| {
             legal.clear();
-            let few = parts.few_legal(state, &tokens_of, most, &mut legal);
+            let few = parts.calls.is_none() && parts.few_legal(state, &tokens_of, most, &mut legal);
             if let ([only], true) = (&legal[..], few) {
                 return Some(*only);
             }
@@ -125,7 +126,8 @@ impl TableParts {
                 let alive = row.zip(&starts).filter(|&(&to, _)| to != StateId::DEAD.0);
                 alive.for_each(|(_, starts)| all.join(starts));
                 let byte = all.only()?;
-                Some((byte, after(state, byte))).filter(|(_, to)| *to != StateId::DEAD)
+                let rests = |to: StateId| self.calls.as_ref().is_none_or(|calls| calls.is_plain(to));
+                Some((byte, after(state, byte))).filter(|(_, to)| *to != StateId::DEAD && rests(*to))
             })
             .collect()
     }

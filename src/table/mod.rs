@@ -189,6 +189,9 @@ impl TokenTable {
         if meter.limits().frames > Limits::MAX_FRAMES {
             return Err(Error::limit(Limit::Frames(Limits::MAX_FRAMES)));
         }
+        if meter.limits().frames == 0 {
+            return Ok(None);
+        }
         match constraint.lower_called(meter)? {
             Some(automaton) => pushdown::from_pushdown(&automaton, vocabulary, meter),
             None => Ok(None),

@@ -173,6 +173,15 @@ impl Arena {
                 "a walked table reads its marker as a token of its own, for which an arena has no room: compile it with `TokenTable::tabulate`",
             ));
         }
+        if table.outcomes() > sizes.ends || table.outcomes() > 0 && table.frames() != sizes.depth {
+            return Err(Error::input(format!(
+                "a table with calls of {} outcomes and a stack of {} frames in an arena of {} and {}: reserve them in `TensorOptions::capacity`",
+                table.outcomes(),
+                table.frames(),
+                sizes.ends,
+                sizes.depth
+            )));
+        }
         let columns = if sizes.layout == Layout::Dense { 0 } else { table.class_count() };
         if columns > sizes.columns || pages > sizes.pages() {
             return Err(Error::input(format!(

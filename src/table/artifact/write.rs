@@ -29,8 +29,14 @@ impl TokenTable {
     ///
     /// # Errors
     /// [`Error::is_table`]: a table that [`from_bytes`](Self::from_bytes) would refuse, as one that was
-    /// [pruned](Self::prune) is: its distances are those of another vocabulary.
+    /// [pruned](Self::prune) is: its distances are those of another vocabulary. [`Error::is_input`]: a table with calls, for
+    /// which the format has no arrays.
     pub fn to_bytes(&self, origin: &Origin) -> Result<Vec<u8>> {
+        if self.outcomes() > 0 {
+            return Err(Error::input(
+                "a table with calls cannot be saved: compile it with `Limits::frames` 0, or anew where it is used",
+            ));
+        }
         let stored = self.stored().map_err(|error| pruned(&error))?;
         let mut metadata: BTreeMap<String, String> = [
             ("format", FORMAT.to_owned()),

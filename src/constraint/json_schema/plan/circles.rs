@@ -21,7 +21,7 @@ impl Planner<'_> {
             all.extend(items.map(|step| step.child.0));
             for state in object.iter().flat_map(|object| &object.states) {
                 all.extend(state.take.iter().map(|step| step.child.0));
-                for others in &state.others {
+                if let Some(others) = &state.others {
                     all.push(others.names.0);
                     all.extend(others.steps.iter().flatten().map(|step| step.child.0));
                 }
