@@ -8,6 +8,7 @@ mod guarantee;
 mod json_schema;
 mod mistakes;
 mod regexes;
+mod stack;
 mod streaming;
 mod typed;
 mod vocabulary;

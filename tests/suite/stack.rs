@@ -1,0 +1,282 @@
+//! Tables with calls against a recogniser of grammars that knows no tables: it keeps what is still to be read as a list, and
+//! follows every way at once.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use burn_dfa::table::RowPosition;
+use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
+use rand::{Rng, SeedableRng, rngs::StdRng};
+use serde_json::{Value, json};
+
+const EOS: u32 = 256;
+
+/// A part of a grammar.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Node {
+    Text(&'static str),
+    Sequence(Vec<Rc<Node>>),
+    Choice(Vec<Rc<Node>>),
+    /// The rule of this number.
+    Rule(usize),
+}
+
+use Node::{Choice, Rule, Sequence, Text};
+
+fn all<const N: usize>(parts: [Node; N]) -> Node {
+    Sequence(parts.map(Rc::new).into())
+}
+
+fn one<const N: usize>(parts: [Node; N]) -> Node {
+    Choice(parts.map(Rc::new).into())
+}
+
+/// What is still to be read, the next part last: a text of which some bytes were read already, or a part.
+type Rest = Vec<Pending>;
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Pending {
+    Bytes(&'static [u8]),
+    Part(Rc<Node>),
+}
+
+struct Grammar {
+    rules: Vec<Rc<Node>>,
+    /// The least number of bytes of each rule.
+    shortest: Vec<usize>,
+}
+
+impl Grammar {
+    fn new<const N: usize>(rules: [Node; N]) -> Self {
+        let mut grammar = Self { rules: rules.map(Rc::new).into(), shortest: vec![1 << 20; N] };
+        // Each round finds the rules whose shortest text nests one level deeper.
+        for _ in 0..=N {
+            for rule in 0..N {
+                grammar.shortest[rule] = grammar.least(&grammar.rules[rule]);
+            }
+        }
+        grammar
+    }
+
+    fn least(&self, node: &Node) -> usize {
+        match node {
+            Text(text) => text.len(),
+            Sequence(parts) => parts.iter().map(|part| self.least(part)).sum(),
+            Choice(parts) => parts.iter().map(|part| self.least(part)).min().unwrap(),
+            Rule(rule) => self.shortest[*rule],
+        }
+    }
+
+    /// The least number of bytes that complete the text.
+    fn left(&self, rest: &Rest) -> usize {
+        let least = |pending: &Pending| match pending {
+            Pending::Bytes(bytes) => bytes.len(),
+            Pending::Part(part) => self.least(part),
+        };
+        rest.iter().map(least).sum()
+    }
+
+    fn start(&self) -> BTreeSet<Rest> {
+        BTreeSet::from([vec![Pending::Part(Rc::clone(&self.rules[0]))]])
+    }
+
+    fn after(&self, ways: &BTreeSet<Rest>, byte: u8) -> BTreeSet<Rest> {
+        let mut open: Vec<Rest> = ways.iter().cloned().collect();
+        let mut after = BTreeSet::new();
+        while let Some(mut rest) = open.pop() {
+            match rest.pop() {
+                None => {}
+                Some(Pending::Bytes([])) => open.push(rest),
+                Some(Pending::Bytes([first, bytes @ ..])) => {
+                    if *first == byte {
+                        rest.push(Pending::Bytes(bytes));
+                        after.insert(rest);
+                    }
+                }
+                Some(Pending::Part(part)) => match &*part {
+                    Text(text) => {
+                        rest.push(Pending::Bytes(text.as_bytes()));
+                        open.push(rest);
+                    }
+                    Sequence(parts) => {
+                        rest.extend(parts.iter().rev().cloned().map(Pending::Part));
+                        open.push(rest);
+                    }
+                    Choice(parts) => {
+                        for part in parts {
+                            let mut rest = rest.clone();
+                            rest.push(Pending::Part(Rc::clone(part)));
+                            open.push(rest);
+                        }
+                    }
+                    Rule(rule) => {
+                        rest.push(Pending::Part(Rc::clone(&self.rules[*rule])));
+                        open.push(rest);
+                    }
+                },
+            }
+        }
+        after
+    }
+
+    /// Whether some way is complete within `bytes`.
+    fn can_end(&self, ways: &BTreeSet<Rest>, bytes: usize) -> bool {
+        ways.iter().any(|rest| self.left(rest) <= bytes)
+    }
+}
+
+/// Schemas with the grammars of their texts.
+fn cases() -> Vec<(Value, Grammar)> {
+    // A list is what follows its opening bracket.
+    let tree = Grammar::new([
+        all([
+            Text("{\"name\":"),
+            one([Text("\"a\""), Text("\"bc\"")]),
+            one([Text("}"), all([Text(",\"children\":["), Rule(1), Text("}")])]),
+        ]),
+        one([Text("]"), all([Rule(0), Rule(2)])]),
+        one([Text("]"), all([Text(","), Rule(0), Rule(2)])]),
+    ]);
+    let arrays = Grammar::new([
+        all([Text("["), Rule(1)]),
+        one([Text("]"), all([Rule(0), Rule(2)])]),
+        one([Text("]"), all([Text(","), Rule(0), Rule(2)])]),
+    ]);
+    let either = Grammar::new([one([
+        all([Text("{\"t\":\"a\",\"next\":"), Rule(0), Text("}")]),
+        Text("{\"t\":\"b\"}"),
+        all([Text("["), Rule(0), Text(","), Rule(0), Text("]")]),
+    ])]);
+    // At least one `"x"`; the rules 1 and 2 are lists without and with one so far.
+    let contains = Grammar::new([
+        all([Text("["), Rule(1)]),
+        one([all([one([Text("\"y\""), Rule(3)]), Text(","), Rule(1)]), all([Text("\"x\""), Rule(2)])]),
+        one([Text("]"), all([Text(","), one([Text("\"x\""), Text("\"y\""), Rule(3)]), Rule(2)])]),
+        one([Text("[]"), all([Text("["), Rule(0), one([Text("]"), all([Text(","), Rule(0), Text("]")])])])]),
+    ]);
+    // Arrays of arrays of which at least one is not empty: a piece with two outcomes.
+    let full = Grammar::new([
+        all([Text("["), Rule(1)]),
+        one([all([Text("[],"), Rule(1)]), all([Rule(3), Rule(2)])]),
+        one([Text("]"), all([Text(","), one([Text("[]"), Rule(3)]), Rule(2)])]),
+        all([Text("["), Rule(4), Rule(5)]),
+        one([Text("[]"), Rule(3)]),
+        one([Text("]"), all([Text(","), Rule(4), Rule(5)])]),
+    ]);
+    let named = json!({"type": "object", "properties": {
+        "name": {"enum": ["a", "bc"]}, "children": {"type": "array", "items": {"$ref": "#"}}},
+        "required": ["name"], "additionalProperties": false});
+    let nested = json!({"type": "array", "items": {"$ref": "#"}});
+    let chosen = json!({"anyOf": [
+        {"type": "object", "properties": {"t": {"const": "a"}, "next": {"$ref": "#"}}, "required": ["t", "next"],
+            "additionalProperties": false},
+        {"type": "object", "properties": {"t": {"const": "b"}}, "required": ["t"], "additionalProperties": false},
+        {"type": "array", "items": {"$ref": "#"}, "minItems": 2, "maxItems": 2}]});
+    let tagged = json!({"type": "array", "contains": {"const": "x"}, "items": {"anyOf": [
+        {"const": "x"}, {"const": "y"}, {"type": "array", "items": {"$ref": "#"}, "maxItems": 2}]}});
+    let filled = json!({"type": "array", "items": {"$ref": "#/$defs/n"}, "contains": {"minItems": 1},
+        "$defs": {"n": {"type": "array", "items": {"$ref": "#/$defs/n"}}}});
+    vec![(named, tree), (nested, arrays), (chosen, either), (tagged, contains), (filled, full)]
+}
+
+/// All bytes, the end, and tokens that enter and leave several arrays and objects.
+fn vocabulary() -> Vocabulary {
+    let bytes = (0..=255u8).map(|byte| Some(vec![byte])).chain([None]);
+    let words = [
+        "{\"",
+        "\":",
+        "\"}",
+        "\"}]}",
+        "}]}",
+        "]}]}",
+        "[[",
+        "]]",
+        "]]]",
+        "[[[[",
+        "],[",
+        "[]",
+        "[[],",
+        "}]",
+        "},",
+        "\"]",
+        ",[",
+        "{\"name\":\"",
+        "\",\"children\":[",
+        "{\"name\":\"a\",\"children\":[",
+        "{\"name\":\"a\"}",
+        "{\"t\":",
+        "\"a\",\"next\":",
+        "{\"t\":\"a\",\"next\":{\"t\":\"",
+        "b\"}",
+        "b\"}]",
+        "b\"}}}",
+        "\"x\"",
+        "\"y\",\"x\"]",
+        "[\"x\"]",
+        "\"x\"]]",
+        "[],[]]",
+        "[\"y\",[[",
+        "],\"x\"",
+        "]],[[",
+    ];
+    let words = words.iter().map(|word| Some(word.as_bytes().to_vec()));
+    Vocabulary::from_bytes(bytes.chain(words)).unwrap().with_eos([TokenId(EOS)]).unwrap()
+}
+
+#[test]
+fn every_token_is_legal_just_where_a_recogniser_without_tables_finds_a_way_to_the_end() {
+    let vocabulary = vocabulary();
+    let limits = Limits::new().with_frames(Limits::MAX_FRAMES);
+    let mut crossed = 0;
+    for (schema, grammar) in cases() {
+        let table =
+            TokenTable::compile(&Constraint::json_schema(schema.clone()).unwrap(), &vocabulary, &limits)
+                .unwrap();
+        assert!(table.outcomes() > 0, "{schema}");
+        let needed = table.tokens_to_end(table.start());
+        assert_eq!(needed as usize, grammar.shortest[0] + 1, "{schema}");
+        for seed in 0..12 {
+            let mut rng = StdRng::seed_from_u64(seed);
+            // Tight budgets, and one for a walk of 200 tokens.
+            let budget = needed + [0, 1, 3, 9, 30, 600][seed as usize % 6];
+            let mut position = RowPosition::new(table.start(), budget);
+            let mut ways = grammar.start();
+            for step in 0..200 {
+                let left = position.remaining.saturating_sub(1) as usize;
+                let mut legal = Vec::new();
+                for token in (0..vocabulary.len() as u32).map(TokenId) {
+                    let found = table.can_end(&table.after(&position, token));
+                    let expected = match vocabulary.bytes(token) {
+                        // The end is legal after a whole text.
+                        None => position.remaining > 0 && ways.iter().any(|rest| grammar.left(rest) == 0),
+                        Some(bytes) => {
+                            let after =
+                                bytes.iter().fold(ways.clone(), |ways, &byte| grammar.after(&ways, byte));
+                            left > 0 && grammar.can_end(&after, left - 1)
+                        }
+                    };
+                    let text = vocabulary.bytes(token).map(String::from_utf8_lossy);
+                    assert_eq!(
+                        found, expected,
+                        "{schema}, seed {seed}, step {step}, token {text:?}, {position:?}"
+                    );
+                    if found {
+                        legal.push(token);
+                    }
+                }
+                assert!(!legal.is_empty());
+                let words: Vec<_> = legal.iter().copied().filter(|token| token.0 > EOS).collect();
+                let token = if words.is_empty() || rng.random_range(0..4) == 0 {
+                    legal[rng.random_range(0..legal.len())]
+                } else {
+                    words[rng.random_range(0..words.len())]
+                };
+                let Some(bytes) = vocabulary.bytes(token) else { break };
+                crossed += usize::from(bytes.ends_with(b"]]]") || bytes.ends_with(b"}]}"));
+                ways = bytes.iter().fold(ways, |ways, &byte| grammar.after(&ways, byte));
+                position = table.after(&position, token);
+            }
+        }
+    }
+    assert!(crossed > 20, "{crossed} tokens left three pieces at once");
+}
