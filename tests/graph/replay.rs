@@ -11,7 +11,7 @@ use crate::common::embedded::{Embedded, POSITIONS};
 
 /// Reserves room for the tables of all batches.
 fn tensors(kernels: Kernels) -> TensorOptions {
-    let capacity = Capacity { tables: 3, states: 2000, classes: 400 };
+    let capacity = Capacity { tables: 3, states: 2000, classes: 400, ..Capacity::new() };
     TensorOptions { kernels, capacity, ..TensorOptions::default() }
 }
 

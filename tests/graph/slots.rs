@@ -75,7 +75,7 @@ fn soak(name: &str, device: &Device, arrivals: usize) {
             generate(&model, &vocabulary, request, &GenerationConfig::new(), go_on).unwrap().remove(0)
         })
         .collect();
-    let capacity = Capacity { tables: 11, states: 500, classes: 40 };
+    let capacity = Capacity { tables: 11, states: 500, classes: 40, ..Capacity::new() };
     let tensors = TensorOptions { capacity, ..TensorOptions::default() };
     let config = GenerationConfig::new().with_tensors(tensors).with_read_every(8);
     let mut slots = Slots::record(&model, &vocabulary, ROWS, 160, &config).unwrap();
@@ -163,7 +163,7 @@ fn the_recorded_embedded_model_writes_what_each_request_writes_alone() {
             };
             let expected: Vec<_> = requests.iter().map(alone).collect();
             for kernels in [Kernels::Fused, Kernels::BuiltIn] {
-                let capacity = Capacity { tables: 2, states: 6000, classes: 300 };
+                let capacity = Capacity { tables: 2, states: 6000, classes: 300, ..Capacity::new() };
                 let tensors = TensorOptions { capacity, kernels, ..TensorOptions::default() };
                 let config = config.clone().with_tensors(tensors);
                 let mut slots = Slots::record(model, vocabulary, 3, 256, &config).unwrap();
@@ -216,7 +216,7 @@ fn a_step_is_the_same_operations_whatever_was_loaded() {
         let operations = captured.graph.operations.iter().map(|operation| format!("{operation:?}"));
         (operations.collect(), captured.values.len())
     }
-    let capacity = Capacity { tables: 3, states: 12_000, classes: 300 };
+    let capacity = Capacity { tables: 3, states: 12_000, classes: 300, ..Capacity::new() };
     let tensors = TensorOptions { capacity, ..TensorOptions::default() };
     for temperature in [None, Some(0.8)] {
         let config = GenerationConfig::new()

@@ -235,7 +235,7 @@ fn every_token_is_legal_just_where_a_recogniser_without_tables_finds_a_way_to_th
         assert!(table.outcomes() > 0, "{schema}");
         let needed = table.tokens_to_end(table.start());
         assert_eq!(needed as usize, grammar.shortest[0] + 1, "{schema}");
-        for seed in 0..12 {
+        for seed in 0..24 {
             let mut rng = StdRng::seed_from_u64(seed);
             // Tight budgets, and one for a walk of 200 tokens.
             let budget = needed + [0, 1, 3, 9, 30, 600][seed as usize % 6];

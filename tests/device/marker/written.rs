@@ -290,8 +290,12 @@ fn tables_with_and_without_a_marker_take_each_others_place() {
     let walk = |constraint: &Constraint| TokenTable::walk(constraint, &vocabulary, &limits()).unwrap();
     let with = walk(&Constraint::after(TEXT_MARK, schema()));
     let without = walk(&schema());
-    let capacity =
-        burn_dfa::Capacity { states: with.state_count() + 9, classes: with.class_count() + 9, tables: 1 };
+    let capacity = burn_dfa::Capacity {
+        states: with.state_count() + 9,
+        classes: with.class_count() + 9,
+        tables: 1,
+        ..burn_dfa::Capacity::new()
+    };
     let options = TensorOptions { capacity, kernels: Kernels::BuiltIn, ..TensorOptions::default() };
     let mut tensors = TensorTable::new(&[&without], width, &options, &device).unwrap();
     for table in [&with, &without] {

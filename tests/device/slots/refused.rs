@@ -20,7 +20,7 @@ fn regex(pattern: &str, vocabulary: &Vocabulary) -> TokenTable {
 }
 
 fn config() -> GenerationConfig {
-    let capacity = Capacity { tables: 2, states: 64, classes: 32 };
+    let capacity = Capacity { tables: 2, states: 64, classes: 32, ..Capacity::new() };
     let tensors = TensorOptions { capacity, ..TensorOptions::default() };
     GenerationConfig::new().with_tensors(tensors).with_read_every(4)
 }

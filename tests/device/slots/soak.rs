@@ -177,7 +177,7 @@ fn soak(device: &Device, name: &str, kernels: Kernels, layout: Option<Layout>, a
     let vocabulary = vocabulary();
     let pool = pool(&vocabulary, layout != Some(Layout::Classes));
     let free = TokenTable::unconstrained(&vocabulary);
-    let capacity = Capacity { tables: 12, states: 20 * PAGE, classes: 40 };
+    let capacity = Capacity { tables: 12, states: 20 * PAGE, classes: 40, ..Capacity::new() };
     let options = TensorOptions { capacity, kernels, layout, ..TensorOptions::default() };
     let arena = Arena::new(&vocabulary, WIDTH, &options, device).unwrap();
     let (room, bytes) = (arena.room(), arena.table().bytes());
