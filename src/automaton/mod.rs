@@ -52,6 +52,7 @@ mod row_dfa;
 mod rows;
 mod sample;
 mod shared;
+mod specialise;
 mod trim;
 
 pub(crate) use csr::Csr;

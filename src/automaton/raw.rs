@@ -38,6 +38,16 @@ impl RawDfa {
         self.start = state;
     }
 
+    /// The states.
+    pub(crate) fn rows(&self) -> &Rows {
+        &self.rows
+    }
+
+    /// The first state; 0 where the language is empty.
+    pub(crate) fn start(&self) -> u32 {
+        self.start
+    }
+
     /// Number of states, the dead one included.
     pub(crate) fn state_count(&self) -> usize {
         self.rows.state_count()

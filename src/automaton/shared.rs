@@ -2,6 +2,7 @@
 
 use super::pushdown::Draft;
 use super::rows::{Run, append};
+use super::specialise::Specialised;
 use super::{Call, FastMap, Pushdown, RowDfa, Rows};
 use crate::error::Result;
 use crate::limits::Meter;
@@ -219,13 +220,26 @@ impl SharedRows {
         self.returning[outcome]
     }
 
-    /// The automaton with calls that begins at `start`; see [`Pushdown::new`].
+    /// The calls of call states.
+    pub(super) fn calls(&self) -> FastMap<u32, Call> {
+        self.calls.iter().map(|(call, &state)| (state, call.clone())).collect()
+    }
+
+    /// The RETURN states, by outcome.
+    pub(super) fn returns(&self) -> &[u32] {
+        &self.returning
+    }
+
+    /// The automaton with calls that begins at `start`; `None` where its language is empty.
     ///
     /// # Errors
     /// Where a limit is breached.
     pub(crate) fn pushdown(&self, start: u32, meter: &Meter) -> Result<Option<Pushdown>> {
-        let calls = self.calls.iter().map(|(call, &state)| (state, call.clone())).collect();
-        Pushdown::new(&Draft { rows: &self.rows, calls, returning: &self.returning }, start, meter)
+        let Specialised { rows, start, calls, returning } = self.specialised(start, meter)?;
+        if start == 0 {
+            return Ok(None);
+        }
+        Pushdown::new(&Draft { rows: &rows, calls, returning: &returning }, start, meter)
     }
 
     /// The automaton that begins at `start`; `None` where its language is empty.

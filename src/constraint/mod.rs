@@ -32,7 +32,7 @@ pub use request::{NamedSchema, ResponseFormat, StructuredOutputs};
 pub(crate) use tokens::TokenAutomaton;
 pub use tokens::Transitions;
 
-use self::json_schema::{Json, Malformed};
+use self::json_schema::{Json, Malformed, Texts};
 use crate::automaton::{ByteDfa, Expr, Pushdown, RowDfa};
 use crate::error::{Error, Result};
 use crate::limits::{Limits, Meter};
@@ -78,6 +78,13 @@ pub(crate) enum Lowered {
     Rows(Box<RowDfa>, Unrolled),
     /// Over its tokens, behind markers, the last of which comes first.
     Tokens(TokenAutomaton, Vec<Marker>),
+}
+
+/// A constraint as an automaton, which may have calls.
+#[derive(Clone, Debug)]
+pub(crate) enum Called {
+    Yes(Box<Pushdown>),
+    No(Lowered),
 }
 
 impl Constraint {
@@ -329,12 +336,13 @@ impl Constraint {
         }
     }
 
-    /// The automaton with calls of a JSON schema that is recursive, or allows any JSON; `None` for other constraints.
-    pub(crate) fn lower_called(&self, meter: &Meter) -> Result<Option<Pushdown>> {
-        match &self.kind {
-            Kind::JsonSchema(schema, _) => schema.lower_called(meter),
-            _ => Ok(None),
-        }
+    /// The automaton of the constraint, with calls where that is better.
+    pub(crate) fn lower_called(&self, meter: &Meter) -> Result<Called> {
+        let Kind::JsonSchema(schema, _) = &self.kind else { return self.lower(meter).map(Called::No) };
+        Ok(match schema.lower_called(meter)? {
+            (Texts::Called(automaton), _) => Called::Yes(Box::new(automaton)),
+            (Texts::Copied(rows), unrolled) => Called::No(Lowered::Rows(Box::new(rows), unrolled)),
+        })
     }
 
     /// The automaton of the constraint, without calls.

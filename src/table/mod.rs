@@ -57,7 +57,7 @@ pub use cache::TableCache;
 pub use position::RowPosition;
 pub use state::StateId;
 
-use crate::constraint::{Constraint, Lowered, TextAutomaton, Unrolled};
+use crate::constraint::{Called, Constraint, Lowered, TextAutomaton, Unrolled};
 use crate::error::{Error, Limit, Result};
 use crate::limits::{Limits, Meter};
 use crate::vocabulary::{Fingerprint, TokenId, Vocabulary};
@@ -111,10 +111,11 @@ impl TokenTable {
     /// - whatever lowering the constraint yields, see [`Constraint`].
     pub fn compile(constraint: &Constraint, vocabulary: &Vocabulary, limits: &Limits) -> Result<Self> {
         let meter = Meter::start(limits);
-        if let Some(table) = Self::with_calls(constraint, vocabulary, &meter)? {
-            return Ok(table);
-        }
-        let text = match Self::lower(constraint, vocabulary, &meter)? {
+        let lowered = match Self::lower_called(constraint, vocabulary, &meter)? {
+            Called::Yes(automaton) => return pushdown::from_pushdown(&automaton, vocabulary, &meter),
+            Called::No(lowered) => lowered,
+        };
+        let text = match lowered {
             Lowered::Bytes(text) => text,
             Lowered::Rows(rows, unrolled) if rows.state_count() > limits.tabulated_states => {
                 return Ok(walk::from_rows(&rows, vocabulary, &meter)?.followed(Some(unrolled)));
@@ -168,10 +169,11 @@ impl TokenTable {
     /// walk.
     pub fn walk(constraint: &Constraint, vocabulary: &Vocabulary, limits: &Limits) -> Result<Self> {
         let meter = Meter::start(limits);
-        if let Some(table) = Self::with_calls(constraint, vocabulary, &meter)? {
-            return Ok(table);
-        }
-        match Self::lower(constraint, vocabulary, &meter)? {
+        let lowered = match Self::lower_called(constraint, vocabulary, &meter)? {
+            Called::Yes(automaton) => return pushdown::from_pushdown(&automaton, vocabulary, &meter),
+            Called::No(lowered) => lowered,
+        };
+        match lowered {
             Lowered::Bytes(text) => Ok(walk::from_bytes(&text, vocabulary, &meter)?.followed(text.unrolled)),
             Lowered::Rows(rows, unrolled) => {
                 Ok(walk::from_rows(&rows, vocabulary, &meter)?.followed(Some(unrolled)))
@@ -182,20 +184,21 @@ impl TokenTable {
         }
     }
 
-    /// The table with calls of a constraint that has calls; `None` for all others, and where the vocabulary does not spell
-    /// every byte that it uses.
-    fn with_calls(constraint: &Constraint, vocabulary: &Vocabulary, meter: &Meter) -> Result<Option<Self>> {
+    /// The automaton, with calls where there is to be a stack and the vocabulary spells every byte in use.
+    fn lower_called(constraint: &Constraint, vocabulary: &Vocabulary, meter: &Meter) -> Result<Called> {
         check_eos(vocabulary)?;
-        if meter.limits().frames > Limits::MAX_FRAMES {
+        let frames = meter.limits().frames;
+        if frames > Limits::MAX_FRAMES {
             return Err(Error::limit(Limit::Frames(Limits::MAX_FRAMES)));
         }
-        if meter.limits().frames == 0 {
-            return Ok(None);
+        if frames > 0 {
+            let called = constraint.lower_called(meter)?;
+            if !matches!(&called, Called::Yes(automaton) if !pushdown::spells_every_byte(automaton, vocabulary))
+            {
+                return Ok(called);
+            }
         }
-        match constraint.lower_called(meter)? {
-            Some(automaton) => pushdown::from_pushdown(&automaton, vocabulary, meter),
-            None => Ok(None),
-        }
+        constraint.lower(meter).map(Called::No)
     }
 
     fn lower(constraint: &Constraint, vocabulary: &Vocabulary, meter: &Meter) -> Result<Lowered> {

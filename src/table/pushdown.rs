@@ -13,8 +13,8 @@ use crate::vocabulary::{TokenId, Vocabulary};
 /// What is added to a live state of the automaton: its dead state stays, the reserved states come before.
 const SHIFT: u32 = StateId::RESERVED - 1;
 
-/// Spreads the rows out, behind the reserved ones; `None` where some byte in use is no token, since then what is alive
-/// depends on the stack.
+/// Spreads the rows out, behind the reserved ones. The vocabulary [spells every byte](spells_every_byte) in use: otherwise
+/// what is alive would depend on the stack.
 ///
 /// # Errors
 /// Where a limit is breached.
@@ -22,10 +22,7 @@ pub(super) fn from_pushdown(
     automaton: &Pushdown,
     vocabulary: &Vocabulary,
     meter: &Meter,
-) -> Result<Option<TokenTable>> {
-    if !spells_every_byte(automaton, vocabulary) {
-        return Ok(None);
-    }
+) -> Result<TokenTable> {
     let states = automaton.state_count() + SHIFT as usize;
     let (reserved, ends) = (TokenTable::RESERVED_COLUMNS, automaton.ends());
     let columns = automaton.class_count() + reserved;
@@ -70,7 +67,7 @@ pub(super) fn from_pushdown(
     if let TokenReading::Bytes { farthest: longest, .. } = &mut parts.reading {
         *longest = farthest;
     }
-    Ok(Some(TokenTable { parts: Arc::new(parts), unrolled: None }))
+    Ok(TokenTable { parts: Arc::new(parts), unrolled: None })
 }
 
 /// What the states do to the stack.
@@ -123,7 +120,7 @@ fn longest_run(automaton: &Pushdown, vocabulary: &Vocabulary) -> u32 {
 }
 
 /// Whether for every byte that a live state takes there is a token of one byte that acts like it there.
-fn spells_every_byte(automaton: &Pushdown, vocabulary: &Vocabulary) -> bool {
+pub(super) fn spells_every_byte(automaton: &Pushdown, vocabulary: &Vocabulary) -> bool {
     let mut spelled = vec![false; automaton.class_count()];
     for (byte, &class) in automaton.classes().iter().enumerate() {
         spelled[class as usize] |= vocabulary.spelled_bytes()[byte];

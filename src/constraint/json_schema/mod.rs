@@ -28,6 +28,7 @@
 //! Refused are `uniqueItems` over values that are not listed, references that leave the document or are dynamic,
 //! and patterns that are not regular.
 
+mod calls;
 mod conflict;
 mod depth;
 mod document;
@@ -51,13 +52,15 @@ mod uri;
 
 use serde_json::Value;
 
+pub(crate) use self::calls::Texts;
+use self::calls::{Followed, Preferred};
 pub use self::depth::Unrolled;
 use self::formula::{Formula, Formulas, Leaf};
 pub(crate) use self::json::{Json, Malformed};
 pub use self::note::{Note, Treatment};
 pub use self::options::{Additional, Escapes, Formats, JsonOptions, Numbers, Order, Unknown, Whitespace};
 use self::plan::Planner;
-use crate::automaton::{FastMap, Pushdown, RowDfa};
+use crate::automaton::{FastMap, RowDfa};
 use crate::error::Result;
 use crate::limits::Meter;
 
@@ -150,44 +153,31 @@ impl Schema {
         }
     }
 
-    /// The automaton with calls of the members' texts; `None` where there is no member.
-    pub(crate) fn lower_called(&self, meter: &Meter) -> Result<Option<Pushdown>> {
-        let mut planner = Planner::new(self, meter);
-        let (root, called) = planner.called_root()?;
-        if planner.get(root).is_empty() {
-            return Ok(None);
-        }
-        emit::emit_called(&planner, root, called)
-    }
-
-    /// As [`write`](Self::write), of the plans of [`lower_called`](Self::lower_called).
-    #[cfg(test)]
-    pub(crate) fn write_called(&self, value: &Json, meter: &Meter) -> Result<(Vec<u8>, bool)> {
-        let mut planner = Planner::new(self, meter);
-        let (root, _) = planner.called_root()?;
-        Ok(property_order::write(&planner, root, value))
-    }
-
     /// The text of `value` under the schema, and whether it is a word of the schema's language.
     ///
     /// # Errors
     /// Where a limit is breached.
     pub(crate) fn write(&self, value: &Json, meter: &Meter) -> Result<(Vec<u8>, bool)> {
-        let mut planner = Planner::new(self, meter);
-        let (root, _) = self.plan(&mut planner)?;
-        Ok(property_order::write(&planner, root, value))
+        let (planner, followed) = self.followed(Preferred::default(), meter)?;
+        Ok(property_order::write(&planner, followed.root(), value))
     }
 
     /// Remarks on keywords that are bounded or ignored. If the schema cannot be planned, which its compilation reports,
     /// these are the remarks of reading alone.
     pub(crate) fn explain(&self, meter: &Meter) -> Vec<Note> {
-        let mut planner = Planner::new(self, meter);
-        let unrolled = self.plan(&mut planner).ok().map(|(_, unrolled)| unrolled);
+        let followed = self.followed(Preferred::default(), meter);
+        let (lost, unrolled, is_called) = match followed {
+            Ok((planner, followed)) => {
+                let is_called = matches!(followed, Followed::Called(_));
+                (planner.lost, Some(followed.unrolled()), is_called)
+            }
+            Err(_) => Default::default(),
+        };
         let mut notes = self.notes.clone();
         let mut bounded = |pointer: &str, reason: String| {
             notes.push(Note { pointer: pointer.to_owned(), treatment: Treatment::Bounded(reason) });
         };
-        for pointer in &self.recursive {
+        for pointer in self.recursive.iter().filter(|_| !is_called) {
             bounded(
                 pointer,
                 match unrolled.and_then(|unrolled| unrolled.recursion) {
@@ -196,7 +186,7 @@ impl Schema {
                 },
             );
         }
-        for (pointer, lost) in &planner.lost {
+        for (pointer, lost) in &lost {
             bounded(pointer, lost.note().to_owned());
         }
         let Unrolled { any, unnamed, .. } = unrolled.unwrap_or_default();
@@ -216,86 +206,4 @@ impl Schema {
 
 fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
-#[cfg(test)]
-mod called_tests {
-    use std::time::Instant;
-
-    use super::*;
-    use crate::limits::Limits;
-
-    #[test]
-    #[ignore = "a measurement"]
-    fn maskbench() {
-        let folder = std::env::var("BURN_DFA_DATA").unwrap();
-        let mut files: Vec<_> =
-            std::fs::read_dir(format!("{folder}/maskbench")).unwrap().flatten().map(|e| e.path()).collect();
-        files.sort();
-        let (mut sizes, mut micros, mut refused, mut limit) = (Vec::new(), Vec::new(), 0, 0);
-        let (mut valid, mut rejected, mut invalid, mut accepted) = (0, 0, 0, 0);
-        let limits = Limits::default();
-        for file in files {
-            for line in std::fs::read_to_string(&file).unwrap().lines() {
-                let row: serde_json::Value = serde_json::from_str(line).unwrap();
-                let schema = Json::read(&row["schema"].to_string()).unwrap();
-                let Ok(schema) = parse(&schema, &JsonOptions::default()) else {
-                    refused += 1;
-                    continue;
-                };
-                let began = Instant::now();
-                let meter = Meter::start(&limits);
-                let automaton = match schema.lower_called(&meter) {
-                    Ok(Some(automaton)) => automaton,
-                    Ok(None) => {
-                        refused += 1;
-                        continue;
-                    }
-                    Err(error) => {
-                        if error.is_limit() {
-                            limit += 1;
-                            println!("limit {:?} {error}", row["id"]);
-                        } else {
-                            refused += 1;
-                        }
-                        continue;
-                    }
-                };
-                let (states, calls) = (automaton.state_count(), automaton.call_count());
-                micros.push(began.elapsed().as_micros());
-                if states > 20_000 {
-                    println!("large {} {states} {calls} {:?}", row["id"], began.elapsed());
-                }
-                sizes.push(states);
-                for test in row["tests"].as_array().into_iter().flatten() {
-                    let value = Json::read(&test["data"].to_string()).unwrap();
-                    let Ok((text, member)) = schema.write_called(&value, &Meter::start(&limits)) else {
-                        continue;
-                    };
-                    let found = automaton.matches(&text, 64);
-                    assert_eq!(found, member, "{} {}", row["id"], String::from_utf8_lossy(&text));
-                    match (test["valid"].as_bool().unwrap(), found) {
-                        (true, false) => {
-                            rejected += 1;
-                            valid += 1;
-                            println!("rejected {}", row["id"])
-                        }
-                        (true, true) => valid += 1,
-                        (false, true) => {
-                            accepted += 1;
-                            invalid += 1;
-                            println!("accepted {}", row["id"])
-                        }
-                        (false, false) => invalid += 1,
-                    }
-                }
-            }
-        }
-        sizes.sort_unstable();
-        micros.sort_unstable();
-        let at = |p: usize| (sizes[(sizes.len() - 1) * p / 1000], micros[(micros.len() - 1) * p / 1000]);
-        println!("schemas {} refused {refused} limit {limit}", sizes.len());
-        println!("p50 {:?} p90 {:?} p99 {:?} max {:?}", at(500), at(900), at(990), at(1000));
-        println!("valid {valid} rejected {rejected} invalid {invalid} accepted {accepted}");
-    }
 }

@@ -43,6 +43,11 @@ impl Writer<'_, '_> {
             }
             Json::String(string) => {
                 let text = text::quoted(string, self.options);
+                if let Some((counted, outcome)) = plan.and_then(|plan| plan.counted.as_ref()) {
+                    let outcome = counted.matches(&text).then_some(*outcome);
+                    self.text.extend(text);
+                    return outcome;
+                }
                 self.scalar(plan.and_then(|plan| plan.string.as_ref()), text)
             }
             Json::Array(items) => {
@@ -65,6 +70,8 @@ impl Writer<'_, '_> {
                     punctuation.line(level, &mut self.text);
                 }
                 self.text.push(b']');
+                let array = array
+                    .filter(|array| array.counts.is_none_or(|counts| counts.contain(items.len() as u64)));
                 state.zip(array).and_then(|(state, array)| array.states[state as usize].end)
             }
             Json::Object(_) => self.object(plan.and_then(|plan| plan.object.as_ref()), value, level),

@@ -13,7 +13,7 @@ fn vocabulary() -> Vocabulary {
 }
 
 fn arena(vocabulary: &Vocabulary, kernels: Kernels, layout: Option<Layout>) -> Arena {
-    let capacity = Capacity { tables: 3, states: 5 * PAGE, classes: 16 };
+    let capacity = Capacity { tables: 3, states: 5 * PAGE, classes: 16, ..Capacity::new() };
     let options = TensorOptions { capacity, kernels, layout, ..TensorOptions::default() };
     Arena::new(vocabulary, 9, &options, &Device::flex()).unwrap()
 }
@@ -100,7 +100,7 @@ fn room_is_shared_refused_and_given_back() {
     let none = TensorOptions::default();
     assert!(Arena::new(&vocabulary, 9, &none, &Device::flex()).unwrap_err().is_input());
     assert!(Arena::new(&vocabulary, 5, &none, &Device::flex()).unwrap_err().is_input());
-    let huge = Capacity { tables: usize::MAX, states: usize::MAX, classes: usize::MAX };
+    let huge = Capacity { tables: usize::MAX, states: usize::MAX, classes: usize::MAX, ..Capacity::new() };
     let huge = TensorOptions { capacity: huge, ..none };
     assert!(Arena::new(&vocabulary, 9, &huge, &Device::flex()).unwrap_err().is_limit());
     assert!(Arena::new(&vocabulary, 5, &huge, &Device::flex()).unwrap_err().is_incompatible_vocabulary());

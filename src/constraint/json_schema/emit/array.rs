@@ -7,6 +7,9 @@ use crate::error::Result;
 impl Emitter<'_, '_> {
     /// From behind the opening bracket on.
     pub(super) fn array(&mut self, array: &Array, exits: &[u32], level: usize) -> Result<u32> {
+        if let Some(counts) = array.counts {
+            return self.counted_items(array, counts, exits, level);
+        }
         let inner = level + 1;
         let ends: Vec<u32> =
             array.states.iter().map(|state| state.end.map_or(0, |outcome| exits[outcome as usize])).collect();

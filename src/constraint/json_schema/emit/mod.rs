@@ -5,6 +5,9 @@
 //! built. A plan is emitted once for the same exits.
 
 mod array;
+mod calls;
+mod characters;
+mod items;
 mod object;
 mod separators;
 
@@ -12,6 +15,9 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use self::calls::{Calls, Part};
+use self::characters::CharacterBlocks;
+use self::items::ItemBlocks;
 use super::json::Json;
 use super::plan::{Labelled, PlanId, Planner, Size};
 use super::{MAX_NESTING, string, text};
@@ -41,29 +47,32 @@ pub(super) fn size(planner: &Planner, root: PlanId, most: usize) -> Result<Optio
     Ok(Some(planner.size(states as u64, places)))
 }
 
-/// The automaton with calls of the plan `root`, in which the plans of `called` are called.
+/// As [`emit`], with everything copied; `None` if that takes more than `most` states, or is too deep.
+pub(super) fn emit_within(planner: &Planner, root: PlanId, most: usize) -> Result<Option<Option<RowDfa>>> {
+    let most = most.min(planner.meter().limits().states);
+    let mut emitter = Emitter::new(planner, most);
+    let start = emitter.root(root);
+    let is_deep = matches!(&start, Err(error) if matches!(error.breached(), Some(Limit::Nesting(_))));
+    if emitter.rows.state_count() > most || is_deep {
+        return Ok(None);
+    }
+    emitter.rows.finish(start?, planner.meter()).map(Some)
+}
+
+/// The automaton of the plan `root`, where the plans of `circles`, which depend on themselves, are called, and others where
+/// that takes fewer states; `None` where no value satisfies it.
 pub(super) fn emit_called(
     planner: &Planner,
     root: PlanId,
-    called: FastMap<PlanId, ()>,
+    circles: FastMap<PlanId, ()>,
 ) -> Result<Option<Pushdown>> {
     let mut emitter = Emitter::new(planner, usize::MAX);
-    emitter.called = called;
+    emitter.calls = Some(Calls::new(circles, planner.preferred_copies().part));
     let start = emitter.root(root)?;
     emitter.finish_pieces()?;
-    emitter.rows.check(planner.meter())?;
+    emitter.rows.check(planner.meter()).map_err(|error| emitter.placed(error))?;
     emitter.rows.pushdown(start, planner.meter())
 }
-
-/// What a plan is of, beside scalars.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Part {
-    Array,
-    Object,
-}
-
-/// A part of a plan with the number of the exit of each outcome, `None` where nothing may follow.
-type Piece = (PlanId, Part, Vec<Option<usize>>);
 
 /// The ways to write one character, or the one way to write several.
 type Spellings = Vec<Vec<u8>>;
@@ -77,12 +86,10 @@ struct Emitter<'p, 'a> {
     rows: SharedRows,
     /// More states than this are not emitted.
     most: usize,
-    /// The plans whose arrays and objects are called.
-    called: FastMap<PlanId, ()>,
-    /// The first state of each piece.
-    pieces: FastMap<Piece, u32>,
-    /// Pieces that were not emitted yet.
-    open_pieces: Vec<(Piece, u32)>,
+    /// What is called; `None` where everything is copied.
+    calls: Option<Calls>,
+    character_blocks: CharacterBlocks,
+    item_blocks: ItemBlocks,
     /// How many plans are being emitted, each for a part of the value of the one before.
     open: usize,
     /// Plans of which one copy took at least half of all states when it was finished, and the states that it took. Of
@@ -102,9 +109,9 @@ impl<'p, 'a> Emitter<'p, 'a> {
             planner,
             rows: SharedRows::new(),
             most,
-            called: FastMap::default(),
-            pieces: FastMap::default(),
-            open_pieces: Vec::new(),
+            calls: None,
+            character_blocks: FastMap::default(),
+            item_blocks: FastMap::default(),
             open: 0,
             large: Vec::new(),
             done: FastMap::default(),
@@ -157,36 +164,37 @@ impl<'p, 'a> Emitter<'p, 'a> {
         }
     }
 
-    /// As [`plan`](Self::plan), for a plan that was not emitted yet.
-    fn emitted(&mut self, id: PlanId, exits: &[u32], level: usize) -> Result<u32> {
+    /// Refuses more states than are emitted, or another breach of a limit.
+    fn check(&self) -> Result<()> {
         self.rows.check(self.planner.meter())?;
         if self.rows.state_count() > self.most {
             return Err(Error::limit(Limit::States(self.most)));
         }
+        Ok(())
+    }
+
+    /// As [`plan`](Self::plan), for a plan that was not emitted yet.
+    fn emitted(&mut self, id: PlanId, exits: &[u32], level: usize) -> Result<u32> {
+        self.check()?;
         let plan = self.planner.get(id);
         let mut starts = Vec::new();
-        if !plan.values.is_empty() {
-            let options = self.planner.options();
-            let texts = self.texts.entry((id, level)).or_insert_with(|| {
-                let write = |(value, outcome): &(Json, u32)| (text::write(value, options, level), *outcome);
-                let mut texts: Vec<(Vec<u8>, u32)> = plan.values.iter().map(write).collect();
-                texts.sort_unstable();
-                texts.dedup_by(|a, b| a.0 == b.0);
-                texts.into()
-            });
-            let exit = |outcome: u32| exits[outcome as usize];
-            starts.push(self.rows.words(texts.iter().map(|(text, outcome)| (&text[..], exit(*outcome)))));
+        // The strings may be called, if they are all that is listed.
+        let lists_strings = plan.values.iter().all(|(value, _)| matches!(value, Json::String(_)));
+        let is_called = self.calls.is_some() && !plan.is_name && lists_strings;
+        if is_called && (plan.string.is_some() || !plan.values.is_empty()) {
+            let opened = self.part(id, Part::String, exits, level)?;
+            starts.push(self.rows.byte(Part::String.opening(), opened));
+        } else {
+            starts.push(self.values(id, exits, level));
+            starts.extend(plan.string.as_ref().map(|string| self.scalar(string, exits)));
         }
-        for scalar in plan.number.iter().chain(&plan.string) {
-            starts.push(self.scalar(scalar, exits));
+        starts.extend(plan.number.as_ref().map(|number| self.scalar(number, exits)));
+        if let Some((counted, outcome)) = &plan.counted {
+            starts.push(self.counted(counted, exits[*outcome as usize])?);
         }
-        for (part, open) in [(Part::Array, b'['), (Part::Object, b'{')] {
-            let opened = if self.called.contains_key(&id) {
-                self.call(id, part, exits)
-            } else {
-                self.part(id, part, exits, level)?
-            };
-            starts.push(self.rows.byte(open, opened));
+        for part in [Part::Array, Part::Object] {
+            let opened = self.part(id, part, exits, level)?;
+            starts.push(self.rows.byte(part.opening(), opened));
         }
         starts.retain(|&start| start != 0);
         let state = match starts[..] {
@@ -204,60 +212,22 @@ impl<'p, 'a> Emitter<'p, 'a> {
         Ok(state)
     }
 
-    /// The array or the object of a plan, from behind its opening bracket on; 0 where it has none.
-    fn part(&mut self, id: PlanId, part: Part, exits: &[u32], level: usize) -> Result<u32> {
-        let plan = self.planner.get(id);
-        match part {
-            Part::Array => plan.array.as_ref().map_or(Ok(0), |array| self.array(array, exits, level)),
-            Part::Object => plan.object.as_ref().map_or(Ok(0), |object| self.object(object, exits, level)),
-        }
-    }
-
-    /// The state that calls the array or the object of a plan; 0 where it has none.
-    fn call(&mut self, id: PlanId, part: Part, exits: &[u32]) -> u32 {
-        let plan = self.planner.get(id);
-        let is_there = match part {
-            Part::Array => plan.array.is_some(),
-            Part::Object => plan.object.is_some(),
-        };
-        if !is_there {
+    /// The values that a plan lists.
+    fn values(&mut self, id: PlanId, exits: &[u32], level: usize) -> u32 {
+        let options = self.planner.options();
+        let values = &self.planner.get(id).values;
+        if values.is_empty() {
             return 0;
         }
-        let mut returns: Vec<u32> = Vec::new();
-        let mut outcomes = Vec::with_capacity(exits.len());
-        for &exit in exits {
-            outcomes.push((exit != 0).then(|| {
-                returns.iter().position(|known| *known == exit).unwrap_or_else(|| {
-                    returns.push(exit);
-                    returns.len() - 1
-                })
-            }));
-        }
-        let piece = (id, part, outcomes);
-        let enter = match self.pieces.get(&piece) {
-            Some(&enter) => enter,
-            None => {
-                let enter = self.rows.reserve(1);
-                self.pieces.insert(piece.clone(), enter);
-                self.open_pieces.push((piece, enter));
-                enter
-            }
-        };
-        self.rows.call(enter, returns)
-    }
-
-    /// Emits the pieces that are called.
-    fn finish_pieces(&mut self) -> Result<()> {
-        while let Some(((id, part, outcomes), enter)) = self.open_pieces.pop() {
-            let exits: Vec<u32> = outcomes
-                .iter()
-                .map(|outcome| outcome.map_or(0, |outcome| self.rows.returning(outcome)))
-                .collect();
-            let opened = self.part(id, part, &exits, 0)?;
-            let row = self.rows.row(opened).to_vec();
-            self.rows.fill(enter, false, &row);
-        }
-        Ok(())
+        let texts = self.texts.entry((id, level)).or_insert_with(|| {
+            let write = |(value, outcome): &(Json, u32)| (text::write(value, options, level), *outcome);
+            let mut texts: Vec<(Vec<u8>, u32)> = values.iter().map(write).collect();
+            texts.sort_unstable();
+            texts.dedup_by(|a, b| a.0 == b.0);
+            texts.into()
+        });
+        let exit = |outcome: u32| exits[outcome as usize];
+        self.rows.words(texts.iter().map(|(text, outcome)| (&text[..], exit(*outcome))))
     }
 
     fn scalar(&mut self, scalar: &Labelled, exits: &[u32]) -> u32 {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::claims::{Claims, answer};
 use super::frame::{Frame, Opening, State, answers};
-use super::{Part, PlanId, Planner, Step, Task};
+use super::{Counts, Part, PlanId, Planner, Step, Task};
 use crate::automaton::FastMap;
 use crate::constraint::json_schema::formula::{Formula, Leaf, Term};
 use crate::constraint::json_schema::json::Json;
@@ -16,6 +16,8 @@ const MAX_DOMAIN: usize = 12;
 /// The states of an array; 0 is the start.
 #[derive(Debug)]
 pub(in super::super) struct Array {
+    /// How many items there may be, where the states do not tell. Then all items are of one plan, without probes.
+    pub(in super::super) counts: Option<Counts>,
     pub(in super::super) states: Vec<ArrayState>,
 }
 
@@ -30,6 +32,7 @@ pub(in super::super) struct ArrayState {
 
 /// An array that is being planned.
 pub(super) struct ArrayCourse {
+    pub(super) counts: Option<Counts>,
     opening: Opening,
     frame: Frame<Vec<Formula>>,
     pub(super) states: Vec<ArrayState>,
@@ -47,9 +50,10 @@ impl State for ArrayState {
 
 impl Planner<'_> {
     /// An array before its first item.
-    pub(super) fn array(&mut self, id: PlanId, opening: Opening) -> Result<ArrayCourse> {
+    pub(super) fn array(&mut self, id: PlanId, mut opening: Opening) -> Result<ArrayCourse> {
+        let counts = self.counted_items(&mut opening);
         let frame = Frame::new(self.with_domains(&opening.residues)?);
-        let mut course = ArrayCourse { opening, frame, states: Vec::new() };
+        let mut course = ArrayCourse { counts, opening, frame, states: Vec::new() };
         self.new_array_states(id, &mut course)?;
         Ok(course)
     }

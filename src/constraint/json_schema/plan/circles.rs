@@ -1,83 +1,146 @@
-//! Plans that depend on themselves.
+//! Plans that depend on themselves: they are called, so that a value may nest as deep as the stack goes.
 
-use super::{Plan, PlanId, Planner};
+use super::{Plan, PlanId, Planner, Step};
 use crate::automaton::FastMap;
+use crate::constraint::json_schema::calls::Preferred;
 use crate::error::Result;
 
-impl Planner<'_> {
-    /// The plan of the whole schema, in which plans may depend on themselves, and those that do.
-    pub(in super::super) fn called_root(&mut self) -> Result<(PlanId, FastMap<PlanId, ()>)> {
-        self.calls = true;
-        let root = self.root(0)?;
-        Ok((root, self.in_circles()))
-    }
+/// The most outcomes with which a called piece may return. A row's position on the device has an entry for each of them.
+pub(in super::super) const MAX_OUTCOMES: usize = 8;
 
+/// The most outcomes of a plan of arrays or objects while plans may depend on themselves. They can be exponentially many: to
+/// know whether the n-th node from the end of a list has a tag, each node has the tags of the n nodes after it.
+const MOST_PLANNED: usize = 64;
+
+/// The plan of a schema in which plans may depend on themselves.
+pub(in super::super) struct Circular {
+    pub(in super::super) root: PlanId,
     /// The plans that depend on themselves.
-    fn in_circles(&self) -> FastMap<PlanId, ()> {
-        let children = |id: usize| {
-            let Plan { array, object, .. } = &self.plans[id];
-            let mut all: Vec<u32> = Vec::new();
-            let items = array.iter().flat_map(|array| &array.states).filter_map(|state| state.item.as_ref());
-            all.extend(items.map(|step| step.child.0));
-            for state in object.iter().flat_map(|object| &object.states) {
-                all.extend(state.take.iter().map(|step| step.child.0));
-                if let Some(others) = &state.others {
-                    all.push(others.names.0);
-                    all.extend(others.steps.iter().flatten().map(|step| step.child.0));
-                }
-            }
-            all.sort_unstable();
-            all.dedup();
-            all
+    pub(in super::super) circles: FastMap<PlanId, ()>,
+}
+
+impl Planner<'_> {
+    /// The plan of the whole schema, in which plans may depend on themselves; `None` where a piece would have too many
+    /// outcomes.
+    ///
+    /// # Errors
+    /// Where a limit is breached.
+    pub(in super::super) fn circular_root(&mut self, copies: Preferred) -> Result<Option<Circular>> {
+        self.calls = Some(copies);
+        let root = match self.root(0) {
+            Err(_) if self.has_many_outcomes => return Ok(None),
+            root => root?,
         };
-        // Tarjan's strongly connected components, without recursion.
-        let count = self.plans.len();
-        let mut found = FastMap::default();
-        let (mut index, mut low, mut on_stack) = (vec![0u32; count], vec![0u32; count], vec![false; count]);
-        let mut stack: Vec<usize> = Vec::new();
-        let mut next = 1;
-        for first in 0..count {
-            if index[first] != 0 {
-                continue;
-            }
-            let mut path: Vec<(usize, Vec<u32>, usize)> = vec![(first, children(first), 0)];
-            (index[first], low[first], on_stack[first]) = (next, next, true);
-            stack.push(first);
-            next += 1;
-            while let Some((at, below, done)) = path.last_mut() {
-                let at = *at;
-                if let Some(&to) = below.get(*done) {
-                    *done += 1;
-                    let to = to as usize;
-                    if to == at {
-                        found.insert(PlanId(at as u32), ());
-                    }
-                    if index[to] == 0 {
-                        (index[to], low[to], on_stack[to]) = (next, next, true);
-                        stack.push(to);
-                        next += 1;
-                        path.push((to, children(to), 0));
-                    } else if on_stack[to] {
-                        low[at] = low[at].min(index[to]);
-                    }
-                    continue;
-                }
-                path.pop();
-                if let Some((above, ..)) = path.last() {
-                    low[*above] = low[*above].min(low[at]);
-                }
-                if low[at] == index[at] {
-                    let from = stack.iter().rposition(|&state| state == at).unwrap_or(0);
-                    let component = stack.split_off(from);
-                    for &state in &component {
-                        on_stack[state] = false;
-                        if component.len() > 1 {
-                            found.insert(PlanId(state as u32), ());
-                        }
-                    }
-                }
+        let order = self.components(root);
+        let mut circles = FastMap::default();
+        for component in &order {
+            let depends = |id: u32| self.children(id as usize).any(|step| step == id);
+            if component.len() > 1 || depends(component[0]) {
+                circles.extend(component.iter().map(|&id| (PlanId(id), ())));
             }
         }
-        found
+        let few = order.iter().flatten().all(|&id| self.returns_of(id as usize, &circles) <= MAX_OUTCOMES);
+        Ok(few.then_some(Circular { root, circles }))
+    }
+
+    /// Whether a plan has more outcomes than are followed.
+    pub(super) fn exceeds_outcomes(&self, id: PlanId) -> bool {
+        self.calls.is_some() && self.plans[id.0 as usize].outcomes.len() > MOST_PLANNED
+    }
+
+    /// The steps over the values of arrays and objects of a plan.
+    fn steps(&self, id: usize) -> impl Iterator<Item = &Step> {
+        let Plan { array, object, .. } = &self.plans[id];
+        let items = array.iter().flat_map(|array| &array.states).filter_map(|state| state.item.as_ref());
+        let states = object.iter().flat_map(|object| &object.states);
+        let values = states.flat_map(|state| {
+            let others = state.others.iter().flat_map(|others| others.steps.iter().flatten());
+            state.take.iter().chain(others)
+        });
+        items.chain(values)
+    }
+
+    /// The plans that a plan depends on, but for those of names, which are strings.
+    fn children(&self, id: usize) -> impl Iterator<Item = u32> {
+        self.steps(id).map(|step| step.child.0)
+    }
+
+    /// The greatest number of states that follow an array or an object of a plan of `circles` in one place of a plan.
+    fn returns_of(&self, id: usize, circles: &FastMap<PlanId, ()>) -> usize {
+        let called = self.steps(id).filter(|step| circles.contains_key(&step.child));
+        let counts = called.flat_map(|step| {
+            self.ends(step.child).map(|outcomes| {
+                let mut next: Vec<u32> =
+                    outcomes.into_iter().filter_map(|outcome| step.next[outcome as usize]).collect();
+                next.sort_unstable();
+                next.dedup();
+                next.len()
+            })
+        });
+        counts.max().unwrap_or(0)
+    }
+
+    /// The outcomes in which the array of a plan ends, and those of its object.
+    fn ends(&self, id: PlanId) -> [Vec<u32>; 2] {
+        let Plan { array, object, .. } = self.get(id);
+        let distinct = |ends: &mut dyn Iterator<Item = u32>| {
+            let mut ends: Vec<u32> = ends.collect();
+            ends.sort_unstable();
+            ends.dedup();
+            ends
+        };
+        [
+            distinct(&mut array.iter().flat_map(|array| &array.states).filter_map(|state| state.end)),
+            distinct(&mut object.iter().flat_map(|object| &object.states).filter_map(|state| state.end)),
+        ]
+    }
+
+    /// The strongly connected components of the plans that `root` depends on.
+    ///
+    /// Reference: R. Tarjan, *Depth-First Search and Linear Graph Algorithms*, SIAM Journal on Computing 1(2), 1972.
+    fn components(&self, root: PlanId) -> Vec<Vec<u32>> {
+        let children = |id: u32| {
+            let mut children: Vec<u32> = self.children(id as usize).collect();
+            children.sort_unstable();
+            children.dedup();
+            children
+        };
+        let mut components = Vec::new();
+        // The order in which plans are met, from 1 on, and the first that is met again from each.
+        let (mut met, mut low) = (vec![0u32; self.plans.len()], vec![0u32; self.plans.len()]);
+        let mut open = vec![false; self.plans.len()];
+        let (mut stack, mut count) = (Vec::new(), 0);
+        // The path that is being followed: a plan, its children, and how many of these were visited.
+        let mut path: Vec<(u32, Vec<u32>, usize)> = Vec::new();
+        let mut enter = Some(root.0);
+        loop {
+            if let Some(id) = enter.take() {
+                count += 1;
+                (met[id as usize], low[id as usize], open[id as usize]) = (count, count, true);
+                stack.push(id);
+                path.push((id, children(id), 0));
+            }
+            let Some((id, below, visited)) = path.last_mut() else { return components };
+            let id = *id as usize;
+            if let Some(&child) = below.get(*visited) {
+                *visited += 1;
+                if met[child as usize] == 0 {
+                    enter = Some(child);
+                } else if open[child as usize] {
+                    low[id] = low[id].min(met[child as usize]);
+                }
+                continue;
+            }
+            path.pop();
+            if let Some((above, ..)) = path.last() {
+                low[*above as usize] = low[*above as usize].min(low[id]);
+            }
+            if low[id] == met[id] {
+                let from = stack.iter().rposition(|&plan| plan as usize == id).unwrap_or(0);
+                let component = stack.split_off(from);
+                component.iter().for_each(|&plan| open[plan as usize] = false);
+                components.push(component);
+            }
+        }
     }
 }

@@ -66,6 +66,14 @@ impl Labelled {
         }
     }
 
+    /// The outcomes of texts, as often as there is a state for it.
+    pub(in super::super) fn outcomes(&self) -> Vec<u32> {
+        match self {
+            Self::Alike { outcome, .. } => vec![*outcome],
+            Self::Apart { ends, .. } => ends.iter().flatten().copied().collect(),
+        }
+    }
+
     /// The outcome of a text.
     pub(in super::super) fn outcome(&self, text: &[u8]) -> Option<u32> {
         let mut row = Vec::new();

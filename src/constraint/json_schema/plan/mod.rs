@@ -19,6 +19,7 @@
 mod array;
 mod circles;
 mod claims;
+mod counted;
 mod finite;
 mod frame;
 mod labelled;
@@ -40,6 +41,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 pub(super) use self::array::Array;
+pub(super) use self::circles::{Circular, MAX_OUTCOMES};
+pub(super) use self::counted::{Counted, Counts};
 use self::frame::Opening;
 pub(super) use self::labelled::Labelled;
 use self::list::List;
@@ -50,10 +53,12 @@ use self::queue::{Draft, Part, Queue, Task};
 pub(super) use self::size::Size;
 use self::truth::Verdict;
 use super::Schema;
+use super::calls::Preferred;
 use super::format::Certainty;
 use super::formula::{Formula, Formulas, Leaf};
 use super::json::Json;
 use super::options::JsonOptions;
+use super::string::Uncounted;
 use crate::automaton::{ByteDfa, FastMap};
 use crate::error::{Error, Limit, Result};
 use crate::limits::Meter;
@@ -68,12 +73,16 @@ pub(super) type Answers = Arc<[bool]>;
 /// The automaton of the values that may be written at a place, by their types.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
+    /// Whether it is of the names of properties.
+    pub(super) is_name: bool,
     /// The outcomes that occur; their indices are the numbers of outcomes.
     pub(super) outcomes: Vec<Answers>,
     /// Values that are listed, with the numbers of their outcomes.
     pub(super) values: Vec<(Json, u32)>,
     pub(super) number: Option<Labelled>,
     pub(super) string: Option<Labelled>,
+    /// Strings whose characters are counted when they are emitted, with the number of their outcome.
+    pub(super) counted: Option<(Counted, u32)>,
     pub(super) array: Option<Array>,
     pub(super) object: Option<Object>,
 }
@@ -116,6 +125,15 @@ struct Goal {
     must: Formula,
     probes: Arc<[Formula]>,
     depth: Depth,
+    /// Whether the value is the name of a property.
+    is_name: bool,
+}
+
+impl Goal {
+    /// A value that is no name.
+    fn new(must: Formula, probes: impl Into<Arc<[Formula]>>, depth: Depth) -> Self {
+        Self { must, probes: probes.into(), depth, is_name: false }
+    }
 }
 
 /// Bytes of a state of an array or an object, with its key in the list and in the map, a step and an end.
@@ -142,6 +160,9 @@ pub(super) struct Planner<'a> {
     contents: FastMap<(Formula, Certainty), Arc<ByteDfa>>,
     /// Automata of texts, by formula.
     texts: FastMap<(Formula, Certainty), Arc<ByteDfa>>,
+    /// Texts of strings whose characters are yet to be counted, by the leaves that they satisfy; `None` where that is not
+    /// done.
+    uncounted: HashMap<Vec<Formula>, Option<Arc<Uncounted>>>,
     /// The values of leaves that list them.
     lists: FastMap<Formula, Arc<List>>,
     /// Whether a pattern matches a name, by leaf and name.
@@ -151,8 +172,10 @@ pub(super) struct Planner<'a> {
     /// Whether values were left out because they exceed the depth of recursion or of any JSON.
     pub(super) cut: bool,
     nesting: Nesting,
-    /// Whether plans may depend on themselves: then nothing is followed to a depth.
-    calls: bool,
+    /// Where plans may depend on themselves, so that nothing is followed to a depth: up to which sizes copies are preferred.
+    calls: Option<Preferred>,
+    /// Whether a plan had more outcomes than plans that may depend on themselves may have.
+    has_many_outcomes: bool,
     /// The plans of any JSON: in places where the schema asks for it, and in properties that the schema does not name.
     places: [Option<PlanId>; 2],
     /// The number of states of all plans, and the most that are allowed.
@@ -176,12 +199,14 @@ impl<'a> Planner<'a> {
             recursive: FastMap::default(),
             contents: FastMap::default(),
             texts: FastMap::default(),
+            uncounted: HashMap::new(),
             lists: FastMap::default(),
             names: HashMap::new(),
             lost: BTreeMap::new(),
             cut: false,
             nesting: Nesting::of(&schema.options),
-            calls: false,
+            calls: None,
+            has_many_outcomes: false,
             places: [None; 2],
             states: 0,
             most: usize::MAX,
@@ -197,6 +222,11 @@ impl<'a> Planner<'a> {
         self.meter
     }
 
+    /// Up to which sizes copies are preferred to calls, where plans may depend on themselves.
+    pub(super) fn preferred_copies(&self) -> Preferred {
+        self.calls.unwrap_or_default()
+    }
+
     pub(super) fn get(&self, id: PlanId) -> &Plan {
         &self.plans[id.0 as usize]
     }
@@ -209,7 +239,7 @@ impl<'a> Planner<'a> {
     /// The plan of the whole schema, with recursive references followed `recursion` times.
     pub(super) fn root(&mut self, recursion: usize) -> Result<PlanId> {
         let depth = Depth { recursion, any: Any::Asked };
-        self.made(|planner| planner.plan(Goal { must: planner.schema.root, probes: Arc::new([]), depth }))
+        self.made(|planner| planner.plan(Goal::new(planner.schema.root, [], depth)))
     }
 
     /// As [`root`](Self::root); `None` if that takes more than `most` further states of plans, or exceeds the limit.
@@ -227,7 +257,7 @@ impl<'a> Planner<'a> {
     /// Whether no value satisfies `formula`, with recursive references followed once.
     pub(super) fn is_empty(&mut self, formula: Formula) -> Result<bool> {
         let depth = Depth { recursion: 1, any: Any::Asked };
-        let id = self.made(|planner| planner.plan(Goal { must: formula, probes: Arc::new([]), depth }))?;
+        let id = self.made(|planner| planner.plan(Goal::new(formula, [], depth)))?;
         Ok(self.get(id).is_empty())
     }
 
@@ -242,7 +272,7 @@ impl<'a> Planner<'a> {
         within_any: Option<Kind>,
     ) -> Result<Option<PlanId>> {
         depth.any = match (depth.any, within_any) {
-            _ if self.calls => Any::Asked,
+            _ if self.calls.is_some() => Any::Asked,
             (Any::Left(left, in_array), Some(kind)) => {
                 let Some(left) = left.checked_sub(self.nesting.weight(kind, in_array)) else {
                     self.cut = true;
@@ -253,10 +283,22 @@ impl<'a> Planner<'a> {
             (Any::Unnamed, _) => Any::Unnamed,
             _ => Any::Asked,
         };
-        let id = self.plan(Goal { must, probes: probes.into(), depth })?;
+        self.used(Goal::new(must, probes, depth))
+    }
+
+    /// The plan of the names of properties; `None` if no name satisfies its goal.
+    fn names(&mut self, must: Formula, probes: &[Formula], depth: Depth) -> Result<Option<PlanId>> {
+        let depth = Depth { any: Any::Asked, ..depth };
+        self.used(Goal { is_name: true, ..Goal::new(must, probes, depth) })
+    }
+
+    /// The plan of a part of the state at hand, which is expanded again when there are further outcomes.
+    fn used(&mut self, goal: Goal) -> Result<Option<PlanId>> {
+        let id = self.plan(goal)?;
         self.queue.used(id);
         Ok((!self.get(id).is_empty()).then_some(id))
     }
+
     fn plan(&mut self, mut goal: Goal) -> Result<PlanId> {
         // Recursive references are replaced by the formulas of their schemas, with one level of recursion less.
         let laters = |planner: &mut Self, formula| {
@@ -266,7 +308,7 @@ impl<'a> Planner<'a> {
         let probes: Vec<Formula> = goal.probes.to_vec();
         if laters(self, goal.must) || probes.iter().any(|&probe| laters(self, probe)) {
             match goal.depth.recursion.checked_sub(1) {
-                _ if self.calls => {}
+                _ if self.calls.is_some() => {}
                 Some(recursion) => goal.depth.recursion = recursion,
                 None => {
                     self.cut = true;
@@ -289,7 +331,7 @@ impl<'a> Planner<'a> {
         if let Some(&id) = self.known.get(&goal) {
             return Ok(id);
         }
-        let id = if any && !self.calls && !matches!(goal.depth.any, Any::Left(..)) {
+        let id = if any && self.calls.is_none() && !matches!(goal.depth.any, Any::Left(..)) {
             // The depth of any JSON is chosen when the other plans are known.
             let id = self.add(goal.must, Plan { outcomes: vec![Arc::new([])], ..Plan::default() });
             let place = usize::from(goal.depth.any == Any::Unnamed);
@@ -318,8 +360,8 @@ impl<'a> Planner<'a> {
     }
 
     fn fill(&mut self, id: PlanId, goal: &Goal, any: bool) -> Result<()> {
-        let Goal { must, probes, depth } = goal;
-        let mut plan = Plan::default();
+        let Goal { must, probes, depth, is_name } = goal;
+        let mut plan = Plan { is_name: *is_name, ..Plan::default() };
         if *must == Formula::FALSE {
             return Ok(());
         }
@@ -344,7 +386,7 @@ impl<'a> Planner<'a> {
             let probes: Vec<Formula> = probes.iter().map(|&probe| self.narrow(probe, kind)).collect();
             match kind {
                 Kind::Number => plan.number = self.number(must, &probes, &mut plan)?,
-                Kind::String => plan.string = self.string(must, &probes, &mut plan)?,
+                Kind::String => plan.string = self.string(must, &probes, *is_name, &mut plan)?,
                 Kind::Array | Kind::Object => {
                     let residues = std::iter::once(must).chain(probes).collect();
                     let within_any = any.then_some(kind);
@@ -379,6 +421,11 @@ impl<'a> Planner<'a> {
         if self.states > self.most {
             return Err(Error::limit(Limit::States(self.most)));
         }
+        self.look()
+    }
+
+    /// Checks the limits now and then.
+    fn look(&mut self) -> Result<()> {
         let work = self.formulas.work() + self.states * STATE_WORK;
         if work - self.looked >= LOOK {
             self.looked = work;

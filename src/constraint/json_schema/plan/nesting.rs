@@ -1,7 +1,5 @@
 //! How deep arrays and objects nest where anything goes.
 
-use std::sync::Arc;
-
 use super::{Goal, Kind, PlanId, Planner};
 use crate::constraint::json_schema::formula::Formula;
 use crate::constraint::json_schema::options::JsonOptions;
@@ -57,7 +55,7 @@ impl Planner<'_> {
         for (place, levels) in self.places.into_iter().zip(levels) {
             let Some(place) = place else { continue };
             let depth = Depth { recursion: 0, any: Any::Left(levels, false) };
-            let goal = Goal { must: Formula::TRUE, probes: Arc::new([]), depth };
+            let goal = Goal::new(Formula::TRUE, [], depth);
             let id = self.made(|planner| planner.begin(&goal, true))?;
             self.plans[place.0 as usize] = std::mem::take(&mut self.plans[id.0 as usize]);
         }

@@ -54,7 +54,7 @@ impl Planner<'_> {
         }
         probes.sort_unstable();
         let must = self.formulas.and(must);
-        let Some(names) = self.below(must, &probes, course.opening.depth, None)? else { return Ok(None) };
+        let Some(names) = self.names(must, &probes, course.opening.depth)? else { return Ok(None) };
         let mut steps = Vec::new();
         for answers in self.get(names).outcomes.clone() {
             let matches = |planner: &mut Self, pattern: &Arc<_>| {
@@ -124,7 +124,7 @@ impl Planner<'_> {
         let probes = claims.probes();
         let must = self.required(&residues, &FastMap::default(), &claims);
         let Opening { mut depth, within_any, .. } = course.opening;
-        if within_any.is_none() && !course.names.is_empty() && !self.calls {
+        if within_any.is_none() && !course.names.is_empty() && self.calls.is_none() {
             depth.any = Any::Unnamed;
         }
         let Some(child) = self.below(must, &probes, depth, within_any)? else { return Ok(None) };

@@ -7,7 +7,7 @@ use super::frame::finished;
 use super::object::{Object, ObjectCourse};
 use super::{PlanId, Planner};
 use crate::automaton::FastMap;
-use crate::error::Result;
+use crate::error::{Error, Limit, Result};
 
 /// A state of a plan that is to be expanded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -91,6 +91,7 @@ impl Planner<'_> {
     /// Follows one more part of a value from a state, as far as the outcomes of the part are known.
     fn expand(&mut self, task: Task) -> Result<()> {
         let Task { plan: id, part, state } = task;
+        self.look()?;
         self.queue.waiting.remove(&task);
         self.queue.task = Some(task);
         // Taken out of its place meanwhile, since the state may depend on its own plan.
@@ -106,6 +107,10 @@ impl Planner<'_> {
             }
             self.queue.draft(id).object = Some(course);
         }
+        if self.exceeds_outcomes(id) {
+            self.has_many_outcomes = true;
+            return Err(Error::limit(Limit::States(self.most)));
+        }
         Ok(())
     }
 
@@ -113,7 +118,8 @@ impl Planner<'_> {
     fn finish(&mut self) -> Result<()> {
         for (draft, at) in std::mem::take(&mut self.queue.drafts).into_iter().zip(self.queue.finished..) {
             if let Some(course) = draft.array {
-                self.plans[at].array = finished(course.states).map(|states| Array { states });
+                self.plans[at].array =
+                    finished(course.states).map(|states| Array { counts: course.counts, states });
             }
             if let Some(ObjectCourse { names, states, lost, .. }) = draft.object {
                 let mut states = finished(states);

@@ -18,6 +18,15 @@ use crate::constraint::json_schema::options::{Escapes, Numbers};
 use crate::constraint::json_schema::string::{self, Spelling};
 use crate::error::{Error, Result};
 
+/// The claims of a conjunction on strings.
+pub(super) struct Strings {
+    /// The leaves, but for those of lengths.
+    pub(super) contents: Vec<Formula>,
+    /// The least and the greatest number of characters.
+    pub(super) min: u64,
+    pub(super) max: Option<u64>,
+}
+
 impl Planner<'_> {
     pub(super) fn number(
         &mut self,
@@ -43,16 +52,21 @@ impl Planner<'_> {
         &mut self,
         must: Formula,
         probes: &[Formula],
+        is_name: bool,
         plan: &mut Plan,
     ) -> Result<Option<Labelled>> {
-        if probes.iter().all(|probe| probe.decided().is_some())
-            && let Some(dfa) = self.conjunction(must)?
-        {
-            if dfa.is_empty() {
+        if probes.iter().all(|probe| probe.decided().is_some()) {
+            let answers: Vec<bool> = probes.iter().map(|probe| *probe == Formula::TRUE).collect();
+            if !is_name && let Some(counted) = self.counted(must)? {
+                plan.counted = Some((counted, plan.outcome(&answers)));
                 return Ok(None);
             }
-            let answers: Vec<bool> = probes.iter().map(|probe| *probe == Formula::TRUE).collect();
-            return Ok(Some(Labelled::alike(dfa, plan.outcome(&answers))));
+            if let Some(dfa) = self.conjunction(must)? {
+                if dfa.is_empty() {
+                    return Ok(None);
+                }
+                return Ok(Some(Labelled::alike(dfa, plan.outcome(&answers))));
+            }
         }
         let universe = match self.conjunction(Formula::TRUE)? {
             Some(universe) => universe,
@@ -61,7 +75,7 @@ impl Planner<'_> {
         self.side_by_side(universe, must, probes, plan)
     }
 
-    /// The strings of a conjunction of leaves; `None` if the formula is none.
+    /// The texts of a conjunction of leaves; `None` if the formula is none.
     fn conjunction(&mut self, must: Formula) -> Result<Option<Arc<ByteDfa>>> {
         let key = (must, Certainty::Surely);
         if let Some(known) = self.texts.get(&key) {
@@ -71,24 +85,42 @@ impl Planner<'_> {
             self.texts.insert(key, Arc::clone(&text));
             return Ok(Some(text));
         }
+        let Some(Strings { contents, min, max }) = self.strings(must) else { return Ok(None) };
+        let content = self.contents(&contents)?;
+        let text: Arc<ByteDfa> = if max.is_some_and(|max| max < min) {
+            Expr::Literals(vec![]).determinize(self.meter)?.into()
+        } else {
+            self.quoted(&content, min, max)?.into()
+        };
+        self.texts.insert(key, Arc::clone(&text));
+        Ok(Some(text))
+    }
+
+    /// What a conjunction of leaves claims of strings; `None` if the formula is none.
+    pub(super) fn strings(&self, must: Formula) -> Option<Strings> {
         let parts = match must {
             Formula::TRUE => Arc::new([]),
             _ => self.formulas.conjuncts(must),
         };
-        let (mut least, mut most) = (0, None::<u64>);
-        let mut contents = Vec::new();
+        let mut strings = Strings { contents: Vec::new(), min: 0, max: None };
         for &part in parts.iter() {
             match self.formulas.term(part) {
                 Term::Leaf(Leaf::Length { min, max }) => {
-                    least = least.max(*min);
-                    most = most.into_iter().chain(*max).min();
+                    strings.min = strings.min.max(*min);
+                    strings.max = strings.max.into_iter().chain(*max).min();
                 }
-                Term::Leaf(_) => contents.push(part),
-                _ => return Ok(None),
+                Term::Leaf(_) => strings.contents.push(part),
+                _ => return None,
             }
         }
+        strings.max = strings.max.or(self.options().max_string);
+        Some(strings)
+    }
+
+    /// The strings, without quotes, for which all of these leaves surely hold.
+    pub(super) fn contents(&mut self, leaves: &[Formula]) -> Result<Arc<ByteDfa>> {
         let mut content: Option<Arc<ByteDfa>> = None;
-        for leaf in contents {
+        for &leaf in leaves {
             let next = self.content(leaf, Certainty::Surely);
             let next = next.map_err(|error| self.at_leaf(leaf, error))?;
             content = Some(match content {
@@ -96,18 +128,10 @@ impl Planner<'_> {
                 Some(content) => content.product(&next, Op::Intersection, self.meter)?.into(),
             });
         }
-        let content = match content {
-            Some(content) => content,
-            None => any_string(self.meter)?,
-        };
-        let most = most.or(self.options().max_string);
-        let text: Arc<ByteDfa> = if most.is_some_and(|most| most < least) {
-            Expr::Literals(vec![]).determinize(self.meter)?.into()
-        } else {
-            self.quoted(&content, least, most)?.into()
-        };
-        self.texts.insert(key, Arc::clone(&text));
-        Ok(Some(text))
+        match content {
+            Some(content) => Ok(content),
+            None => any_string(self.meter),
+        }
     }
 
     /// The texts of all strings, or of a single format. They are made once for all schemas.

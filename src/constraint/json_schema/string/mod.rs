@@ -8,9 +8,11 @@ mod quote;
 mod spell;
 #[cfg(test)]
 mod tests;
+mod uncounted;
 
-pub(super) use self::quote::quote;
+pub(super) use self::quote::{quote, uncounted};
 pub(super) use self::spell::spellings;
+pub(super) use self::uncounted::Uncounted;
 pub(super) use super::options::Escapes;
 
 /// How the characters of a string are written.

@@ -4,7 +4,7 @@
 //! is replaced by its spellings: in UTF-8 along the content's own states, and as `\u` with a number along a tree of hex
 //! digits. If the length is bounded, characters are counted afterwards.
 
-use super::Spelling;
+use super::{Spelling, Uncounted};
 use crate::automaton::{ByteDfa, ByteStateId, FastMap, RawDfa};
 use crate::error::Result;
 use crate::limits::Meter;
@@ -22,6 +22,16 @@ pub(in super::super) fn quote(
     spelling: Spelling,
     meter: &Meter,
 ) -> Result<ByteDfa> {
+    let Uncounted { raw, between } = uncounted(content, spelling, meter)?;
+    // The opening quote enters a marked state too, so the counts are one greater.
+    raw.counted(&between, min.saturating_add(1), max.map(|max| max.saturating_add(1)), meter)
+}
+
+/// The JSON texts, quotes included, of the strings in `content`, before their characters are counted.
+///
+/// # Errors
+/// Where a limit is breached.
+pub(in super::super) fn uncounted(content: &ByteDfa, spelling: Spelling, meter: &Meter) -> Result<Uncounted> {
     let mut quoting = Quoting {
         content,
         spelling,
@@ -50,10 +60,9 @@ pub(in super::super) fn quote(
         raw.push(row.accepting, row.runs.iter().copied());
     }
     raw.set_start(if content.is_empty() { 0 } else { start });
-    let mut marked = vec![false; raw.state_count()];
-    quoting.between.iter().for_each(|&(_, number)| marked[number as usize] = true);
-    // The opening quote enters a marked state too, so the counts are one greater.
-    raw.counted(&marked, min.saturating_add(1), max.map(|max| max.saturating_add(1)), meter)
+    let mut between = vec![false; raw.state_count()];
+    quoting.between.iter().for_each(|&(_, number)| between[number as usize] = true);
+    Ok(Uncounted { raw, between })
 }
 
 /// The first character beyond 16 bits.

@@ -1,0 +1,156 @@
+//! Makes the states of an automaton with calls reach an end wherever they are called.
+//!
+//! A state of a piece reaches some of the piece's outcomes, and a call may not go on from each of them. A piece is copied for
+//! each set of outcomes from which some call goes on, and in each copy only those states are left that reach an outcome of
+//! the set. Then a row that is in a state of a piece can be completed whatever is on its stack.
+
+use super::{Call, Csr, FastMap, Rows, Run, SharedRows};
+use crate::error::Result;
+use crate::limits::Meter;
+
+/// A set of ends: bit 0 is the end of the text, the bit after it outcome 0, and so on.
+type Ends = u64;
+
+/// The end of the text.
+const TEXT: Ends = 1;
+
+fn returning(outcome: usize) -> Ends {
+    1 << (outcome + 1)
+}
+
+/// An automaton with calls in which every state reaches an end from which each call that can lead to it goes on.
+pub(super) struct Specialised {
+    pub(super) rows: Rows,
+    /// 0 for the empty language.
+    pub(super) start: u32,
+    pub(super) calls: FastMap<u32, Call>,
+    /// The RETURN states, by outcome.
+    pub(super) returning: Vec<u32>,
+}
+
+impl SharedRows {
+    /// The same language from `start`, specialised. The outcomes of each piece are numbered anew, without those from which
+    /// its calls do not go on.
+    ///
+    /// # Errors
+    /// Where a limit is breached.
+    pub(super) fn specialised(&self, start: u32, meter: &Meter) -> Result<Specialised> {
+        let calls = self.calls();
+        let mut copies = Copies {
+            reach: self.reach(&calls),
+            return_of: self.returns().iter().zip(0..).map(|(&state, outcome)| (state, outcome)).collect(),
+            done: Specialised {
+                rows: Rows::new(),
+                start: 0,
+                calls: FastMap::default(),
+                returning: Vec::new(),
+            },
+            known: FastMap::default(),
+            open: Vec::new(),
+        };
+        copies.done.start = copies.copy(start, TEXT);
+        let mut row = Vec::new();
+        while let Some((state, ends, copy)) = copies.open.pop() {
+            if let Some(call) = calls.get(&state) {
+                let call = copies.call(call, ends);
+                copies.done.calls.insert(copy, call);
+            } else {
+                row.clear();
+                for run in self.row(state) {
+                    row.push(Run { target: copies.copy(run.target, ends), ..*run });
+                }
+                copies.done.rows.fill(copy, self.is_accepting(state), row.iter().copied());
+            }
+            if copy % 1024 == 0 {
+                copies.done.rows.check(meter)?;
+            }
+        }
+        Ok(copies.done)
+    }
+
+    /// For each state the ends that it reaches.
+    fn reach(&self, calls: &FastMap<u32, Call>) -> Vec<Ends> {
+        let states = self.state_count();
+        // Which states are to be looked at again when the ends of a state grow.
+        let rows =
+            (1..states as u32).flat_map(|from| self.row(from).iter().map(move |run| (run.target, from)));
+        let jumps = calls
+            .iter()
+            .flat_map(|(&from, call)| call.returns.iter().chain([&call.enter]).map(move |&to| (to, from)));
+        let users = Csr::new(states, rows.chain(jumps));
+        let mut reach: Vec<Ends> = vec![0; states];
+        let mut rest = Vec::new();
+        for state in (1..states as u32).filter(|&state| self.is_accepting(state)) {
+            reach[state as usize] = TEXT;
+            rest.push(state);
+        }
+        for (outcome, &state) in self.returns().iter().enumerate() {
+            reach[state as usize] = returning(outcome);
+            rest.push(state);
+        }
+        while let Some(state) = rest.pop() {
+            for &user in users.of(state) {
+                let ends = match calls.get(&user) {
+                    Some(call) => through(&reach, call).fold(0, |ends, (_, to)| ends | reach[to as usize]),
+                    None => reach[state as usize],
+                };
+                if ends & !reach[user as usize] != 0 {
+                    reach[user as usize] |= ends;
+                    rest.push(user);
+                }
+            }
+        }
+        reach
+    }
+}
+
+/// The outcomes that a called piece reaches, and the state after each.
+fn through<'a>(reach: &'a [Ends], call: &'a Call) -> impl Iterator<Item = (usize, u32)> + 'a {
+    let within = reach[call.enter as usize];
+    let outcomes = call.returns.iter().copied().enumerate();
+    outcomes.filter(move |(outcome, _)| within & returning(*outcome) != 0)
+}
+
+/// Copies of states for sets of ends.
+struct Copies {
+    /// For each state the ends that it reaches.
+    reach: Vec<Ends>,
+    return_of: FastMap<u32, usize>,
+    done: Specialised,
+    known: FastMap<(u32, Ends), u32>,
+    /// States that were not copied yet, with their ends and their copies.
+    open: Vec<(u32, Ends, u32)>,
+}
+
+impl Copies {
+    /// The copy of `state` where only `ends` count; 0 if it reaches none of them.
+    fn copy(&mut self, state: u32, ends: Ends) -> u32 {
+        if self.reach[state as usize] & ends == 0 {
+            return 0;
+        }
+        if let Some(&outcome) = self.return_of.get(&state) {
+            // Its number among the outcomes that count.
+            let number = (ends & (returning(outcome) - 1) & !TEXT).count_ones() as usize;
+            while self.done.returning.len() <= number {
+                let state = self.done.rows.reserve(1);
+                self.done.returning.push(state);
+            }
+            return self.done.returning[number];
+        }
+        let (rows, open) = (&mut self.done.rows, &mut self.open);
+        *self.known.entry((state, ends)).or_insert_with(|| {
+            let copy = rows.reserve(1);
+            open.push((state, ends, copy));
+            copy
+        })
+    }
+
+    /// The copy of a call where only `ends` count.
+    fn call(&mut self, call: &Call, ends: Ends) -> Call {
+        let goes_on = through(&self.reach, call).filter(|(_, to)| self.reach[*to as usize] & ends != 0);
+        let outcomes: Vec<(usize, u32)> = goes_on.collect();
+        let within = outcomes.iter().fold(0, |within, (outcome, _)| within | returning(*outcome));
+        let enter = self.copy(call.enter, within);
+        Call { enter, returns: outcomes.into_iter().map(|(_, to)| self.copy(to, ends)).collect() }
+    }
+}

@@ -1,0 +1,91 @@
+//! Schemas with calls against the plans' own verdict, which walks values and no automaton, and against another validator.
+
+mod counted;
+mod maskbench;
+mod recursive;
+
+use rand::Rng;
+use rand::rngs::StdRng;
+use serde_json::{Value, json};
+
+use super::{Preferred, Texts};
+use crate::constraint::json_schema::{Json, JsonOptions, Schema, Unrolled, parse};
+use crate::limits::{Limits, Meter};
+
+/// Calls wherever there can be calls.
+const ALWAYS: Preferred = Preferred { schema: 0, part: 0, counted: 0 };
+
+fn read(schema: &Value, options: &JsonOptions) -> Schema {
+    parse(&Json::read(&schema.to_string()).unwrap(), options).unwrap()
+}
+
+fn lowered(schema: &Schema, copies: Preferred) -> (Texts, Unrolled) {
+    let limits = Limits::new().with_frames(64);
+    schema.lower_preferring(copies, &Meter::start(&limits)).unwrap()
+}
+
+/// Whether a text is in the language, with at most `depth` calls open.
+fn reads(texts: &Texts, text: &[u8], depth: usize) -> bool {
+    match texts {
+        Texts::Copied(rows) => {
+            rows.spread(&Meter::start(&Limits::new().with_frames(64))).unwrap().matches(text)
+        }
+        Texts::Called(pushdown) => pushdown.matches(text, depth),
+    }
+}
+
+/// The text of a value and whether it is valid, by the plans.
+fn written(schema: &Schema, value: &Value) -> (Vec<u8>, bool) {
+    written_json(schema, &Json::read(&value.to_string()).unwrap())
+}
+
+fn written_json(schema: &Schema, value: &Json) -> (Vec<u8>, bool) {
+    let limits = Limits::new().with_frames(64);
+    schema.write(value, &Meter::start(&limits)).unwrap()
+}
+
+/// How deep arrays and objects nest.
+fn nesting(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(nesting).max().unwrap_or(0),
+        Value::Object(members) => 1 + members.values().map(nesting).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// Replaces, leaves out or adds some part of `value`.
+fn change(value: &mut Value, random: &mut StdRng) {
+    let stop = random.random_range(0..4) == 0;
+    match value {
+        Value::Array(items) if !items.is_empty() && !stop => {
+            let item = random.random_range(0..items.len());
+            change(&mut items[item], random);
+        }
+        Value::Object(members) if !members.is_empty() && !stop => {
+            let member = random.random_range(0..members.len());
+            members.values_mut().skip(member).take(1).for_each(|member| change(member, random));
+        }
+        _ => edit(value, random),
+    }
+}
+
+fn edit(value: &mut Value, random: &mut StdRng) {
+    match (value, random.random_range(0..3)) {
+        (Value::Array(items), 0) => items.push(json!("x")),
+        (Value::Array(items), 1) => {
+            items.pop();
+        }
+        (Value::Object(members), 0) => {
+            members.insert("x".to_owned(), json!(1));
+        }
+        (Value::Object(members), 1) => {
+            if let Some(name) = members.keys().next().cloned() {
+                members.remove(&name);
+            }
+        }
+        (value, _) => {
+            let others = [json!(null), json!(-1), json!(7), json!("a"), json!([]), json!({})];
+            *value = others[random.random_range(0..others.len())].clone();
+        }
+    }
+}

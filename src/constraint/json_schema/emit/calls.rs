@@ -1,0 +1,147 @@
+//! Emits parts of plans as *pieces*, which are called, instead of copying them.
+//!
+//! A piece is the array or the object of a plan, from behind its opening bracket to its closing one, or its strings, from
+//! behind their opening quote to their closing one. It is emitted once for all places where the same of its outcomes lead on,
+//! and to the same states. There the opening bracket leads to a call state, and the closing bracket to the RETURN state of an
+//! outcome. Numbers have no last byte, and names are told apart from declared ones byte by byte: these are copied.
+
+use super::Emitter;
+use crate::automaton::FastMap;
+use crate::constraint::json_schema::plan::{MAX_OUTCOMES, PlanId};
+use crate::error::Result;
+
+/// What a plan is of, if it can be called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Part {
+    /// An automaton of strings, or a list of nothing else.
+    String,
+    Array,
+    Object,
+}
+
+impl Part {
+    /// The byte before it.
+    pub(super) fn opening(self) -> u8 {
+        match self {
+            Self::String => b'"',
+            Self::Array => b'[',
+            Self::Object => b'{',
+        }
+    }
+}
+
+/// A part of a plan with the number of the return of each outcome, `None` where nothing may follow.
+type Piece = (PlanId, Part, Vec<Option<usize>>);
+
+/// What is called.
+pub(super) struct Calls {
+    /// A part of which one copy takes more states than this is called in further places.
+    most: usize,
+    /// The plans that depend on themselves. Their arrays and objects are always called.
+    circles: FastMap<PlanId, ()>,
+    /// The states that a copy of a part took.
+    copied: FastMap<(PlanId, Part), usize>,
+    /// The first state of each piece.
+    pieces: FastMap<Piece, u32>,
+    /// Pieces that were not emitted yet, and their first states.
+    open: Vec<(Piece, u32)>,
+}
+
+impl Calls {
+    pub(super) fn new(circles: FastMap<PlanId, ()>, most: usize) -> Self {
+        Self { most, circles, copied: FastMap::default(), pieces: FastMap::default(), open: Vec::new() }
+    }
+
+    /// Whether a part is called in a place with that many returns.
+    fn is_called(&self, id: PlanId, part: Part, returns: usize) -> bool {
+        let is_large = || self.copied.get(&(id, part)).is_some_and(|&states| states > self.most);
+        let is_circular = part != Part::String && self.circles.contains_key(&id);
+        is_circular || (returns <= MAX_OUTCOMES && is_large())
+    }
+}
+
+impl Emitter<'_, '_> {
+    /// A part of a plan, from behind its opening byte on; 0 where the plan has no such part.
+    pub(super) fn part(&mut self, id: PlanId, part: Part, exits: &[u32], level: usize) -> Result<u32> {
+        let Some(ends) = self.ends(id, part) else { return Ok(0) };
+        let mut returns: Vec<u32> = Vec::new();
+        let mut outcomes = vec![None; exits.len()];
+        for outcome in ends {
+            let exit = exits[outcome as usize];
+            if exit != 0 {
+                let number = returns.iter().position(|known| *known == exit);
+                outcomes[outcome as usize] = Some(number.unwrap_or(returns.len()));
+                if number.is_none() {
+                    returns.push(exit);
+                }
+            }
+        }
+        if returns.is_empty() {
+            return Ok(0);
+        }
+        let Some(calls) = &mut self.calls else { return self.copy(id, part, exits, level) };
+        if calls.is_called(id, part, returns.len()) {
+            let piece = (id, part, outcomes);
+            let enter = match calls.pieces.get(&piece) {
+                Some(&enter) => enter,
+                None => {
+                    let enter = self.rows.reserve(1);
+                    calls.pieces.insert(piece.clone(), enter);
+                    calls.open.push((piece, enter));
+                    enter
+                }
+            };
+            return Ok(self.rows.call(enter, returns));
+        }
+        let before = self.rows.state_count();
+        let opened = self.copy(id, part, exits, level)?;
+        let states = self.rows.state_count() - before;
+        if let Some(calls) = &mut self.calls {
+            let most = calls.copied.entry((id, part)).or_default();
+            *most = states.max(*most);
+        }
+        Ok(opened)
+    }
+
+    /// As [`part`](Self::part), copied.
+    fn copy(&mut self, id: PlanId, part: Part, exits: &[u32], level: usize) -> Result<u32> {
+        let plan = self.planner.get(id);
+        match part {
+            Part::String => {
+                let start = match &plan.string {
+                    Some(string) => self.scalar(string, exits),
+                    None => self.values(id, exits, level),
+                };
+                Ok(self.rows.next(start, part.opening()))
+            }
+            Part::Array => plan.array.as_ref().map_or(Ok(0), |array| self.array(array, exits, level)),
+            Part::Object => plan.object.as_ref().map_or(Ok(0), |object| self.object(object, exits, level)),
+        }
+    }
+
+    /// The outcomes in which a part ends, as often as it does; `None` where the plan has no such part.
+    fn ends(&self, id: PlanId, part: Part) -> Option<Vec<u32>> {
+        let plan = self.planner.get(id);
+        Some(match part {
+            Part::String => match &plan.string {
+                Some(string) => string.outcomes(),
+                None => plan.values.iter().map(|(_, outcome)| *outcome).collect(),
+            },
+            Part::Array => plan.array.as_ref()?.states.iter().filter_map(|state| state.end).collect(),
+            Part::Object => plan.object.as_ref()?.states.iter().filter_map(|state| state.end).collect(),
+        })
+    }
+
+    /// Emits the pieces that are called.
+    pub(super) fn finish_pieces(&mut self) -> Result<()> {
+        while let Some(((id, part, outcomes), enter)) = self.calls.as_mut().and_then(|calls| calls.open.pop())
+        {
+            let returning = |number: Option<usize>| number.map_or(0, |number| self.rows.returning(number));
+            let exits: Vec<u32> = outcomes.into_iter().map(returning).collect();
+            let opened = self.copy(id, part, &exits, 0)?;
+            let row = self.rows.row(opened).to_vec();
+            self.rows.fill(enter, false, &row);
+        }
+        Ok(())
+    }
+}

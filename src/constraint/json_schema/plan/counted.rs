@@ -1,0 +1,117 @@
+//! Strings and arrays of which characters and items are counted when they are emitted.
+//!
+//! A string of at most n characters takes n copies of the states of one character, and an array of at most n items n states of
+//! a plan. Where they are emitted with calls, blocks of characters or items are called instead. So they are planned by their
+//! bounds, and the numbers of characters or items so far are no part of a state.
+
+use std::sync::Arc;
+
+use super::frame::Opening;
+use super::{MAX_OUTCOMES, Planner};
+use crate::constraint::json_schema::formula::{Formula, Leaf, Term};
+use crate::constraint::json_schema::string::{self, Uncounted};
+use crate::error::Result;
+
+/// Up to this number characters and items are not counted when they are emitted, but before.
+const FEW: u64 = 8;
+
+/// The content of a string of more states than this has too many of them between characters, usually.
+const LARGEST: usize = 64;
+
+/// How many characters or items there may be.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Counts {
+    pub(in super::super) min: u64,
+    pub(in super::super) max: Option<u64>,
+}
+
+impl Counts {
+    /// Whether there are so many that they are counted when they are emitted.
+    fn are_many(self) -> bool {
+        let most = self.max.unwrap_or(self.min);
+        most > FEW && most >= self.min
+    }
+
+    pub(in super::super) fn contain(self, count: u64) -> bool {
+        self.min <= count && self.max.is_none_or(|max| count <= max)
+    }
+}
+
+/// Strings of a number of characters.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Counted {
+    pub(in super::super) texts: Arc<Uncounted>,
+    pub(in super::super) counts: Counts,
+}
+
+impl Counted {
+    pub(in super::super) fn matches(&self, text: &[u8]) -> bool {
+        self.texts.count(text).is_some_and(|count| self.counts.contain(count))
+    }
+}
+
+impl Planner<'_> {
+    /// The strings of `must`, if they are counted when they are emitted. They are never empty.
+    pub(super) fn counted(&mut self, must: Formula) -> Result<Option<Counted>> {
+        let Some(copies) = self.calls else { return Ok(None) };
+        let Some(strings) = self.strings(must) else { return Ok(None) };
+        let counts = Counts { min: strings.min, max: strings.max };
+        if !counts.are_many() {
+            return Ok(None);
+        }
+        let texts = match self.uncounted.get(&strings.contents) {
+            Some(known) => known.clone(),
+            None => {
+                let content = self.contents(&strings.contents)?;
+                let mut texts = None;
+                if content.state_count() <= LARGEST {
+                    let uncounted = string::uncounted(&content, self.options().spelling(), self.meter)?;
+                    // Of a block, one outcome says that the string was closed.
+                    let few = uncounted.units().len() < MAX_OUTCOMES;
+                    texts = (few && uncounted.free_from().is_some()).then(|| Arc::new(uncounted));
+                }
+                self.uncounted.insert(strings.contents, texts.clone());
+                texts
+            }
+        };
+        let most = counts.max.unwrap_or(counts.min);
+        let texts = texts.filter(|texts| {
+            let states = most.saturating_mul(texts.rows().state_count() as u64);
+            states > copies.counted && texts.free_from().is_some_and(|from| from <= most)
+        });
+        Ok(texts.map(|texts| Counted { texts, counts }))
+    }
+
+    /// Takes the number of items out of what is claimed of an array, if one plan is of all its items and they are counted
+    /// when they are emitted. Whether there is an item at all remains.
+    pub(super) fn counted_items(&mut self, opening: &mut Opening) -> Option<Counts> {
+        let [must, probes @ ..] = &opening.residues[..] else { return None };
+        if self.calls.is_none() || probes.iter().any(|probe| probe.decided().is_none()) {
+            return None;
+        }
+        let mut counts = Counts { min: 0, max: None };
+        let mut claims = Vec::new();
+        for &claim in self.formulas.conjuncts(*must).iter() {
+            match self.formulas.term(claim) {
+                Term::Leaf(Leaf::Items(min)) => counts.min = counts.min.max(*min),
+                Term::Leaf(Leaf::Rest(0, _)) => claims.push(claim),
+                Term::Not(claim) => match self.formulas.as_leaf(*claim) {
+                    Some(Leaf::Items(more)) => {
+                        let max = more.saturating_sub(1);
+                        counts.max = Some(counts.max.map_or(max, |known| known.min(max)));
+                    }
+                    _ => return None,
+                },
+                _ => return None,
+            }
+        }
+        if !counts.are_many() {
+            return None;
+        }
+        if counts.min > 0 {
+            claims.push(self.formulas.leaf(Leaf::Items(1)));
+        }
+        opening.residues[0] = self.formulas.and(claims);
+        Some(counts)
+    }
+}
