@@ -138,7 +138,7 @@ impl TokenTable {
         Ok(table?.followed(text.unrolled))
     }
 
-    /// Compiles `constraint` for `vocabulary` in the tabulated form, however large.
+    /// Compiles `constraint` for `vocabulary` in the tabulated form, however large, and without a stack.
     ///
     /// # Errors
     /// As [`compile`](Self::compile).
@@ -351,8 +351,11 @@ impl TokenTable {
     /// or more.
     pub fn accepts(&self, tokens: &[TokenId]) -> bool {
         let start = RowPosition::unlimited(self.start());
-        let end = tokens.iter().fold(start, |position, &token| self.after(&position, token));
-        end.state == StateId::DONE
+        let end = tokens.iter().try_fold(start, |position, &token| {
+            let next = self.after(&position, token);
+            self.can_end(&next).then_some(next)
+        });
+        end.is_some_and(|end| end.state == StateId::DONE)
     }
 
     /// Refuses a vocabulary other than the one the table was compiled for.

@@ -8,9 +8,7 @@ use std::time::Instant;
 use burn::tensor::Device;
 use burn_dfa::cli::message;
 use burn_dfa::constraint::JsonOptions;
-use burn_dfa::{
-    Constraint, Error, Limits, StateId, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary,
-};
+use burn_dfa::{Constraint, Error, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
 use serde_json::{Value, json};
 
 use super::rows::{Instance, Row, Source};
@@ -260,8 +258,8 @@ impl Class {
 
 /// Whether `tokens` and then the end are legal.
 fn accepts(table: &TokenTable, tokens: &[TokenId], vocabulary: &Vocabulary) -> bool {
-    let state = tokens.iter().fold(table.start(), |state, &token| table.next(state, token));
-    vocabulary.eos().first().is_some_and(|&end| table.next(state, end) == StateId::DONE)
+    let end = vocabulary.eos().first();
+    end.is_some_and(|&end| table.accepts(&[tokens, &[end]].concat()))
 }
 
 impl Outcome {

@@ -63,7 +63,9 @@ const BOUNDS: [(u64, Option<u64>); 8] = [
 #[test]
 fn short_strings_are_counted_as_copies_do() {
     for (min, max) in BOUNDS {
-        for escapes in [crate::constraint::json_schema::Escapes::Canonical, crate::constraint::json_schema::Escapes::Any] {
+        for escapes in
+            [crate::constraint::json_schema::Escapes::Canonical, crate::constraint::json_schema::Escapes::Any]
+        {
             for ascii in [false, true] {
                 let options = JsonOptions::new().with_escapes(escapes).with_ascii(ascii);
                 // Every text of three parts in the place of the last characters at each border.
@@ -114,7 +116,9 @@ fn long_strings_are_counted_at_their_borders() {
         let states = pushdown.state_count();
         // Two blocks and their calls at most, of which each pair takes about 2·√(13·n).
         assert!(states < 8 * (13 * max).isqrt() as usize, "{min} {max}: {states}");
-        for count in [0, 1, min.saturating_sub(1), min, min + 1, (min + max) / 2, max - 1, max, max + 1, 2 * max] {
+        for count in
+            [0, 1, min.saturating_sub(1), min, min + 1, (min + max) / 2, max - 1, max, max + 1, 2 * max]
+        {
             for letter in ["a", "€", "\\n"] {
                 let text = format!("\"{}\"", letter.repeat(count as usize));
                 let expected = min <= count && count <= max;
@@ -133,7 +137,15 @@ fn names_are_not_counted() {
         "propertyNames": {"maxLength": 12},
         "additionalProperties": {"type": "string", "maxLength": 12}
     });
-    let words = ["\"ab\":null", "\"ab\":\"\"", "\"b\":\"a\"", "\"abcdefghijkl\":\"abcdefghijkl\"", "\"abcdefghijklm\":\"\"", "\"c\":\"abcdefghijklm\"", ","];
+    let words = [
+        "\"ab\":null",
+        "\"ab\":\"\"",
+        "\"b\":\"a\"",
+        "\"abcdefghijkl\":\"abcdefghijkl\"",
+        "\"abcdefghijklm\":\"\"",
+        "\"c\":\"abcdefghijklm\"",
+        ",",
+    ];
     let texts = self::words(&words, 4).into_iter().map(|text| format!("{{{text}}}"));
     same(&schema, &JsonOptions::default(), ALWAYS, texts);
 }
@@ -142,7 +154,11 @@ fn names_are_not_counted() {
 fn items_are_counted_as_copies_do() {
     use crate::constraint::json_schema::Whitespace;
 
-    let items = [json!({"type": "null"}), json!({"type": "array", "items": {"type": "null"}}), json!({"type": "integer"})];
+    let items = [
+        json!({"type": "null"}),
+        json!({"type": "array", "items": {"type": "null"}}),
+        json!({"type": "integer"}),
+    ];
     for (min, max) in BOUNDS {
         for (item, words) in items.iter().zip([["null", "1"], ["[null]", "[]"], ["12", "\"\""]]) {
             for whitespace in [Whitespace::Compact, Whitespace::Spaced, Whitespace::Flexible(2)] {
@@ -165,7 +181,10 @@ fn items_are_counted_as_copies_do() {
                             first[0] = words[1];
                         }
                         let trailing = format!("[{}{comma}]", all.join(*comma));
-                        [all, last, first].map(|all| format!("[{}]", all.join(*comma))).into_iter().chain([trailing])
+                        [all, last, first]
+                            .map(|all| format!("[{}]", all.join(*comma)))
+                            .into_iter()
+                            .chain([trailing])
                     })
                 });
                 same(&schema, &JsonOptions::new().with_whitespace(whitespace), ALWAYS, texts);
@@ -196,7 +215,14 @@ fn a_part_in_several_places_is_called() {
     let part = json!({"type": "object", "properties": {"name": {"type": "string"}, "size": {"type": "number"}}, "additionalProperties": false});
     let places: serde_json::Map<String, Value> = (0..6).map(|at| (format!("p{at}"), part.clone())).collect();
     let schema = json!({"type": "object", "properties": places, "additionalProperties": false});
-    let words = ["\"p0\":{}", "\"p1\":{\"name\":\"\"}", "\"p3\":{\"name\":\"\",\"size\":1}", "\"p5\":{\"size\":1.5}", ",", "\"p2\":{\"size\":1,\"name\":\"\"}"];
+    let words = [
+        "\"p0\":{}",
+        "\"p1\":{\"name\":\"\"}",
+        "\"p3\":{\"name\":\"\",\"size\":1}",
+        "\"p5\":{\"size\":1.5}",
+        ",",
+        "\"p2\":{\"size\":1,\"name\":\"\"}",
+    ];
     let texts = self::words(&words, 5).into_iter().map(|text| format!("{{{text}}}"));
     same(&schema, &JsonOptions::default(), ALWAYS, texts);
 }

@@ -93,7 +93,10 @@ fn maskbench() {
     }
     sizes.sort_unstable();
     micros.sort_unstable();
-    println!("schemas {} refused {refused} limit {limit}; without calls {copied}, to a depth {to_depth}", sizes.len());
+    println!(
+        "schemas {} refused {refused} limit {limit}; without calls {copied}, to a depth {to_depth}",
+        sizes.len()
+    );
     for permille in [500, 900, 990, 1000] {
         let at = (sizes.len() - 1) * permille / 1000;
         println!("{permille} ‰: {} states, {} µs", sizes[at], micros[at]);

@@ -62,7 +62,10 @@ fn cases() -> Vec<Case> {
     });
     vec![
         Case { schema: node, value: tree },
-        Case { schema: list, value: |depth, random| chain(depth, random, json!(null), |next, _| json!({"v": 3, "next": next})) },
+        Case {
+            schema: list,
+            value: |depth, random| chain(depth, random, json!(null), |next, _| json!({"v": 3, "next": next})),
+        },
         Case { schema: json!({"properties": {"a": true, "b": {"type": "array"}}}), value: anything },
         Case { schema: json!(true), value: anything },
         Case {
@@ -114,7 +117,11 @@ fn cases() -> Vec<Case> {
             schema: both,
             value: |depth, random| {
                 chain(depth, random, json!({"n": 0}), |below, random| {
-                    if random.random_range(0..20) == 0 { json!({"n": 1.5, "next": below}) } else { json!({"n": 2, "next": below}) }
+                    if random.random_range(0..20) == 0 {
+                        json!({"n": 1.5, "next": below})
+                    } else {
+                        json!({"n": 2, "next": below})
+                    }
                 })
             },
         },
@@ -266,12 +273,15 @@ fn tags_at_a_distance(n: usize) -> Value {
         );
     }
     defs.insert("0".to_owned(), json!({"properties": {"t": {"const": "b"}}, "required": ["t"]}));
-    defs.insert("node".to_owned(), json!({
-        "type": "object",
-        "properties": {"t": {"enum": ["a", "b"]}, "next": {"$ref": "#/$defs/node"}},
-        "required": ["t"],
-        "additionalProperties": false
-    }));
+    defs.insert(
+        "node".to_owned(),
+        json!({
+            "type": "object",
+            "properties": {"t": {"enum": ["a", "b"]}, "next": {"$ref": "#/$defs/node"}},
+            "required": ["t"],
+            "additionalProperties": false
+        }),
+    );
     json!({"$defs": defs, "allOf": [{"$ref": "#/$defs/node"}, {"$ref": "#/$defs/s"}]})
 }
 
@@ -307,6 +317,10 @@ fn what_is_asked_to_be_copied_is_copied() {
         assert!(matches!(texts, Texts::Copied(_)) && unrolled.recursion.is_some());
     }
     // Nothing in it contains itself, and it is small.
-    let flat = json!({"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": false});
-    assert!(matches!(lowered(&read(&flat, &JsonOptions::default()), Preferred::default()).0, Texts::Copied(_)));
+    let flat =
+        json!({"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": false});
+    assert!(matches!(
+        lowered(&read(&flat, &JsonOptions::default()), Preferred::default()).0,
+        Texts::Copied(_)
+    ));
 }
