@@ -214,19 +214,21 @@ impl Constraint {
         Ok(Kind::JsonSchema(Box::new(read), Arc::new(Given::new(schema, options.clone()))).into())
     }
 
-    /// Remarks on a JSON schema: what is bounded, and how deep it is followed where it has no end, and what is ignored.
+    /// Remarks on a JSON schema: what is bounded, how deep it is followed where it is copied to a depth, and what is ignored.
     /// All else is honoured to the letter, and so is every other constraint.
     ///
     /// Depths and counts are found within `limits`, as a compilation finds them. Where it would fail the remarks lack
     /// them.
     ///
     /// ```
+    /// use burn_dfa::constraint::JsonOptions;
     /// use burn_dfa::{Constraint, Limits};
     /// use serde_json::json;
     ///
-    /// let constraint = Constraint::json_schema(json!({"type": "array"}))?;
+    /// let options = JsonOptions::new().with_any_depth(3);
+    /// let constraint = Constraint::json_schema_with(json!({"type": "array"}), &options)?;
     /// let notes = constraint.explain(&Limits::default());
-    /// assert_eq!(notes[0].to_string(), "the root: bounded: any JSON is followed 8 levels deep");
+    /// assert_eq!(notes[0].to_string(), "the root: bounded: any JSON is followed 3 levels deep");
     /// # Ok::<(), burn_dfa::Error>(())
     /// ```
     pub fn explain(&self, limits: &Limits) -> Vec<Note> {

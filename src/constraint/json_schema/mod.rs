@@ -1,7 +1,7 @@
 //! The JSON Schema compiler: from a schema to an automaton of the texts of its values.
 //!
 //! ```text
-//! Value ──read──▶ Formula ──plan──▶ Plan ──emit──▶ RowDfa
+//! Value ──read──▶ Formula ──plan──▶ Plan ──emit──▶ RowDfa, or Pushdown with calls
 //!        keywords   Boolean   values by    bytes
 //!                   algebra   their parts
 //! ```
@@ -11,15 +11,17 @@
 //! 2. [`plan`] makes plans of the formula. A plan is a deterministic automaton over the parts of a value: properties,
 //!    items and scalars. Its states are *residues*, the formulas that remain after some parts, so `allOf`, `oneOf`, `not`,
 //!    `if` and `unevaluatedProperties` need no cases of their own. Places with the same formula share a plan.
-//! 3. [`emit`] copies the plans into one automaton over bytes, each copy in front of the states that follow it. The result
-//!    is deterministic as it is built, so the automaton of the whole schema is never determinised.
+//! 3. [`emit`] copies the plans into one automaton over bytes, each copy in front of the states that follow it, or writes them
+//!    once and [calls](calls) them: plans that depend on themselves, large ones that stand in several places, and blocks of
+//!    the characters of long strings and of the items of long arrays. The result is deterministic as it is built, so the
+//!    automaton of the whole schema is never determinised.
 //!
 //! # The language
 //! The words are the texts of exactly the values that satisfy the schema, written as [`JsonOptions`] say: with properties
 //! in one order (that of all schemas which apply to the object, in the order in which they are met; then required
 //! properties that none of them declares; then others), with white space as chosen, with only the escapes in strings that
 //! JSON requires, and with integers as plain digits. The language is smaller than the schema in four cases:
-//! - recursion and any JSON are followed to a [`depth`];
+//! - recursion and any JSON are followed as deep as the stack goes, or to a [`depth`] where they are copied: [`calls`] says when;
 //! - counts of properties, and negated claims on their values, may depend on whether undeclared names are distinct, which
 //!   an automaton cannot tell;
 //! - some formats are bounded, as [`Treatment::Bounded`](super::Treatment::Bounded) says of each;
@@ -153,7 +155,8 @@ impl Schema {
         }
     }
 
-    /// The text of `value` under the schema, and whether it is a word of the schema's language.
+    /// The text of `value` under the schema, and whether it is a word of the schema's language, where the stack is deep
+    /// enough.
     ///
     /// # Errors
     /// Where a limit is breached.

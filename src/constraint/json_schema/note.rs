@@ -26,12 +26,13 @@ pub struct Note {
 /// How a keyword is treated that is not honoured exactly. All keywords without a [`Note`] are.
 ///
 /// ```
-/// use burn_dfa::constraint::Treatment;
+/// use burn_dfa::constraint::{JsonOptions, Treatment};
 /// use burn_dfa::{Constraint, Limits};
 /// use serde_json::json;
 ///
-/// // Any JSON is followed to a depth, so that deeper values are not written.
-/// let notes = Constraint::json_schema(json!({"items": true, "type": "array"}))?.explain(&Limits::default());
+/// // Any JSON is followed to the depth that was asked for, so that deeper values are not written.
+/// let options = JsonOptions::new().with_any_depth(2);
+/// let notes = Constraint::json_schema_with(json!({"type": "array"}), &options)?.explain(&Limits::default());
 /// assert!(matches!(notes[0].treatment, Treatment::Bounded(_)));
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```

@@ -42,12 +42,14 @@ pub struct JsonOptions {
     pub max_string: Option<u64>,
     /// Most digits of a number's integer part and of its fraction. Default: no bound.
     pub max_digits: Option<usize>,
-    /// How often a recursive reference is followed on the way from the root to a value. Default: as often as is cheap, at
-    /// most 8 times; [`TokenTable::unrolled`](crate::TokenTable::unrolled) tells how often.
+    /// How often a recursive reference is followed on the way from the root to a value. Default: as often as the stack is
+    /// deep, see [`Limits::frames`](crate::Limits::frames); without one as often as is cheap, at most 8 times, which
+    /// [`TokenTable::unrolled`](crate::TokenTable::unrolled) tells.
     pub recursion: Option<usize>,
-    /// How deep arrays and objects are nested in places that allow any JSON. Default: as deep as is cheap, from 3 to 10
-    /// levels; [`TokenTable::unrolled`](crate::TokenTable::unrolled) tells how deep. An array directly within an array
-    /// counts as two levels.
+    /// How deep arrays and objects are nested in places that allow any JSON. Default: as deep as the stack; without one
+    /// as deep as is cheap, from 3 to 10 levels, which
+    /// [`TokenTable::unrolled`](crate::TokenTable::unrolled) tells. Then an array directly within an array counts as two
+    /// levels.
     pub any_depth: Option<usize>,
 }
 

@@ -39,6 +39,8 @@ pub(super) struct Calls {
     most: usize,
     /// The plans that depend on themselves. Their arrays and objects are always called.
     circles: FastMap<PlanId, ()>,
+    /// Parts that are called in each place.
+    always: FastMap<(PlanId, Part), ()>,
     /// The states that a copy of a part took.
     copied: FastMap<(PlanId, Part), usize>,
     /// The first state of each piece.
@@ -49,12 +51,32 @@ pub(super) struct Calls {
 
 impl Calls {
     pub(super) fn new(circles: FastMap<PlanId, ()>, most: usize) -> Self {
-        Self { most, circles, copied: FastMap::default(), pieces: FastMap::default(), open: Vec::new() }
+        Self {
+            most,
+            circles,
+            always: FastMap::default(),
+            copied: FastMap::default(),
+            pieces: FastMap::default(),
+            open: Vec::new(),
+        }
+    }
+
+    /// To emit the same plan once more, with the parts that were both copied and called called only; `None` if there are none,
+    /// or it is the second time.
+    pub(super) fn again(self) -> Option<Self> {
+        let both = self.pieces.keys().map(|(id, part, _)| (*id, *part));
+        let both: FastMap<_, ()> =
+            both.filter(|of| self.copied.contains_key(of)).map(|of| (of, ())).collect();
+        (self.always.is_empty() && !both.is_empty())
+            .then(|| Self { always: both, ..Self::new(self.circles, self.most) })
     }
 
     /// Whether a part is called in a place with that many returns.
     fn is_called(&self, id: PlanId, part: Part, returns: usize) -> bool {
-        let is_large = || self.copied.get(&(id, part)).is_some_and(|&states| states > self.most);
+        let is_large = || {
+            let copied = self.copied.get(&(id, part));
+            self.always.contains_key(&(id, part)) || copied.is_some_and(|&states| states > self.most)
+        };
         let is_circular = part != Part::String && self.circles.contains_key(&id);
         is_circular || (returns <= MAX_OUTCOMES && is_large())
     }
@@ -108,9 +130,9 @@ impl Emitter<'_, '_> {
         let plan = self.planner.get(id);
         match part {
             Part::String => {
-                let start = match &plan.string {
-                    Some(string) => self.scalar(string, exits),
-                    None => self.values(id, exits, level),
+                let start = match plan.lists_strings() {
+                    true => self.values(id, exits, level),
+                    false => self.strings(id, exits)?,
                 };
                 Ok(self.rows.next(start, part.opening()))
             }
@@ -123,9 +145,13 @@ impl Emitter<'_, '_> {
     fn ends(&self, id: PlanId, part: Part) -> Option<Vec<u32>> {
         let plan = self.planner.get(id);
         Some(match part {
-            Part::String => match &plan.string {
-                Some(string) => string.outcomes(),
-                None => plan.values.iter().map(|(_, outcome)| *outcome).collect(),
+            Part::String => match (&plan.string, &plan.counted) {
+                (Some(string), _) => string.outcomes(),
+                (None, Some((_, outcome))) => vec![*outcome],
+                (None, None) if plan.lists_strings() => {
+                    plan.values.iter().map(|(_, outcome)| *outcome).collect()
+                }
+                (None, None) => return None,
             },
             Part::Array => plan.array.as_ref()?.states.iter().filter_map(|state| state.end).collect(),
             Part::Object => plan.object.as_ref()?.states.iter().filter_map(|state| state.end).collect(),

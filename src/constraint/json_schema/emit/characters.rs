@@ -3,7 +3,8 @@
 //! A string of at most n characters, each of which takes w states, would take w·n states. Instead a *block* of b characters
 //! is a piece that returns as soon as it is *full*, or when the string is *closed*. A chain of n/b calls of it reads the whole
 //! string: each full block returns to the next call, and the last one to a state that can only close. The first call enters
-//! the block in its middle, so that nothing remains. This takes w·b + n/b states, which is least for b = √(n/w).
+//! the block in its middle, so that nothing remains. This takes w·b + n/b states, which is least for b = √(n/w). The same string in
+//! a further place is called as a whole.
 //!
 //! The characters up to the least number are read by blocks that cannot close. Between characters the automaton of a pattern
 //! may be in one of several *units*; a block has an outcome *full* for each.
@@ -30,16 +31,20 @@ impl Emitter<'_, '_> {
         }
         let Counted { texts, counts: Counts { min, max } } = counted;
         let units = texts.units();
-        let mut first = match max {
+        // The first character is apart, so that the opening quote leads to a state that reads it.
+        let first = u64::from(*min == 0);
+        let mut more = match max {
             Some(max) => {
                 // Nothing but the closing quote.
                 let last = self.character(texts, &units, exit, &vec![0; units.len()]);
-                self.characters(texts, max - min, exit, last)?
+                self.characters(texts, max - min - first, exit, last)?
             }
             None => self.uncounted(texts, &units, exit),
         };
-        first = self.characters(texts, *min, 0, first)?;
-        Ok(self.rows.byte(b'"', first[0]))
+        more = self.characters(texts, min.saturating_sub(1), 0, more)?;
+        let closed = if *min == 0 { exit } else { 0 };
+        let opened = self.character(texts, &units, closed, &more);
+        Ok(self.rows.byte(b'"', opened[0]))
     }
 
     /// The states, by unit, from which up to `count` characters lead to the state of `full`, and from which the string can

@@ -66,13 +66,23 @@ pub(super) fn emit_called(
     root: PlanId,
     circles: FastMap<PlanId, ()>,
 ) -> Result<Option<Pushdown>> {
-    let mut emitter = Emitter::new(planner, usize::MAX);
-    emitter.calls = Some(Calls::new(circles, planner.preferred_copies().part));
-    let start = emitter.root(root)?;
-    emitter.finish_pieces()?;
-    emitter.rows.check(planner.meter()).map_err(|error| emitter.placed(error))?;
-    emitter.rows.pushdown(start, planner.meter())
+    let mut calls = Calls::new(circles, planner.preferred_copies().part);
+    loop {
+        let mut emitter = Emitter::new(planner, usize::MAX);
+        emitter.calls = Some(calls);
+        let start = emitter.root(root)?;
+        emitter.finish_pieces()?;
+        emitter.rows.check(planner.meter()).map_err(|error| emitter.placed(error))?;
+        match emitter.calls.take().and_then(Calls::again) {
+            // What is called in further places need not be copied to the first one.
+            Some(again) if emitter.rows.state_count() > FEW => calls = again,
+            _ => return emitter.rows.pushdown(start, planner.meter()),
+        }
+    }
 }
+
+/// An automaton of at most this number of states is not emitted again to become smaller.
+const FEW: usize = 1_000;
 
 /// The ways to write one character, or the one way to write several.
 type Spellings = Vec<Vec<u8>>;
@@ -178,20 +188,18 @@ impl<'p, 'a> Emitter<'p, 'a> {
         self.check()?;
         let plan = self.planner.get(id);
         let mut starts = Vec::new();
-        // The strings may be called, if they are all that is listed.
-        let lists_strings = plan.values.iter().all(|(value, _)| matches!(value, Json::String(_)));
-        let is_called = self.calls.is_some() && !plan.is_name && lists_strings;
-        if is_called && (plan.string.is_some() || !plan.values.is_empty()) {
+        // Strings may be called, also where nothing but strings is listed.
+        let may_be_called = self.calls.is_some() && !plan.is_name;
+        if !(may_be_called && plan.lists_strings()) {
+            starts.push(self.values(id, exits, level));
+        }
+        if may_be_called {
             let opened = self.part(id, Part::String, exits, level)?;
             starts.push(self.rows.byte(Part::String.opening(), opened));
         } else {
-            starts.push(self.values(id, exits, level));
-            starts.extend(plan.string.as_ref().map(|string| self.scalar(string, exits)));
+            starts.push(self.strings(id, exits)?);
         }
         starts.extend(plan.number.as_ref().map(|number| self.scalar(number, exits)));
-        if let Some((counted, outcome)) = &plan.counted {
-            starts.push(self.counted(counted, exits[*outcome as usize])?);
-        }
         for part in [Part::Array, Part::Object] {
             let opened = self.part(id, part, exits, level)?;
             starts.push(self.rows.byte(part.opening(), opened));
@@ -210,6 +218,16 @@ impl<'p, 'a> Emitter<'p, 'a> {
             }
         };
         Ok(state)
+    }
+
+    /// The strings of a plan, but for those that it lists.
+    fn strings(&mut self, id: PlanId, exits: &[u32]) -> Result<u32> {
+        let plan = self.planner.get(id);
+        match (&plan.string, &plan.counted) {
+            (Some(string), _) => Ok(self.scalar(string, exits)),
+            (None, Some((counted, outcome))) => self.counted(counted, exits[*outcome as usize]),
+            (None, None) => Ok(0),
+        }
     }
 
     /// The values that a plan lists.

@@ -30,6 +30,7 @@ mod narrow;
 mod nesting;
 mod object;
 mod others;
+mod parts;
 mod product;
 mod queue;
 mod recursion;
@@ -49,6 +50,7 @@ use self::list::List;
 pub(super) use self::lost::Lost;
 use self::nesting::{Any, Depth, Nesting};
 pub(super) use self::object::{Object, ObjectState};
+pub(super) use self::parts::{Plan, PlanId, Step};
 use self::queue::{Draft, Part, Queue, Task};
 pub(super) use self::size::Size;
 use self::truth::Verdict;
@@ -62,53 +64,6 @@ use super::string::Uncounted;
 use crate::automaton::{ByteDfa, FastMap};
 use crate::error::{Error, Limit, Result};
 use crate::limits::Meter;
-
-/// A plan of a [`Planner`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct PlanId(u32);
-
-/// The answers to the probes of a goal, in their order.
-pub(super) type Answers = Arc<[bool]>;
-
-/// The automaton of the values that may be written at a place, by their types.
-#[derive(Debug, Default)]
-pub(super) struct Plan {
-    /// Whether it is of the names of properties.
-    pub(super) is_name: bool,
-    /// The outcomes that occur; their indices are the numbers of outcomes.
-    pub(super) outcomes: Vec<Answers>,
-    /// Values that are listed, with the numbers of their outcomes.
-    pub(super) values: Vec<(Json, u32)>,
-    pub(super) number: Option<Labelled>,
-    pub(super) string: Option<Labelled>,
-    /// Strings whose characters are counted when they are emitted, with the number of their outcome.
-    pub(super) counted: Option<(Counted, u32)>,
-    pub(super) array: Option<Array>,
-    pub(super) object: Option<Object>,
-}
-
-impl Plan {
-    /// The number of the outcome `answers`.
-    fn outcome(&mut self, answers: &[bool]) -> u32 {
-        let known = self.outcomes.iter().position(|known| **known == *answers);
-        known.unwrap_or_else(|| {
-            self.outcomes.push(answers.into());
-            self.outcomes.len() - 1
-        }) as u32
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.outcomes.is_empty()
-    }
-}
-
-/// A transition over a part of a value.
-#[derive(Debug)]
-pub(super) struct Step {
-    pub(super) child: PlanId,
-    /// The next state for each outcome of the part; `None` where nothing can follow.
-    pub(super) next: Vec<Option<u32>>,
-}
 
 /// The types that have parts or texts of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -200,7 +200,7 @@ fn many_items_are_counted_at_their_borders() {
         let read = read(&schema, &JsonOptions::default());
         let (texts, _) = lowered(&read, ALWAYS);
         let Texts::Called(pushdown) = &texts else { panic!("{max} items are copied") };
-        assert!(pushdown.state_count() < 3000, "{}", pushdown.state_count());
+        assert!(pushdown.state_count() < 3000, "{:?}", pushdown.state_count());
         for count in [0, 1, 2, min.max(1) - 1, min, min + 1, max - 1, max, max + 1] {
             let value = json!(vec![7; count]);
             let (text, member) = written(&read, &value);

@@ -80,10 +80,9 @@ fn maskbench() {
                         rejected += 1;
                     }
                     (true, true) => valid += 1,
-                    // Such as 1.0, which is no integer in draft 4 and is written 1, or by a format that is not asserted.
+                    // By 1.0, which is no integer in draft 4 and is written 1, or by a format that is not asserted.
                     (false, true) => {
-                        let copied = schema.write(&value, &Meter::start(&limits)).unwrap();
-                        println!("accepted {}, copied {}", row["id"], copied.1);
+                        println!("accepted {}", row["id"]);
                         accepted += 1;
                     }
                     (false, false) => invalid += 1,
