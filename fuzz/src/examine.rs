@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use burn_dfa::automaton::{ByteDfa, ByteStateId};
+use burn_dfa::table::RowPosition;
 use burn_dfa::{Constraint, Limits, StateId, TokenId, TokenTable, Vocabulary};
 
 /// Limits that keep one input short.
@@ -13,6 +14,7 @@ pub fn limits() -> Limits {
         bytes: 32 << 20,
         tabulated_bytes: 4 << 20,
         tabulated_states: 300,
+        frames: 0,
         time: Duration::from_secs(1),
     }
 }
@@ -31,6 +33,7 @@ pub static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
 
 /// Lowers and compiles `constraint`, and walks along it as `bytes` say.
 pub fn examine(constraint: &Constraint, bytes: &[u8]) {
+    stacked(constraint, bytes);
     let Ok(Some(dfa)) = constraint.to_byte_dfa(&limits()) else { return };
     consistent(&dfa);
     let Some(table) = compile(constraint, &VOCABULARY, bytes) else { return };
@@ -41,6 +44,25 @@ pub fn examine(constraint: &Constraint, bytes: &[u8]) {
     {
         assert!(dfa.matches(written.as_bytes()), "{written} is said to be a member");
     }
+}
+
+/// Compiles `constraint` with a stack, and follows legal tokens as `bytes` say: there is one until the end, within the budget.
+fn stacked(constraint: &Constraint, bytes: &[u8]) {
+    let frames = 1 + bytes.len() % 7;
+    let Ok(table) = TokenTable::compile(constraint, &VOCABULARY, &limits().with_frames(frames)) else { return };
+    let needed = table.tokens_to_end(table.start());
+    let mut position = RowPosition::new(table.start(), needed.saturating_add(bytes.len().min(24) as u32));
+    let mut tokens = Vec::new();
+    let mut choices = bytes.iter().cycle();
+    while position.state != StateId::DONE && tokens.len() < 64 {
+        let all = (0..VOCABULARY.len() as u32).map(TokenId).map(|token| (token, table.after(&position, token)));
+        let legal: Vec<_> = all.filter(|(_, next)| table.can_end(next)).collect();
+        assert!(!legal.is_empty(), "no token is legal at {position:?}");
+        let choice = choices.next().copied().unwrap_or_default() as usize;
+        let (token, next) = legal[choice % legal.len()].clone();
+        (position, tokens) = (next, [tokens, vec![token]].concat());
+    }
+    assert!(position.state != StateId::DONE || table.accepts(&tokens));
 }
 
 fn consistent(dfa: &ByteDfa) {

@@ -23,7 +23,7 @@ impl DfaProcessor {
     ///     .with_eos([TokenId(2)])?;
     /// let table = TokenTable::compile(&Constraint::regex("ab*")?, &vocabulary, &Limits::default())?;
     /// let device = Device::flex();
-    /// let capacity = Capacity { tables: 2, states: 64, classes: 8 };
+    /// let capacity = Capacity::new().with_tables(2).with_states(64).with_classes(8);
     /// let options = TensorOptions::new().with_capacity(capacity);
     /// let mut processor = DfaProcessor::slots(Arena::new(&vocabulary, 3, &options, &device)?, 3)?;
     /// let mut position = processor.start();

@@ -38,7 +38,7 @@ use crate::vocabulary::Vocabulary;
 /// };
 /// let (ab, ba, aa) = (compile("ab")?, compile("ba")?, compile("aa")?);
 ///
-/// let capacity = Capacity { tables: 2, states: 64, classes: 8 };
+/// let capacity = Capacity::new().with_tables(2).with_states(64).with_classes(8);
 /// let options = TensorOptions { capacity, ..TensorOptions::default() };
 /// let mut arena = Arena::new(&vocabulary, 3, &options, &Device::flex())?;
 /// let first = arena.load(&ab)?;

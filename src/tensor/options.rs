@@ -54,8 +54,8 @@ pub struct Capacity {
 
 impl Capacity {
     /// Just as much as is needed.
-    pub fn new() -> Self {
-        Self::default()
+    pub const fn new() -> Self {
+        Self { states: 0, classes: 0, tables: 0, outcomes: 0, frames: 0 }
     }
 
     /// Sets [`states`](Self::states).
