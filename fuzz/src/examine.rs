@@ -49,13 +49,16 @@ pub fn examine(constraint: &Constraint, bytes: &[u8]) {
 /// Compiles `constraint` with a stack, and follows legal tokens as `bytes` say: there is one until the end, within the budget.
 fn stacked(constraint: &Constraint, bytes: &[u8]) {
     let frames = 1 + bytes.len() % 7;
-    let Ok(table) = TokenTable::compile(constraint, &VOCABULARY, &limits().with_frames(frames)) else { return };
+    let Ok(table) = TokenTable::compile(constraint, &VOCABULARY, &limits().with_frames(frames)) else {
+        return;
+    };
     let needed = table.tokens_to_end(table.start());
     let mut position = RowPosition::new(table.start(), needed.saturating_add(bytes.len().min(24) as u32));
     let mut tokens = Vec::new();
     let mut choices = bytes.iter().cycle();
     while position.state != StateId::DONE && tokens.len() < 64 {
-        let all = (0..VOCABULARY.len() as u32).map(TokenId).map(|token| (token, table.after(&position, token)));
+        let all =
+            (0..VOCABULARY.len() as u32).map(TokenId).map(|token| (token, table.after(&position, token)));
         let legal: Vec<_> = all.filter(|(_, next)| table.can_end(next)).collect();
         assert!(!legal.is_empty(), "no token is legal at {position:?}");
         let choice = choices.next().copied().unwrap_or_default() as usize;

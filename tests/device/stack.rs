@@ -206,7 +206,7 @@ fn trees_of_drafts_have_stacks_of_their_own() {
     let tables: Vec<_> = schemas().iter().map(|schema| compile(schema, &vocabulary, 8)).collect();
     let tables: Vec<_> = tables.iter().collect();
     let width = vocabulary.len();
-    let parents = vec![0, 0, 1, 1, 0, 4, 5];
+    let parents = [0, 0, 1, 1, 0, 4, 5];
     let tree = DraftTree::new(&parents[1..]).unwrap();
     let mut rng = StdRng::seed_from_u64(3);
     for (name, device) in devices::all() {

@@ -87,12 +87,11 @@ impl Grammar {
             match rest.pop() {
                 None => {}
                 Some(Pending::Bytes([])) => open.push(rest),
-                Some(Pending::Bytes([first, bytes @ ..])) => {
-                    if *first == byte {
-                        rest.push(Pending::Bytes(bytes));
-                        after.insert(rest);
-                    }
+                Some(Pending::Bytes([first, bytes @ ..])) if *first == byte => {
+                    rest.push(Pending::Bytes(bytes));
+                    after.insert(rest);
                 }
+                Some(Pending::Bytes(_)) => {}
                 Some(Pending::Part(part)) => match &*part {
                     Text(text) => {
                         rest.push(Pending::Bytes(text.as_bytes()));

@@ -4,13 +4,14 @@
 //! so recursion and any JSON are followed as deep as the stack goes. Without, it is copied to each place, and what contains
 //! itself is copied to a [`depth`](super::depth). Calls are not free: what a token does may then depend on the stack. So a
 //! schema that contains nothing that contains itself is copied as long as it is small, and within a schema with calls a
-//! part is called from its second place on, if it is large.
+//! part that stands in several places is called if it is large.
 //!
 //! Everything is copied, to a depth, where
 //! - [`Limits::frames`](crate::Limits::frames) asks for no stack;
 //! - the options say how deep, by [`recursion`](JsonOptions::recursion) or [`any_depth`](JsonOptions::any_depth);
 //! - the text of a value depends on how deep it is: [`Whitespace::Pretty`];
-//! - what follows a value that contains itself depends on more than [`MAX_OUTCOMES`](super::plan::MAX_OUTCOMES) outcomes.
+//! - what follows a value that contains itself depends on more than [`MAX_OUTCOMES`](super::plan::MAX_OUTCOMES) outcomes, or
+//!   the plans have more states than are allowed.
 
 #[cfg(test)]
 mod tests;

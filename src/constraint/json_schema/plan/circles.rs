@@ -21,14 +21,18 @@ pub(in super::super) struct Circular {
 
 impl Planner<'_> {
     /// The plan of the whole schema, in which plans may depend on themselves; `None` where a piece would have too many
-    /// outcomes.
+    /// outcomes, or where the plans have more states than are allowed.
     ///
     /// # Errors
     /// Where a limit is breached.
     pub(in super::super) fn circular_root(&mut self, copies: Preferred) -> Result<Option<Circular>> {
         self.calls = Some(copies);
-        let root = match self.root(0) {
-            Err(_) if self.has_many_outcomes => return Ok(None),
+        self.most = self.meter.limits().states;
+        let root = self.root(0);
+        let has_many_states = self.states > self.most;
+        self.most = usize::MAX;
+        let root = match root {
+            Err(_) if self.has_many_outcomes || has_many_states => return Ok(None),
             root => root?,
         };
         let order = self.components(root);
