@@ -54,6 +54,7 @@ mod sample;
 mod shared;
 mod specialise;
 mod trim;
+mod ways;
 
 pub(crate) use csr::Csr;
 pub use dfa::{ByteDfa, ByteStateId};
@@ -62,8 +63,9 @@ pub(crate) use fast::FastMap;
 pub(crate) use interner::Interner;
 pub(crate) use nfa::Nfa;
 pub(crate) use product::Op;
-pub(crate) use pushdown::{Call, FARTHEST, Jump, Pushdown};
+pub(crate) use pushdown::{Call, Jump, Pushdown};
 pub(crate) use raw::RawDfa;
 pub(crate) use row_dfa::RowDfa;
 pub(crate) use rows::{Rows, Run};
 pub(crate) use shared::SharedRows;
+pub(crate) use ways::{FARTHEST, Graph, Way};

@@ -10,11 +10,8 @@
 //!
 //! Reference: R. Alur and P. Madhusudan, *Visibly Pushdown Languages*, STOC 2004.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use super::classes::{ByteClasses, Distinctions};
-use super::{Csr, FastMap, Rows, Run};
+use super::{FastMap, Graph, Rows, Run, Way};
 use crate::error::Result;
 use crate::limits::Meter;
 
@@ -35,26 +32,6 @@ pub(crate) enum Jump {
     Call(Call),
     /// Returns with an outcome.
     Return(u32),
-}
-
-/// From this on a distance counts as infinite, so that two that are less can be added in 31 bits.
-pub(crate) const FARTHEST: u32 = 1 << 30;
-
-/// The way from a state to an end: the shortest one, and of these one that needs the fewest frames.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Way {
-    /// Bytes, and one for the end of the text; [`FARTHEST`] or more where there is no way.
-    pub(crate) bytes: u32,
-    /// The most frames that it adds to the stack at any time.
-    pub(crate) frames: u32,
-}
-
-impl Way {
-    const NONE: Self = Self { bytes: u32::MAX, frames: u32::MAX };
-
-    pub(crate) fn is_some(self) -> bool {
-        self.bytes < FARTHEST
-    }
 }
 
 /// A deterministic automaton over bytes with a stack, trimmed and numbered: state 0 is dead, 1 is the start, which is no call.
@@ -85,7 +62,17 @@ impl Pushdown {
     /// Where a limit is breached.
     pub(super) fn new(draft: &Draft, start: u32, meter: &Meter) -> Result<Option<Self>> {
         let ends = draft.returning.len().max(1);
-        let ways = draft.ways(ends, meter)?;
+        meter.bytes(draft.rows.bytes() + draft.rows.state_count() * ends * size_of::<Way>())?;
+        let states = draft.rows.state_count();
+        let graph = Graph {
+            states,
+            ends,
+            backward: draft.rows.backward(),
+            accepting: (1..states as u32).filter(|&state| draft.rows.is_accepting(state)).collect(),
+            returning: draft.returning.iter().copied().zip(0..).collect(),
+            calls: &draft.calls,
+        };
+        let ways = graph.ways(meter)?;
         let is_live = |state: u32| ways[state as usize * ends..][..ends].iter().any(|way| way.is_some());
         if !is_live(start) || draft.calls.contains_key(&start) {
             return Ok(None);
@@ -185,45 +172,6 @@ impl Pushdown {
         &self.ways[state as usize * self.ends..][..self.ends]
     }
 
-    /// The most call and RETURN states that follow one another without a byte between them, on a stack of `depth` frames.
-    pub(crate) fn chain(&self, depth: u32) -> u32 {
-        let silent = |state: u32| *self.jump(state) != Jump::None;
-        // What may follow each of them; a RETURN may go back to any call.
-        let calls = || {
-            self.jumps.iter().filter_map(|jump| if let Jump::Call(call) = jump { Some(call) } else { None })
-        };
-        let after = |state: u32| -> Vec<u32> {
-            match self.jump(state) {
-                Jump::None => Vec::new(),
-                Jump::Call(call) => vec![call.enter],
-                Jump::Return(outcome) => {
-                    calls().filter_map(|call| call.returns.get(*outcome as usize).copied()).collect()
-                }
-            }
-        };
-        let mut left: FastMap<u32, Vec<u32>> = FastMap::default();
-        for state in (1..self.state_count() as u32).filter(|&state| silent(state)) {
-            let mut after: Vec<u32> = after(state).into_iter().filter(|&state| silent(state)).collect();
-            after.sort_unstable();
-            after.dedup();
-            left.insert(state, after);
-        }
-        // By rounds: those of which nothing silent follows, then those that only these follow, and so on.
-        let mut rounds = 0;
-        while !left.is_empty() {
-            let ended: Vec<u32> =
-                left.iter().filter(|(_, after)| after.is_empty()).map(|(&state, _)| state).collect();
-            if ended.is_empty() {
-                // A circle: it is bounded by the stack alone.
-                return rounds + 2 * depth + 2;
-            }
-            ended.iter().for_each(|state| _ = left.remove(state));
-            left.values_mut().for_each(|after| after.retain(|state| !ended.contains(state)));
-            rounds += 1;
-        }
-        rounds
-    }
-
     /// Memory in use, roughly.
     pub(crate) fn bytes(&self) -> usize {
         self.rows.bytes() + self.state_count() * (size_of::<Jump>() + self.ends * size_of::<Way>())
@@ -258,70 +206,5 @@ impl Pushdown {
     #[cfg(test)]
     pub(crate) fn call_count(&self) -> usize {
         self.jumps.iter().filter(|jump| matches!(jump, Jump::Call(_))).count()
-    }
-}
-
-impl Draft<'_> {
-    /// The way from each state to each end, `[states, ends]`.
-    ///
-    /// Reference: D. E. Knuth, *A Generalization of Dijkstra's Algorithm*, Information Processing Letters 6(1), 1977.
-    fn ways(&self, ends: usize, meter: &Meter) -> Result<Vec<Way>> {
-        let states = self.rows.state_count();
-        meter.bytes(self.rows.bytes() + states * ends * size_of::<Way>())?;
-        let backward = self.rows.backward();
-        let callers = Csr::new(states, self.calls.iter().map(|(&state, call)| (call.enter, state)));
-        // For each state the calls that go on there, times the number of ends, plus the outcome.
-        let returned = self.calls.iter().flat_map(|(&state, call)| {
-            let outcomes = call.returns.iter().enumerate();
-            outcomes.map(move |(outcome, &to)| (to, state * ends as u32 + outcome as u32))
-        });
-        let returned = Csr::new(states, returned);
-        let mut ways = vec![Way::NONE; states * ends];
-        let mut heap = BinaryHeap::new();
-        let none = Way { bytes: 0, frames: 0 };
-        let accepting = (1..states as u32).filter(|&state| self.rows.is_accepting(state));
-        heap.extend(accepting.map(|state| Reverse((Way { bytes: 1, ..none }, state, 0))));
-        let returning = self.returning.iter().enumerate();
-        heap.extend(returning.map(|(outcome, &state)| Reverse((none, state, outcome as u32))));
-        let mut found = 0;
-        while let Some(Reverse((way, state, end))) = heap.pop() {
-            let place = &mut ways[state as usize * ends + end as usize];
-            if place.is_some() || !way.is_some() {
-                continue;
-            }
-            *place = way;
-            found += 1;
-            if found % 4096 == 0 {
-                meter.time()?;
-            }
-            let longer = Way { bytes: way.bytes + 1, ..way };
-            for &before in backward.of(state) {
-                if !ways[before as usize * ends + end as usize].is_some() {
-                    heap.push(Reverse((longer, before, end)));
-                }
-            }
-            // The way through a piece, and on from where it returns to.
-            let through = |piece: Way, rest: Way| Way {
-                bytes: piece.bytes + rest.bytes,
-                frames: (piece.frames + 1).max(rest.frames),
-            };
-            for &caller in callers.of(state) {
-                let Some(&to) = self.calls[&caller].returns.get(end as usize) else { continue };
-                for after in 0..ends {
-                    let rest = ways[to as usize * ends + after];
-                    if to != 0 && rest.is_some() {
-                        heap.push(Reverse((through(way, rest), caller, after as u32)));
-                    }
-                }
-            }
-            for &place in returned.of(state) {
-                let (caller, outcome) = (place / ends as u32, place as usize % ends);
-                let piece = ways[self.calls[&caller].enter as usize * ends + outcome];
-                if piece.is_some() {
-                    heap.push(Reverse((through(piece, way), caller, end)));
-                }
-            }
-        }
-        Ok(ways)
     }
 }

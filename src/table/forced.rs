@@ -126,8 +126,7 @@ impl TableParts {
                 let alive = row.zip(&starts).filter(|&(&to, _)| to != StateId::DEAD.0);
                 alive.for_each(|(_, starts)| all.join(starts));
                 let byte = all.only()?;
-                let rests = |to: StateId| self.calls.as_ref().is_none_or(|calls| calls.is_plain(to));
-                Some((byte, after(state, byte))).filter(|(_, to)| *to != StateId::DEAD && rests(*to))
+                Some((byte, after(state, byte))).filter(|(_, to)| *to != StateId::DEAD && self.rests(*to))
             })
             .collect()
     }

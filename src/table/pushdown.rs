@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::build::{RESERVED_TOKENS_TO_END, reserved_rows};
 use super::stack::{Calls, Stacks, Top};
 use super::{RowPosition, SpecialTokens, StateId, TableParts, TokenReading, TokenTable};
-use crate::automaton::{Jump, Pushdown};
+use crate::automaton::{Jump, Pushdown, Way};
 use crate::error::{Error, Limit, Result};
 use crate::limits::Meter;
 use crate::vocabulary::{TokenId, Vocabulary};
@@ -40,13 +40,10 @@ pub(super) fn from_pushdown(
     meter.time()?;
     let calls = calls(automaton, vocabulary, meter);
     let start = StateId(1 + SHIFT);
-    let tokens_to_end =
-        calls.ways.chunks_exact(ends).map(|ways| ways.iter().copied().min().unwrap_or(u32::MAX)).collect();
     let needed = calls.frames[start.index() * ends];
     if needed > calls.depth {
         return Err(Error::limit(Limit::Frames(calls.depth as usize)));
     }
-    let farthest = calls.longest;
     let mut parts = TableParts {
         next,
         columns,
@@ -57,16 +54,14 @@ pub(super) fn from_pushdown(
             takes_plain: Vec::new(),
             farthest: 0,
         },
-        tokens_to_end,
-        calls: Some(Arc::new(calls)),
+        tokens_to_end: Vec::new(),
+        calls: None,
         start,
         vocabulary_len: vocabulary.len(),
         fingerprint: vocabulary.fingerprint(),
     };
-    parts.find_plain_in_columns();
-    if let TokenReading::Bytes { farthest: longest, .. } = &mut parts.reading {
-        *longest = farthest;
-    }
+    parts.set_calls(calls);
+    parts.find_plain(automaton.state_count(), |state| automaton.row(state));
     Ok(TokenTable { parts: Arc::new(parts), unrolled: None })
 }
 
@@ -74,12 +69,8 @@ pub(super) fn from_pushdown(
 fn calls(automaton: &Pushdown, vocabulary: &Vocabulary, meter: &Meter) -> Calls {
     let ends = automaton.ends();
     let mut jumps = vec![0; StateId::RESERVED as usize * (1 + ends)];
-    let mut ways = vec![u32::MAX; StateId::RESERVED as usize * ends];
-    let mut frames = vec![0; StateId::RESERVED as usize * ends];
-    for (reserved, way) in RESERVED_TOKENS_TO_END.into_iter().enumerate() {
-        ways[reserved * ends] = way;
-    }
-    let (mut longest, mut tallest) = (0, 0);
+    let mut ways = reserved_ways(ends);
+    let mut entered = [false; 256];
     let shifted = |state: u32| if state == 0 { 0 } else { (state + SHIFT) as i32 };
     for state in 1..automaton.state_count() as u32 {
         let from = jumps.len();
@@ -92,31 +83,21 @@ fn calls(automaton: &Pushdown, vocabulary: &Vocabulary, meter: &Meter) -> Calls 
             Jump::Return(outcome) => jumps.push(-1 - *outcome as i32),
         }
         jumps.resize(from + 1 + ends, 0);
-        for way in automaton.ways(state) {
-            let is_some = way.is_some();
-            ways.push(if is_some { way.bytes } else { u32::MAX });
-            frames.push(if is_some { way.frames } else { 0 });
-            if is_some {
-                (longest, tallest) = (longest.max(way.bytes), tallest.max(way.frames));
-            }
+        ways.extend_from_slice(automaton.ways(state));
+        for run in automaton.row(state).iter().filter(|run| *automaton.jump(run.target) != Jump::None) {
+            entered[run.first as usize..=run.last as usize].fill(true);
         }
     }
-    let depth = meter.limits().frames as u32;
-    let chain = automaton.chain(depth);
-    let pushes = (longest_run(automaton, vocabulary) * chain).min(depth);
-    Calls { depth, ends, jumps, ways, frames, longest, tallest, chain, pushes }
+    Calls::new(meter.limits().frames, ends, jumps, &ways, &entered, vocabulary)
 }
 
-/// The most bytes of a token that can push.
-fn longest_run(automaton: &Pushdown, vocabulary: &Vocabulary) -> u32 {
-    let mut pushing = [false; 256];
-    for state in 1..automaton.state_count() as u32 {
-        for run in automaton.row(state).iter().filter(|run| *automaton.jump(run.target) != Jump::None) {
-            pushing[run.first as usize..=run.last as usize].fill(true);
-        }
+/// The ways of the reserved states.
+pub(super) fn reserved_ways(ends: usize) -> Vec<Way> {
+    let mut ways = vec![Way::NONE; StateId::RESERVED as usize * ends];
+    for (state, bytes) in RESERVED_TOKENS_TO_END.into_iter().enumerate() {
+        ways[state * ends] = Way { bytes, frames: 0 };
     }
-    let bytes = |bytes: &[u8]| bytes.iter().filter(|&&byte| pushing[byte as usize]).count() as u32;
-    vocabulary.iter().map(|(_, text)| bytes(text)).max().unwrap_or(0)
+    ways
 }
 
 /// Whether for every byte that a live state takes there is a token of one byte that acts like it there.
@@ -135,6 +116,18 @@ pub(super) fn spells_every_byte(automaton: &Pushdown, vocabulary: &Vocabulary) -
 }
 
 impl TableParts {
+    /// Gives the states what they do to the stack; the distances follow from it.
+    pub(super) fn set_calls(&mut self, calls: Calls) {
+        let least = |ways: &[u32]| ways.iter().copied().min().unwrap_or(u32::MAX);
+        self.tokens_to_end = calls.ways.chunks_exact(calls.ends).map(least).collect();
+        self.calls = Some(Arc::new(calls));
+    }
+
+    /// Whether a row rests in a state: whether it is no call and no RETURN.
+    pub(super) fn rests(&self, state: StateId) -> bool {
+        self.calls.as_ref().is_none_or(|calls| calls.is_plain(state))
+    }
+
     /// As [`each_text`](Self::each_text), of a table with calls.
     pub(super) fn each_text_called(
         &self,

@@ -16,6 +16,8 @@
 //! fit. What leads to the end is therefore never blocked by the capacity: no row is ever without a legal token.
 
 use super::{RowPosition, StateId};
+use crate::automaton::{FastMap, Way};
+use crate::vocabulary::Vocabulary;
 
 /// No way, as a distance or a cost.
 const NONE: u32 = u32::MAX;
@@ -47,6 +49,59 @@ pub(crate) struct Calls {
 }
 
 impl Calls {
+    /// Of jumps and ways, for a stack of `depth` frames; `entered` are the bytes that lead to a call or RETURN state from
+    /// some state.
+    pub(super) fn new(
+        depth: usize,
+        ends: usize,
+        jumps: Vec<i32>,
+        ways: &[Way],
+        entered: &[bool; 256],
+        vocabulary: &Vocabulary,
+    ) -> Self {
+        let known = |way: &&Way| way.is_some();
+        let mut calls = Self {
+            depth: depth as u32,
+            ends,
+            jumps,
+            ways: ways.iter().map(|way| if way.is_some() { way.bytes } else { NONE }).collect(),
+            frames: ways.iter().map(|way| if way.is_some() { way.frames } else { 0 }).collect(),
+            longest: ways.iter().filter(known).map(|way| way.bytes).max().unwrap_or(0),
+            tallest: ways.iter().filter(known).map(|way| way.frames).max().unwrap_or(0),
+            chain: 0,
+            pushes: 0,
+        };
+        calls.chain = calls.longest_chain();
+        calls.pushes = vocabulary.most_bytes_of(entered).saturating_mul(calls.chain).min(calls.depth);
+        calls
+    }
+
+    /// The most call and RETURN states that follow one another without a byte between them.
+    fn longest_chain(&self) -> u32 {
+        // A call leads to a plain state. So a chain is of RETURNs, the last of which may lead to a call.
+        let mut after: FastMap<u32, Vec<u32>> = FastMap::default();
+        for jump in self.jumps.chunks_exact(self.frame()).filter(|jump| jump[0] > 0) {
+            for (outcome, &to) in jump[1..].iter().enumerate() {
+                match self.jump(to as u32)[0] {
+                    0 => {}
+                    // 0 stands for a call.
+                    next => after.entry(outcome as u32 + 1).or_default().push((-next).max(0) as u32),
+                }
+            }
+        }
+        let mut rounds = 1;
+        while !after.is_empty() {
+            rounds += 1;
+            let open: Vec<u32> = after.keys().copied().collect();
+            after.retain(|_, next| next.iter().any(|next| open.contains(next)));
+            if after.len() == open.len() {
+                // A circle of RETURNs: the stack alone bounds it.
+                return self.depth + 2;
+            }
+        }
+        rounds
+    }
+
     /// Frame size: the call state, then its costs.
     pub(crate) fn frame(&self) -> usize {
         1 + self.ends

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::build::{RESERVED_TOKENS_TO_END, no_token_path, reserved_rows, with_the_end};
 use super::position::can_end;
 use super::{RowPosition, SpecialTokens, StateId, TableParts, TokenReading, TokenTable};
-use crate::automaton::{Csr, RowDfa};
+use crate::automaton::{Csr, RowDfa, Run};
 use crate::constraint::TextAutomaton;
 use crate::error::Result;
 use crate::limits::Meter;
@@ -96,7 +96,7 @@ fn spread(
         return Err(no_token_path());
     }
     parts.seal_special_edges();
-    parts.find_plain(rows);
+    parts.find_plain(rows.state_count(), |state| rows.row(state));
     Ok(TokenTable { parts: Arc::new(parts), unrolled: None })
 }
 
@@ -196,17 +196,17 @@ impl TableParts {
 
     /// Finds the states that every plain token may follow: those from which any run of plain bytes stays alive
     /// for as long as the longest plain token.
-    fn find_plain(&mut self, rows: &RowDfa) {
+    pub(super) fn find_plain<'r>(&mut self, states: usize, row: impl Fn(u32) -> &'r [Run]) {
         let mut takes = vec![false; self.tokens_to_end.len()];
         let mut edges: Vec<(u32, u32)> = Vec::new();
-        for state in 1..rows.state_count() as u32 {
+        for state in 1..states as u32 {
             let begin = edges.len();
             // The next plain byte to be found in the row.
             let mut open = b' ';
-            for run in rows.row(state) {
+            for run in row(state) {
                 let target = run.target + SHIFT;
-                // The dead state has no way to the end either.
-                if run.first > open || !self.has_end(StateId(target)) {
+                // The dead state has no way to the end either, and a token that changes the stack has to be followed.
+                if run.first > open || !self.has_end(StateId(target)) || !self.rests(StateId(target)) {
                     break;
                 }
                 if run.last >= open {
@@ -239,9 +239,7 @@ impl TableParts {
             targets.extend(columns.iter().map(|&column| row[column]));
             targets.sort_unstable();
             targets.dedup();
-            // A token that changes the stack has to be followed.
-            let rests = |to: StateId| self.calls.as_ref().is_none_or(|calls| calls.is_plain(to));
-            *takes = targets.iter().all(|&to| self.has_end(StateId(to)) && rests(StateId(to)));
+            *takes = targets.iter().all(|&to| self.has_end(StateId(to)) && self.rests(StateId(to)));
             if *takes {
                 edges.extend(targets.iter().map(|&to| (to, state as u32)));
             }

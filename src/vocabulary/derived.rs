@@ -1,6 +1,7 @@
 //! What is found out about a vocabulary when first asked for, once for all clones of it.
 
-use std::sync::{Arc, OnceLock};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 #[cfg(feature = "flex")]
 use super::ClassTokens;
@@ -19,6 +20,7 @@ pub(super) struct Derived {
     #[cfg(feature = "flex")]
     class_tokens: OnceLock<Arc<ClassTokens>>,
     text_bytes: OnceLock<(usize, usize)>,
+    most_bytes_of: Mutex<HashMap<[bool; 256], u32>>,
     pub(super) fingerprint: OnceLock<Fingerprint>,
 }
 
@@ -90,6 +92,22 @@ impl Vocabulary {
             let classes: Vec<u32> = (0..self.len() as u32).map(|id| class(TokenId(id))).collect();
             Arc::new(ClassTokens::by_class(&classes, 5))
         })
+    }
+
+    /// The most bytes of a token that are among `bytes`. Counted once for the same bytes; there are few such sets, since
+    /// they are those that open and close the parts of a language.
+    pub(crate) fn most_bytes_of(&self, bytes: &[bool; 256]) -> u32 {
+        const KEPT: usize = 1024;
+        let mut known = self.derived.most_bytes_of.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&most) = known.get(bytes) {
+            return most;
+        }
+        let count = |text: &[u8]| text.iter().filter(|&&byte| bytes[byte as usize]).count() as u32;
+        let most = self.iter().map(|(_, text)| count(text)).max().unwrap_or(0);
+        if known.len() < KEPT {
+            known.insert(*bytes, most);
+        }
+        most
     }
 
     /// How many tokens are text, and the bytes of all of them. Counted once.

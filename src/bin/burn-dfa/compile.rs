@@ -43,6 +43,7 @@ impl Compile {
         let (width, fingerprint) = (vocabulary.len(), vocabulary.fingerprint());
         let (form, columns) =
             if table.is_walked() { ("walked", "byte classes ") } else { ("tabulated", "token classes") };
+        let (frames, outcomes) = (table.frames(), table.outcomes());
         let (states, classes, least) =
             (table.state_count(), table.class_count(), table.tokens_to_end(table.start()));
         let any = TensorOptions { max_bytes: usize::MAX, ..TensorOptions::default() };
@@ -68,7 +69,7 @@ impl Compile {
                 "classes": classes, "bytes": bytes, "layout": name(default), "least_tokens": least,
                 "milliseconds": milliseconds, "artefact": artefact,
                 "recursion": unrolled.recursion, "any_levels": unrolled.any,
-                "unnamed_levels": unrolled.unnamed,
+                "unnamed_levels": unrolled.unnamed, "frames": frames, "outcomes": outcomes,
             });
             writeln!(out.to, "{table}")?;
             return Ok(ExitCode::SUCCESS);
@@ -95,6 +96,9 @@ impl Compile {
             if let Some(depth) = depth {
                 writeln!(out.to, "{what} {depth} {unit}")?;
             }
+        }
+        if frames > 0 {
+            writeln!(out.to, "stack          {frames} frames, pieces of up to {outcomes} outcomes")?;
         }
         writeln!(out.to, "compiled in    {milliseconds:.1} ms")?;
         if let Some((path, bytes)) = artefact {

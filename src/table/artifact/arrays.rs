@@ -26,6 +26,8 @@ pub(super) enum Form {
     Tabulated,
     /// The columns of their symbols.
     Walked,
+    /// The columns of their symbols, with a stack.
+    Called,
 }
 
 /// The arrays, those of either form.
@@ -43,6 +45,9 @@ pub(super) enum StoredArray {
     Offsets,
     /// The symbols of all tokens.
     Symbols,
+    /// What each state does to the stack: nothing (0); or it is a call, with the state that it enters, then those that it returns
+    /// to by outcome; or it is a RETURN, with −1 minus its outcome.
+    Jumps,
 }
 
 /// What the length of an array counts, and what its entries number.
@@ -56,13 +61,15 @@ pub(super) enum Dimension {
     Alphabet,
     /// The symbols of all tokens together.
     Symbols,
+    /// One more than the outcomes of a piece, at most.
+    Jumps,
 }
 
 /// What is known of an array.
 pub(super) struct Declared {
     pub(super) name: &'static str,
-    /// The form that has it; both, where there is none.
-    pub(super) form: Option<Form>,
+    /// The forms that have it.
+    pub(super) forms: &'static [Form],
     pub(super) element: Element,
     pub(super) shape: &'static [Dimension],
     /// What the entries number, so that each is below its size.
@@ -72,17 +79,17 @@ pub(super) struct Declared {
 }
 
 impl StoredArray {
-    pub(super) const ALL: [Self; 6] =
-        [Self::Next, Self::TokensToEnd, Self::Class, Self::Column, Self::Offsets, Self::Symbols];
+    pub(super) const ALL: [Self; 7] =
+        [Self::Next, Self::TokensToEnd, Self::Class, Self::Column, Self::Offsets, Self::Symbols, Self::Jumps];
 
     pub(super) fn declare(self) -> Declared {
-        use Dimension::{Alphabet, Columns, States, Symbols, TokenEnds, Tokens};
+        use Dimension::{Alphabet, Columns, Jumps, States, Symbols, TokenEnds, Tokens};
         use Element::{I32, U16};
-        use Form::{Tabulated, Walked};
+        use Form::{Called, Tabulated, Walked};
         match self {
             Self::Next => Declared {
                 name: "next",
-                form: None,
+                forms: &Form::ALL,
                 element: I32,
                 shape: &[States, Columns],
                 entries: Some(States),
@@ -90,7 +97,7 @@ impl StoredArray {
             },
             Self::TokensToEnd => Declared {
                 name: "tokens_to_end",
-                form: None,
+                forms: &[Tabulated, Walked],
                 element: I32,
                 shape: &[States],
                 entries: None,
@@ -98,7 +105,7 @@ impl StoredArray {
             },
             Self::Class => Declared {
                 name: "class",
-                form: Some(Tabulated),
+                forms: &[Tabulated],
                 element: I32,
                 shape: &[Tokens],
                 entries: Some(Columns),
@@ -106,7 +113,7 @@ impl StoredArray {
             },
             Self::Column => Declared {
                 name: "column",
-                form: Some(Walked),
+                forms: &[Walked, Called],
                 element: I32,
                 shape: &[Alphabet],
                 entries: Some(Columns),
@@ -114,7 +121,7 @@ impl StoredArray {
             },
             Self::Offsets => Declared {
                 name: "offsets",
-                form: Some(Walked),
+                forms: &[Walked, Called],
                 element: I32,
                 shape: &[TokenEnds],
                 entries: None,
@@ -122,18 +129,26 @@ impl StoredArray {
             },
             Self::Symbols => Declared {
                 name: "symbols",
-                form: Some(Walked),
+                forms: &[Walked, Called],
                 element: U16,
                 shape: &[Symbols],
                 entries: Some(Alphabet),
                 values: symbols,
+            },
+            Self::Jumps => Declared {
+                name: "jumps",
+                forms: &[Called],
+                element: I32,
+                shape: &[States, Jumps],
+                entries: None,
+                values: jumps,
             },
         }
     }
 
     /// The arrays of a form.
     pub(super) fn of(form: Form) -> impl Iterator<Item = Self> {
-        Self::ALL.into_iter().filter(move |array| array.declare().form.is_none_or(|own| own == form))
+        Self::ALL.into_iter().filter(move |array| array.declare().forms.contains(&form))
     }
 }
 
@@ -142,6 +157,12 @@ fn classes(parts: &TableParts) -> Cow<'_, [u32]> {
         TokenReading::Classes(class) => class.into(),
         TokenReading::Bytes { .. } => Cow::default(),
     }
+}
+
+/// Negative numbers as their bits.
+fn jumps(parts: &TableParts) -> Cow<'_, [u32]> {
+    let calls = parts.calls.as_ref();
+    calls.map_or_else(Cow::default, |calls| calls.jumps.iter().map(|&to| to.cast_unsigned()).collect())
 }
 
 fn offsets(parts: &TableParts) -> Cow<'_, [u32]> {
@@ -200,7 +221,15 @@ impl Element {
 }
 
 impl Form {
-    pub(super) const ALL: [Self; 2] = [Self::Tabulated, Self::Walked];
+    pub(super) const ALL: [Self; 3] = [Self::Tabulated, Self::Walked, Self::Called];
+
+    /// The version of the format that has it.
+    pub(super) fn version(self) -> &'static str {
+        match self {
+            Self::Tabulated | Self::Walked => "1",
+            Self::Called => "2",
+        }
+    }
 }
 
 impl fmt::Display for Form {
@@ -208,12 +237,13 @@ impl fmt::Display for Form {
         f.write_str(match self {
             Self::Tabulated => "tabulated",
             Self::Walked => "walked",
+            Self::Called => "called",
         })
     }
 }
 
 impl Dimension {
-    const COUNT: usize = 6;
+    const COUNT: usize = 7;
 
     /// One of the things that are counted, and several of them.
     pub(super) fn names(self) -> [&'static str; 2] {
@@ -224,6 +254,7 @@ impl Dimension {
             Self::TokenEnds => ["offset", "offsets"],
             Self::Alphabet => ["symbol", "symbols"],
             Self::Symbols => ["place", "places"],
+            Self::Jumps => ["number", "numbers"],
         }
     }
 }

@@ -24,9 +24,18 @@ impl StoredTable<'_> {
         StoredArray::of(self.form).try_for_each(|array| self.check_entries(array))?;
         let usable = match self.form {
             Form::Tabulated => self.columns_of_classes(),
-            Form::Walked => self.check_symbols()?,
+            Form::Walked | Form::Called => self.check_symbols()?,
         };
         self.check_reserved()?;
+        if self.form == Form::Called {
+            self.check_jumps()?;
+            return match self.spells(&usable) {
+                true => Ok(true),
+                false => {
+                    Err(broken("symbols", "a byte that a state takes is no token, though there is a stack"))
+                }
+            };
+        }
         self.check_start()?;
         self.check_columns(&usable)?;
         if !self.spells(&usable) {
@@ -174,6 +183,9 @@ impl StoredTable<'_> {
                 let what = format!("state {state}: it leads to a reserved state, which only the end does");
                 return Err(broken("next", what));
             }
+        }
+        if self.form == Form::Called {
+            return Ok(());
         }
         let (reserved, own) = self[StoredArray::TokensToEnd].split_at(RESERVED_STATES);
         if *reserved != RESERVED_TOKENS_TO_END.map(|tokens| tokens.min(NO_WAY)) {

@@ -6,6 +6,7 @@
 //! states all lead to the end.
 
 mod arrays;
+mod calls;
 mod check;
 mod container;
 mod origin;
@@ -22,14 +23,15 @@ use super::TokenTable;
 use crate::error::{Error, Result};
 use crate::limits::{Limits, Meter};
 use crate::vocabulary::Vocabulary;
+use arrays::Form;
 use container::Container;
 pub use origin::Origin;
 pub(super) use origin::to_json as limits_to_json;
 
 /// What the metadata `format` says.
 const FORMAT: &str = "burn-dfa token table";
-/// What the metadata `format_version` says.
-pub(super) const VERSION: &str = "1";
+/// What the metadata `format_version` may say: tables with calls have the last version, all others the first.
+pub(super) const VERSIONS: [&str; 2] = ["1", "2"];
 
 /// The file of a table, read but not yet believed; see the [module](super) for what it holds.
 ///
@@ -65,7 +67,7 @@ impl<'a> Artifact<'a> {
         Ok(Self { container: Container::read(bytes)?, len: bytes.len() })
     }
 
-    /// The text of a name: `format`, `format_version`, `library_version`, `form`, `start`, `fingerprint`,
+    /// The text of a name: `format`, `format_version`, `library_version`, `form`, `start`, `fingerprint`, `frames`,
     /// `constraint`, `limits`, `checksum`, or what somebody else has added.
     pub fn metadata(&self, name: &str) -> Option<&str> {
         self.container.metadata.get(name).map(String::as_str)
@@ -94,8 +96,13 @@ impl<'a> Artifact<'a> {
     /// - [`Error::is_table`], naming the metadata or the tensor;
     /// - [`Error::is_limit`]: larger than `limits` allow.
     pub fn validate(&self, limits: &Limits) -> Result<()> {
-        let (stored, _) = self.stored(&Meter::start(limits))?;
-        stored.check().map(drop)
+        let meter = Meter::start(limits);
+        let (stored, _) = self.stored(&meter)?;
+        stored.check()?;
+        if stored.form == Form::Called {
+            stored.ways(&meter)?;
+        }
+        Ok(())
     }
 
     /// The table, for the vocabulary that it was compiled for. Nothing in the file is taken on trust.
@@ -116,7 +123,11 @@ impl<'a> Artifact<'a> {
         if !counted {
             stored.check_token_distances(vocabulary, &meter)?;
         }
+        let called = if stored.form == Form::Called { Some(stored.calls(vocabulary, &meter)?) } else { None };
         let mut parts = stored.into_parts(vocabulary);
+        if let Some(calls) = called {
+            parts.set_calls(calls);
+        }
         parts.find_plain_in_columns();
         let table = TokenTable { parts: Arc::new(parts), unrolled: None };
         table.validate()?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::arrays::Form;
 use super::container::CHECKSUM;
 use super::stored::StoredTable;
-use super::{Artifact, FORMAT, VERSION, broken};
+use super::{Artifact, FORMAT, VERSIONS, broken};
 use crate::error::{Error, Limit, Result};
 use crate::limits::{Limits, Meter};
 use crate::table::{StateId, TokenTable};
@@ -20,8 +20,9 @@ impl Artifact<'_> {
             return Err(broken("format", format!("a safetensors file, but not of a {FORMAT}")));
         }
         let version = text("format_version")?;
-        if version != VERSION {
-            return Err(broken("format_version", format!("{version:?}, this library reads {VERSION}")));
+        if !VERSIONS.contains(&version) {
+            let known = VERSIONS.join(" and ");
+            return Err(broken("format_version", format!("{version:?}, this library reads {known}")));
         }
         if text(CHECKSUM)? != self.container.checksum() {
             return Err(broken(CHECKSUM, "the contents have another: the file is damaged"));
@@ -33,10 +34,24 @@ impl Artifact<'_> {
         let start = start.parse().map_err(|_| broken("start", format!("{start:?} is no state")))?;
         let form = text("form")?;
         let form = Form::ALL.into_iter().find(|own| own.to_string() == form).ok_or_else(|| {
-            let [one, other] = Form::ALL;
-            broken("form", format!("{form:?}, neither {one} nor {other}"))
+            let known = Form::ALL.map(|form| form.to_string()).join(", ");
+            broken("form", format!("{form:?}, which is none of {known}"))
         })?;
-        Ok((StoredTable::read(&self.container, form, StateId(start), meter)?, fingerprint))
+        if form.version() != version {
+            return Err(broken("form", format!("{form}, which version {version} does not have")));
+        }
+        let frames = match form {
+            Form::Called => self.frames(text("frames")?)?,
+            _ => 0,
+        };
+        Ok((StoredTable::read(&self.container, form, (StateId(start), frames), meter)?, fingerprint))
+    }
+
+    /// The frames of a stack.
+    fn frames(&self, text: &str) -> Result<usize> {
+        let frames = text.parse().ok().filter(|frames| (1..=Limits::MAX_FRAMES).contains(frames));
+        let most = Limits::MAX_FRAMES;
+        frames.ok_or_else(|| broken("frames", format!("{text:?} is no number from 1 to {most}")))
     }
 }
 

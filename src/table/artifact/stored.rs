@@ -16,6 +16,8 @@ use crate::vocabulary::{TokenId, Vocabulary};
 pub(super) struct StoredTable<'a> {
     pub(super) form: Form,
     pub(super) start: StateId,
+    /// The frames of a stack; 0 where there is none.
+    pub(super) frames: usize,
     pub(super) sizes: Sizes,
     /// By array; nothing in those of the other form.
     values: [Cow<'a, [u32]>; StoredArray::ALL.len()],
@@ -34,10 +36,12 @@ impl<'a> StoredTable<'a> {
     pub(super) fn of(parts: &'a TableParts) -> Result<Self> {
         let form = match parts.reading {
             TokenReading::Classes(_) => Form::Tabulated,
+            TokenReading::Bytes { .. } if parts.calls.is_some() => Form::Called,
             TokenReading::Bytes { .. } => Form::Walked,
         };
         let mut sizes = Sizes::default().with(Dimension::Columns, parts.columns);
-        let mut stored = Self { form, start: parts.start, sizes, values: Default::default() };
+        let frames = parts.calls.as_ref().map_or(0, |calls| calls.depth as usize);
+        let mut stored = Self { form, start: parts.start, frames, sizes, values: Default::default() };
         for array in StoredArray::of(form) {
             let values = (array.declare().values)(parts);
             sizes.take(array, &sizes.shape_of(array, values.len()))?;
@@ -47,7 +51,12 @@ impl<'a> StoredTable<'a> {
     }
 
     /// The arrays of a file of this form, which are of the type and shape that is declared of them.
-    pub(super) fn read(container: &Container, form: Form, start: StateId, meter: &Meter) -> Result<Self> {
+    pub(super) fn read(
+        container: &Container,
+        form: Form,
+        (start, frames): (StateId, usize),
+        meter: &Meter,
+    ) -> Result<Self> {
         let names: Vec<_> = StoredArray::of(form).map(|array| array.declare().name).collect();
         if let Some(name) = container.tensors.keys().find(|name| !names.contains(&&***name)) {
             return Err(broken(name, format!("not a tensor of a {form} table")));
@@ -66,7 +75,7 @@ impl<'a> StoredTable<'a> {
         meter.states(sizes.of(Dimension::States))?;
         let values =
             StoredArray::ALL.map(|array| array.declare().element.decode(data[array as usize]).into());
-        Ok(Self { form, start, sizes, values })
+        Ok(Self { form, start, frames, sizes, values })
     }
 
     /// The same, without a copy.
@@ -74,11 +83,11 @@ impl<'a> StoredTable<'a> {
         StoredTable { values: self.values.each_ref().map(|values| Cow::Borrowed(&**values)), ..*self }
     }
 
-    /// The table of checked arrays; what is plain is not found yet.
+    /// The table of checked arrays; what is plain is not found yet, nor what the states do to the stack.
     pub(super) fn into_parts(mut self, vocabulary: &Vocabulary) -> TableParts {
         let reading = match self.form {
             Form::Tabulated => TokenReading::Classes(self.take(StoredArray::Class)),
-            Form::Walked => TokenReading::Bytes {
+            Form::Walked | Form::Called => TokenReading::Bytes {
                 column_of: Box::new(std::array::from_fn(|byte| self[StoredArray::Column][byte])),
                 vocabulary: vocabulary.clone(),
                 special: self.special_tokens(),
@@ -126,7 +135,7 @@ impl<'a> StoredTable<'a> {
     pub(super) fn tokens(&self) -> usize {
         match self.form {
             Form::Tabulated => self.sizes.of(Dimension::Tokens),
-            Form::Walked => self.sizes.of(Dimension::TokenEnds).saturating_sub(1),
+            Form::Walked | Form::Called => self.sizes.of(Dimension::TokenEnds).saturating_sub(1),
         }
     }
 
@@ -147,7 +156,7 @@ impl<'a> StoredTable<'a> {
         let special = self.sizes.of(Dimension::Alphabet).saturating_sub(FIRST_SPECIAL as usize);
         match self.form {
             Form::Tabulated => first..first,
-            Form::Walked => first..self.columns().saturating_sub(special),
+            Form::Walked | Form::Called => first..self.columns().saturating_sub(special),
         }
     }
 }

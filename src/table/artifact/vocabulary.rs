@@ -14,7 +14,7 @@ impl StoredTable<'_> {
     pub(super) fn check_vocabulary(&self, vocabulary: &Vocabulary) -> Result<()> {
         let (array, check): (_, fn(&Self, &Vocabulary, TokenId) -> _) = match self.form {
             Form::Tabulated => (StoredArray::Class, Self::check_class),
-            Form::Walked => (StoredArray::Offsets, Self::check_spelling),
+            Form::Walked | Form::Called => (StoredArray::Offsets, Self::check_spelling),
         };
         if self.tokens() != vocabulary.len() {
             let Declared { name, .. } = array.declare();

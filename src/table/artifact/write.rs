@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use super::arrays::{Declared, StoredArray};
+use super::arrays::{Declared, Form, StoredArray};
 use super::container::{Container, View};
 use super::stored::StoredTable;
-use super::{FORMAT, Origin, VERSION};
+use super::{FORMAT, Origin};
 use crate::error::{Error, Result};
 use crate::limits::{Limits, Meter};
 use crate::table::{TokenReading, TokenTable};
@@ -29,18 +29,12 @@ impl TokenTable {
     ///
     /// # Errors
     /// [`Error::is_table`]: a table that [`from_bytes`](Self::from_bytes) would refuse, as one that was
-    /// [pruned](Self::prune) is: its distances are those of another vocabulary. [`Error::is_input`]: a table with calls, for
-    /// which the format has no arrays.
+    /// [pruned](Self::prune) is: its distances are those of another vocabulary.
     pub fn to_bytes(&self, origin: &Origin) -> Result<Vec<u8>> {
-        if self.outcomes() > 0 {
-            return Err(Error::input(
-                "a table with calls cannot be saved: compile it with `Limits::frames` 0, or anew where it is used",
-            ));
-        }
         let stored = self.stored().map_err(|error| pruned(&error))?;
         let mut metadata: BTreeMap<String, String> = [
             ("format", FORMAT.to_owned()),
-            ("format_version", VERSION.to_owned()),
+            ("format_version", stored.form.version().to_owned()),
             ("library_version", env!("CARGO_PKG_VERSION").to_owned()),
             ("form", stored.form.to_string()),
             ("start", self.start().to_string()),
@@ -48,6 +42,9 @@ impl TokenTable {
         ]
         .map(|(name, text)| (name.to_owned(), text))
         .into();
+        if stored.frames > 0 {
+            metadata.insert("frames".to_owned(), stored.frames.to_string());
+        }
         for (name, text) in [("constraint", origin.constraint()), ("limits", origin.limits())] {
             metadata.extend(text.map(|text| (name.to_owned(), text.to_owned())));
         }
@@ -65,6 +62,9 @@ impl TokenTable {
     fn stored(&self) -> Result<StoredTable<'_>> {
         let stored = StoredTable::of(self.parts())?;
         let counted = stored.check()?;
+        if stored.form == Form::Called {
+            return Ok(stored);
+        }
         if let (false, TokenReading::Bytes { vocabulary, .. }) = (counted, &self.parts().reading) {
             let limits = Limits { time: Duration::MAX, ..Limits::default() };
             stored.check_token_distances(vocabulary, &Meter::start(&limits))?;

@@ -1,0 +1,106 @@
+//! The shortest ways to the ends of pieces, in automata with calls.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::{Call, Csr, FastMap};
+use crate::error::Result;
+use crate::limits::Meter;
+
+/// From this on a distance counts as infinite, so that two that are less can be added in 31 bits.
+pub(crate) const FARTHEST: u32 = 1 << 30;
+
+/// The way from a state to an end: the shortest one, and of these one that needs the fewest frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Way {
+    /// Bytes, and one for the end of the text; [`FARTHEST`] or more where there is no way.
+    pub(crate) bytes: u32,
+    /// The most frames that it adds to the stack at any time.
+    pub(crate) frames: u32,
+}
+
+impl Way {
+    pub(crate) const NONE: Self = Self { bytes: u32::MAX, frames: u32::MAX };
+
+    pub(crate) fn is_some(self) -> bool {
+        self.bytes < FARTHEST
+    }
+}
+
+/// The edges of an automaton with calls.
+pub(crate) struct Graph<'a> {
+    pub(crate) states: usize,
+    /// The number of ends of a state, at most.
+    pub(crate) ends: usize,
+    /// For each state the states that a byte leads from to it.
+    pub(crate) backward: Csr,
+    pub(crate) accepting: Vec<u32>,
+    /// The RETURN states with their outcomes.
+    pub(crate) returning: Vec<(u32, u32)>,
+    /// By call state.
+    pub(crate) calls: &'a FastMap<u32, Call>,
+}
+
+impl Graph<'_> {
+    /// The way from each state to each end, `[states, ends]`.
+    ///
+    /// Reference: D. E. Knuth, *A Generalization of Dijkstra's Algorithm*, Information Processing Letters 6(1), 1977.
+    ///
+    /// # Errors
+    /// Where a limit is breached.
+    pub(crate) fn ways(&self, meter: &Meter) -> Result<Vec<Way>> {
+        let Self { states, ends, ref backward, .. } = *self;
+        let callers = Csr::new(states, self.calls.iter().map(|(&state, call)| (call.enter, state)));
+        // For each state the calls that go on there, times the number of ends, plus the outcome.
+        let returned = self.calls.iter().flat_map(|(&state, call)| {
+            let outcomes = call.returns.iter().enumerate();
+            outcomes.map(move |(outcome, &to)| (to, state * ends as u32 + outcome as u32))
+        });
+        let returned = Csr::new(states, returned);
+        let mut ways = vec![Way::NONE; states * ends];
+        let mut heap = BinaryHeap::new();
+        let none = Way { bytes: 0, frames: 0 };
+        heap.extend(self.accepting.iter().map(|&state| Reverse((Way { bytes: 1, ..none }, state, 0))));
+        heap.extend(self.returning.iter().map(|&(state, outcome)| Reverse((none, state, outcome))));
+        let mut found = 0;
+        while let Some(Reverse((way, state, end))) = heap.pop() {
+            let place = &mut ways[state as usize * ends + end as usize];
+            if place.is_some() || !way.is_some() {
+                continue;
+            }
+            *place = way;
+            found += 1;
+            if found % 4096 == 0 {
+                meter.time()?;
+            }
+            let longer = Way { bytes: way.bytes + 1, ..way };
+            for &before in backward.of(state) {
+                if !ways[before as usize * ends + end as usize].is_some() {
+                    heap.push(Reverse((longer, before, end)));
+                }
+            }
+            // The way through a piece, and on from where it returns to.
+            let through = |piece: Way, rest: Way| Way {
+                bytes: piece.bytes + rest.bytes,
+                frames: (piece.frames + 1).max(rest.frames),
+            };
+            for &caller in callers.of(state) {
+                let Some(&to) = self.calls[&caller].returns.get(end as usize) else { continue };
+                for after in 0..ends {
+                    let rest = ways[to as usize * ends + after];
+                    if to != 0 && rest.is_some() {
+                        heap.push(Reverse((through(way, rest), caller, after as u32)));
+                    }
+                }
+            }
+            for &place in returned.of(state) {
+                let (caller, outcome) = (place / ends as u32, place as usize % ends);
+                let piece = ways[self.calls[&caller].enter as usize * ends + outcome];
+                if piece.is_some() {
+                    heap.push(Reverse((through(piece, way), caller, end)));
+                }
+            }
+        }
+        Ok(ways)
+    }
+}

@@ -1,0 +1,172 @@
+//! What must hold of the calls of an artefact, and what follows from them.
+
+use super::arrays::{Dimension, StoredArray};
+use super::broken;
+use super::stored::StoredTable;
+use crate::automaton::{Call, Csr, FastMap, Graph, Way};
+use crate::error::Result;
+use crate::limits::Meter;
+use crate::table::pushdown::reserved_ways;
+use crate::table::stack::Calls;
+use crate::table::symbols::FIRST_SPECIAL;
+use crate::table::{StateId, TokenTable};
+use crate::vocabulary::Vocabulary;
+
+/// Most outcomes of a piece.
+const MOST_OUTCOMES: usize = 8;
+
+impl StoredTable<'_> {
+    /// The numbers of a state in the array of jumps, which were checked.
+    fn jump(&self, state: u32) -> &[u32] {
+        let numbers = self.sizes.of(Dimension::Jumps);
+        &self[StoredArray::Jumps][state as usize * numbers..][..numbers]
+    }
+
+    fn outcomes(&self) -> usize {
+        self.sizes.of(Dimension::Jumps).saturating_sub(1)
+    }
+
+    /// Checks that calls and RETURNs lead to states that there are, that no call enters another state than one that reads a
+    /// byte, and that call and RETURN states read none: so following them ends.
+    pub(super) fn check_jumps(&self) -> Result<()> {
+        let (states, outcomes) = (self.states() as u32, self.outcomes());
+        if !(1..=MOST_OUTCOMES).contains(&outcomes) {
+            return Err(broken("jumps", format!("{outcomes} outcomes, of 1 to {MOST_OUTCOMES}")));
+        }
+        if self.sizes.of(Dimension::Alphabet) != FIRST_SPECIAL as usize {
+            return Err(broken("column", "a table with calls has no tokens that are read as themselves"));
+        }
+        let is_own = |to: u32| (StateId::RESERVED..states).contains(&to);
+        for state in 0..states {
+            let (first, returns) = self.jump(state).split_first().unwrap_or((&0, &[]));
+            let lawful = match first.cast_signed() {
+                0 => returns.iter().all(|&to| to == 0),
+                enter if enter > 0 => {
+                    let returns = returns.iter().all(|&to| to == 0 || is_own(to));
+                    is_own(*first) && self.jump(*first)[0] == 0 && returns
+                }
+                outcome => outcome.unsigned_abs() as usize <= outcomes && returns.iter().all(|&to| to == 0),
+            };
+            let reads = |row: &[u32]| row.iter().any(|&to| to != StateId::DEAD.0);
+            let row = &self[StoredArray::Next][state as usize * self.columns()..][..self.columns()];
+            if !lawful || *first != 0 && (state < StateId::RESERVED || reads(row)) {
+                return Err(broken(
+                    "jumps",
+                    format!("state {state}: {:?} is no call and no return", self.jump(state)),
+                ));
+            }
+        }
+        let own = is_own(self.start.0) && self.jump(self.start.0)[0] == 0;
+        if !own {
+            return Err(broken("start", format!("{} is not a state that reads a byte", self.start)));
+        }
+        self.check_pieces()
+    }
+
+    /// Checks that the text ends outside of all pieces only, and that pieces return inside of them only.
+    fn check_pieces(&self) -> Result<()> {
+        let mut is_outermost = vec![None; self.states()];
+        let mut open = vec![(self.start.0, true)];
+        while let Some((state, outermost)) = open.pop() {
+            match is_outermost[state as usize] {
+                Some(known) if known == outermost => continue,
+                Some(_) => {
+                    return Err(broken(
+                        "jumps",
+                        format!("state {state}: it is within a piece, and outside of all"),
+                    ));
+                }
+                None => is_outermost[state as usize] = Some(outermost),
+            }
+            let row = &self[StoredArray::Next][state as usize * self.columns()..][..self.columns()];
+            let (first, returns) = self.jump(state).split_first().unwrap_or((&0, &[]));
+            match first.cast_signed() {
+                0 if row[TokenTable::EOS as usize] != StateId::DEAD.0 && !outermost => {
+                    return Err(broken("next", format!("state {state}: the text ends within a piece")));
+                }
+                0 => {
+                    let text =
+                        row[TokenTable::RESERVED_COLUMNS..].iter().filter(|&&to| to >= StateId::RESERVED);
+                    open.extend(text.map(|&to| (to, outermost)));
+                }
+                enter if enter > 0 => {
+                    open.push((*first, false));
+                    open.extend(returns.iter().filter(|&&to| to != 0).map(|&to| (to, outermost)));
+                }
+                _ if outermost => {
+                    return Err(broken("jumps", format!("state {state}: a return outside of all pieces")));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The ways to the ends of the pieces, `[states, outcomes]`. They are not stored, but found anew.
+    ///
+    /// # Errors
+    /// Where a piece can end as a call of it cannot go on from, where the start reaches no end, and where a limit is
+    /// breached.
+    pub(super) fn ways(&self, meter: &Meter) -> Result<Vec<Way>> {
+        let (states, ends) = (self.states(), self.outcomes());
+        meter.bytes(states.saturating_mul(ends).saturating_mul(2 * size_of::<Way>()))?;
+        let own = || StateId::RESERVED..states as u32;
+        let row = |state: u32| &self[StoredArray::Next][state as usize * self.columns()..][..self.columns()];
+        let text = |state: u32| row(state)[TokenTable::RESERVED_COLUMNS..].iter().filter(|&&to| to != 0);
+        let calls: FastMap<u32, Call> = own()
+            .filter(|&state| self.jump(state)[0].cast_signed() > 0)
+            .map(|state| {
+                (state, Call { enter: self.jump(state)[0], returns: self.jump(state)[1..].to_vec() })
+            })
+            .collect();
+        let outcome = |state: u32| -1 - self.jump(state)[0].cast_signed();
+        let graph = Graph {
+            states,
+            ends,
+            backward: Csr::new(states, own().flat_map(|state| text(state).map(move |&to| (to, state)))),
+            accepting: own().filter(|&state| row(state)[TokenTable::EOS as usize] != 0).collect(),
+            returning: own()
+                .filter(|&state| outcome(state) >= 0)
+                .map(|state| (state, outcome(state) as u32))
+                .collect(),
+            calls: &calls,
+        };
+        let mut ways = graph.ways(meter)?;
+        let has_end = |state: u32| ways[state as usize * ends..][..ends].iter().any(|way| way.is_some());
+        for (state, call) in &calls {
+            let stuck =
+                call.returns.iter().enumerate().find(|&(outcome, &to)| {
+                    ways[call.enter as usize * ends + outcome].is_some() && !has_end(to)
+                });
+            if let Some((outcome, _)) = stuck {
+                let what = format!(
+                    "state {state}: its piece ends with outcome {outcome}, from which nothing leads to the end"
+                );
+                return Err(broken("jumps", what));
+            }
+        }
+        let start = ways[self.start.index() * ends];
+        if !start.is_some() || start.frames as usize > self.frames {
+            let what = format!("no way to the end on a stack of {} frames", self.frames);
+            return Err(broken("start", what));
+        }
+        ways.splice(..StateId::RESERVED as usize * ends, reserved_ways(ends));
+        Ok(ways)
+    }
+
+    /// What the states do to the stack.
+    ///
+    /// # Errors
+    /// As [`ways`](Self::ways).
+    pub(super) fn calls(&self, vocabulary: &Vocabulary, meter: &Meter) -> Result<Calls> {
+        let ways = self.ways(meter)?;
+        let mut entered = [false; 256];
+        for row in self.rows().skip(StateId::RESERVED as usize) {
+            for (entered, &column) in entered.iter_mut().zip(&self[StoredArray::Column][..256]) {
+                *entered |= self.jump(row[column as usize])[0] != 0;
+            }
+        }
+        let jumps = self[StoredArray::Jumps].iter().map(|number| number.cast_signed()).collect();
+        Ok(Calls::new(self.frames, self.outcomes(), jumps, &ways, &entered, vocabulary))
+    }
+}
