@@ -43,6 +43,15 @@ impl Embedded {
         TokenTable::compile(constraint, &self.vocabulary, &Limits::default()).unwrap()
     }
 
+    /// A table with a stack.
+    pub fn recursive(&self, schema: &serde_json::Value, frames: usize) -> TokenTable {
+        let constraint = Constraint::json_schema(schema.clone()).unwrap();
+        let limits = Limits::new().with_frames(frames);
+        let table = TokenTable::compile(&constraint, &self.vocabulary, &limits).unwrap();
+        assert!(table.outcomes() > 0, "{schema} has calls");
+        table
+    }
+
     /// A row per table, of `max_new_tokens` each; prompts and seeds depend on `first` and the row.
     pub fn requests<'a>(
         &self,

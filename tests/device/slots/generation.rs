@@ -6,6 +6,7 @@ use burn::tensor::{DType, Device};
 use burn_dfa::generation::{Cancel, Finish, GenerationConfig, Output, Request, SlotLm, Slots, generate};
 use burn_dfa::{Capacity, Constraint, Kernels, Limits, TensorOptions, TokenId, TokenTable, Vocabulary};
 use rand::{Rng, SeedableRng, rngs::StdRng};
+use serde_json::{Value, json};
 
 use crate::common::{devices, embedded::Embedded, model::RandomLm};
 
@@ -122,6 +123,53 @@ fn requests_come_and_go_in_every_row_under_every_option() {
                 }
                 let arena = slots.arena().unwrap();
                 assert_eq!(arena.room(), arena.capacity(), "{name}, {kind}");
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_with_stacks_come_and_go() {
+    let vocabulary = vocabulary();
+    let schemas = [
+        json!({"type": "array", "items": {"$ref": "#"}}),
+        json!({"type": "object", "properties": {"n": {"$ref": "#"}}, "additionalProperties": false}),
+        json!({"type": "array", "contains": {"const": true}, "items": {"anyOf": [{"type": "boolean"}, {"$ref": "#"}]}}),
+    ];
+    let limits = Limits::new().with_frames(6);
+    let compile = |schema: &Value| {
+        let constraint = Constraint::json_schema(schema.clone()).unwrap();
+        TokenTable::compile(&constraint, &vocabulary, &limits).unwrap()
+    };
+    let mut tables: Vec<TokenTable> = schemas.iter().map(compile).collect();
+    assert!(tables.iter().all(|table| table.outcomes() > 0));
+    let outcomes = tables.iter().map(TokenTable::outcomes).max().unwrap();
+    tables.push(TokenTable::walk(&Constraint::regex("[0-9]{4}").unwrap(), &vocabulary, &limits).unwrap());
+    let mut rng = StdRng::seed_from_u64(4);
+    let requests: Vec<Request> = (0..24)
+        .map(|index| {
+            let table = tables.get(index % 5);
+            let needed = table.map_or(1, |table| table.tokens_to_end(table.start()) as usize);
+            let request = Request::new(vec![TokenId(index as u32)], needed + rng.random_range(0..25));
+            Request { table, ..request.with_seed(index as u64) }
+        })
+        .collect();
+    for (name, device) in devices::all() {
+        let model = RandomLm::new(vocabulary.len() + 2, 9, DType::F32, &device);
+        let config = GenerationConfig::new().with_temperature(1.2).with_read_every(3);
+        let expected = alone(&model, &vocabulary, &requests, &config);
+        let refused = config.clone().with_tensors(tensors(Kernels::Fused));
+        let mut slots = Slots::new(&model, &vocabulary, 1, 64, &refused).unwrap();
+        let error = slots.admit(0, &requests[0]).unwrap_err();
+        assert!(error.is_input() && error.to_string().contains("TensorOptions::capacity"), "{error}");
+        let mut room = tensors(Kernels::Fused);
+        room.capacity = room.capacity.with_stack(outcomes, 6);
+        let mut slots = Slots::new(&model, &vocabulary, 3, 64, &config.clone().with_tensors(room)).unwrap();
+        for (index, (output, expected)) in serve(&mut slots, &requests, 2).iter().zip(&expected).enumerate() {
+            assert_eq!(output, expected, "{name}, request {index}");
+            if let Some(schema) = schemas.get(index % 5) {
+                let value: Value = serde_json::from_str(&output.text()).unwrap();
+                assert!(jsonschema::is_valid(schema, &value), "{}", output.text());
             }
         }
     }
