@@ -39,8 +39,10 @@ impl<'a> StoredTable<'a> {
             TokenReading::Bytes { .. } if parts.calls.is_some() => Form::Called,
             TokenReading::Bytes { .. } => Form::Walked,
         };
-        let mut sizes = Sizes::default().with(Dimension::Columns, parts.columns);
-        let frames = parts.calls.as_ref().map_or(0, |calls| calls.depth as usize);
+        let (frames, jumps) =
+            parts.calls.as_ref().map_or((0, 0), |calls| (calls.depth as usize, calls.frame()));
+        let mut sizes =
+            Sizes::default().with(Dimension::Columns, parts.columns).with(Dimension::Jumps, jumps);
         let mut stored = Self { form, start: parts.start, frames, sizes, values: Default::default() };
         for array in StoredArray::of(form) {
             let values = (array.declare().values)(parts);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Device;
 use burn_dfa::processor::DfaProcessor;
 use burn_dfa::table::RowPosition;
 use burn_dfa::{Kernels, Limits, StateId, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
@@ -110,7 +110,7 @@ fn agrees_on_stack(table: &TokenTable, width: usize, kernels: Kernels) {
     let processor = DfaProcessor::new(tensors, &[0]).unwrap();
     let (mut own, mut position) = (RowPosition::unlimited(table.start()), processor.start());
     for _ in 0..8 {
-        let logits = Tensor::<2>::zeros([1, width], &device);
+        let logits = burn::tensor::Tensor::<2>::zeros([1, width], &device);
         let masked = processor.mask(&position, logits).into_data().try_to_vec::<f32>().unwrap();
         let next: Vec<_> = (0..width as u32).map(|token| table.after(&own, TokenId(token))).collect();
         let legal: Vec<bool> = next.iter().map(|next| table.can_end(next)).collect();
