@@ -261,11 +261,11 @@ fn trees_of_drafts_have_stacks_of_their_own() {
 fn every_text_is_valid_and_complete_within_its_budget_and_its_stack() {
     let vocabulary = vocabulary();
     let device = Device::flex();
-    let mut deepest = 0;
+    let (mut deepest, mut generations) = (0, 0);
     for frames in [2, 3, 5, 64] {
         let schemas: Vec<Value> = schemas();
         let tables: Vec<_> = schemas.iter().map(|schema| compile(schema, &vocabulary, frames)).collect();
-        for round in 0..40u64 {
+        for round in 0..360u64 {
             let model = RandomLm::new(vocabulary.len(), round, DType::F32, &device);
             let requests: Vec<_> = tables
                 .iter()
@@ -284,6 +284,7 @@ fn every_text_is_valid_and_complete_within_its_budget_and_its_stack() {
                     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{schema}: {error}: {text}"));
                 assert!(jsonschema::is_valid(schema, &value), "{schema}: {text}");
                 assert!(table.accepts(&output.tokens));
+                generations += 1;
                 let depth = text.bytes().scan(0, |open, byte| {
                     *open +=
                         i32::from(byte == b'[' || byte == b'{') - i32::from(byte == b']' || byte == b'}');
@@ -293,7 +294,7 @@ fn every_text_is_valid_and_complete_within_its_budget_and_its_stack() {
             }
         }
     }
-    assert!(deepest > 6, "{deepest}");
+    assert!(deepest > 6 && generations >= 10_000, "{deepest}, {generations}");
 }
 
 #[test]

@@ -279,3 +279,64 @@ fn every_token_is_legal_just_where_a_recogniser_without_tables_finds_a_way_to_th
     }
     assert!(crossed > 20, "{crossed} tokens left three pieces at once");
 }
+
+/// Long strings are counted by blocks that are called. Borders of blocks lie within tokens, characters and escapes.
+#[test]
+fn a_counted_string_is_the_one_that_is_copied() {
+    let bytes = (0..=255u8).map(|byte| Some(vec![byte])).chain([None]);
+    let words = [
+        "abcdefgh",
+        "ab",
+        "é",
+        "éé",
+        "日本",
+        "x日",
+        "\\n",
+        "\\\"",
+        "a\\",
+        "\u{1F600}",
+        "aaaaaaaaaaaaaaaa",
+        "b\"",
+        "aaaaaaaaaaaaaaa\"",
+    ];
+    let words = words.iter().map(|word| Some(word.as_bytes().to_vec()));
+    let vocabulary = Vocabulary::from_bytes(bytes.chain(words)).unwrap().with_eos([TokenId(EOS)]).unwrap();
+    for (min, max) in [(0, 2_000), (1_900, 2_003)] {
+        let constraint =
+            Constraint::json_schema(json!({"type": "string", "minLength": min, "maxLength": max})).unwrap();
+        let compile =
+            |frames| TokenTable::walk(&constraint, &vocabulary, &Limits::new().with_frames(frames)).unwrap();
+        let (called, copied) = (compile(64), compile(0));
+        assert!(called.outcomes() > 0 && copied.outcomes() == 0);
+        assert!(called.state_count() * 8 < copied.state_count(), "{called:?}, {copied:?}");
+        assert_eq!(called.tokens_to_end(called.start()), copied.tokens_to_end(copied.start()));
+        let mut rng = StdRng::seed_from_u64(max);
+        for budget in [copied.tokens_to_end(copied.start()) + 40, RowPosition::UNLIMITED] {
+            let mut rows = [
+                (&called, RowPosition::new(called.start(), budget)),
+                (&copied, RowPosition::new(copied.start(), budget)),
+            ];
+            for step in 0..4_000 {
+                let legal = rows.each_ref().map(|(table, position)| {
+                    let tokens = (0..vocabulary.len() as u32).map(TokenId);
+                    tokens.filter(|&token| table.can_end(&table.after(position, token))).collect::<Vec<_>>()
+                });
+                assert_eq!(legal[0], legal[1], "{min} to {max}, step {step}");
+                // Texts that go on as long as they can, so that every border is met.
+                let on: Vec<TokenId> = legal[0]
+                    .iter()
+                    .copied()
+                    .filter(|token| !vocabulary.bytes(*token).is_none_or(|bytes| bytes.ends_with(b"\"")))
+                    .collect();
+                let choice = if on.is_empty() { &legal[0] } else { &on };
+                let token = choice[rng.random_range(0..choice.len())];
+                for (table, position) in &mut rows {
+                    *position = table.after(position, token);
+                }
+                if vocabulary.bytes(token).is_none() {
+                    break;
+                }
+            }
+        }
+    }
+}
