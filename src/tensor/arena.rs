@@ -107,7 +107,7 @@ impl Arena {
             #[cfg(feature = "flex")]
             || HostTable::paged(&free, sizes.tables, sizes.pages(), sizes.frame()),
             || Image::vacant(&sizes, vocabulary, &free, device),
-        );
+        )?;
         let mut table = TensorTable::of(sizes, store, fingerprint, device);
         table.starts = vec![StateId::DEAD; sizes.tables];
         table.start_tokens = vec![usize::MAX; sizes.tables];

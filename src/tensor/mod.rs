@@ -100,17 +100,20 @@ impl Store {
         device: &Device,
         #[cfg(feature = "flex")] host: impl FnOnce() -> HostTable,
         image: impl FnOnce() -> Image,
-    ) -> Self {
+    ) -> Result<Self> {
         let fused = kernels == Kernels::Fused && is_fused(device);
-        match device.as_dispatch() {
+        Ok(match device.as_dispatch() {
             #[cfg(feature = "flex")]
             burn::backend::DispatchDevice::Flex(_) if fused && sizes.layout != Layout::Dense => {
                 Self::Host(Arc::new(host()))
             }
             #[cfg(feature = "cube")]
-            burn::backend::DispatchDevice::Cube(_) if fused => Self::Cube(image()),
+            burn::backend::DispatchDevice::Cube(_) if fused => {
+                sizes.check_stack()?;
+                Self::Cube(image())
+            }
             _ => Self::BuiltIn(image()),
-        }
+        })
     }
 
     /// The image, where there is one.
@@ -159,7 +162,8 @@ impl TensorTable {
     /// Uploads `tables` for rows of `width` logits.
     ///
     /// # Errors
-    /// - [`Error::is_input`]: no table, a layout that a table does not have, or stacks of different depths;
+    /// - [`Error::is_input`]: no table, a layout that a table does not have, stacks of different depths, or stacks that are
+    ///   too deep for the kernels of a GPU;
     /// - [`Error::is_incompatible_vocabulary`]: tables of different vocabularies, or `width` below the size of
     ///   the vocabulary;
     /// - [`Error::is_table`]: a table breaks an invariant;
@@ -182,7 +186,7 @@ impl TensorTable {
             #[cfg(feature = "flex")]
             || HostTable::joined(tables, sizes.frame()),
             || Image::upload(&sizes, tables, &joined, device),
-        );
+        )?;
         let mut table = Self::of(sizes, store, fingerprint, device);
         table.set_starts(tables, &joined);
         Ok(table)

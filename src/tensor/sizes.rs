@@ -135,6 +135,22 @@ impl Sizes {
         }
     }
 
+    /// Refuses a stack that is too large for the memory that the kernels have for a row and for a token.
+    #[cfg(feature = "cube")]
+    pub(super) fn check_stack(&self) -> Result<()> {
+        // WebGPU promises 16 KiB that a cube shares, of which the choice of a token takes 2.
+        const ROW: usize = (14 << 10) / size_of::<i32>();
+        // What one unit holds by itself lies in slow memory, if it is much.
+        const TOKEN: usize = 2048;
+        if self.numbers() <= ROW && self.pushes * self.frame() <= TOKEN {
+            return Ok(());
+        }
+        Err(Error::input(format!(
+            "a stack of {} frames of {} outcomes is too large for a kernel: compile with fewer `Limits::frames`, or take `Kernels::BuiltIn`",
+            self.depth, self.ends
+        )))
+    }
+
     /// Whether arrays of `other` fit in these.
     pub(super) fn hold(&self, other: &Self) -> bool {
         self.layout == other.layout
