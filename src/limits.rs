@@ -29,8 +29,8 @@ pub struct Limits {
     /// is walked, so that its first mask does not wait for the table. Default: 1,000.
     pub tabulated_states: usize,
     /// Most frames on the stack of a row that follows a recursive JSON schema, or one that allows any JSON: about how deep
-    /// its arrays and objects may be nested; at most [`MAX_FRAMES`](Self::MAX_FRAMES). Default: 0, no stack: such a schema is
-    /// copied to a depth, see [`JsonOptions::recursion`](crate::constraint::JsonOptions::recursion).
+    /// its arrays and objects may be nested; at most [`MAX_FRAMES`](Self::MAX_FRAMES). With 0 there is no stack, and such a
+    /// schema is copied to a depth, see [`JsonOptions::recursion`](crate::constraint::JsonOptions::recursion). Default: 64.
     pub frames: usize,
     /// Longest time of one compilation. Default: 30 s.
     pub time: Duration,
@@ -43,7 +43,7 @@ impl Default for Limits {
             bytes: 512 << 20,
             tabulated_bytes: 64 << 20,
             tabulated_states: 1_000,
-            frames: 0,
+            frames: 64,
             time: Duration::from_secs(30),
         }
     }

@@ -9,6 +9,7 @@
 //! regex ─┘                      ▲                                                 ▲
 //!                products ──────┘                                                 │ write the table
 //! JSON schema ──▶ SharedRows ──────────────number──────────────▶ RowDfa ──────────┘
+//!                     └──────specialise, trim, number──────────▶ Pushdown
 //! ```
 //!
 //! - `Expr` is a tree of literals, character classes, finished automata and the regular operators;
@@ -16,7 +17,8 @@
 //! - `Rows` hold the states of any deterministic automaton: of each state a list of runs, which are ranges of bytes
 //!   with the state that they lead to. `RawDfa` are such rows over classes of bytes; `SharedRows` are rows of which
 //!   equal ones are one state; `RowDfa` is a finished automaton in this form, which takes less memory than a
-//!   `ByteDfa` with its entry for each state and byte class.
+//!   `ByteDfa` with its entry for each state and byte class;
+//! - [`Pushdown`] is an automaton with a stack, and [`ByteAutomaton`] either of the two.
 //!
 //! Every step takes a meter, which counts states, memory and time. A breach of a limit is a typed error.
 //!
@@ -30,6 +32,7 @@
 //! # Ok::<(), burn_dfa::Error>(())
 //! ```
 
+mod byte_automaton;
 mod canonical;
 mod classes;
 mod context;
@@ -56,6 +59,7 @@ mod specialise;
 mod trim;
 mod ways;
 
+pub use byte_automaton::{ByteAutomaton, Configuration};
 pub(crate) use csr::Csr;
 pub use dfa::{ByteDfa, ByteStateId};
 pub(crate) use expr::Expr;
@@ -63,7 +67,8 @@ pub(crate) use fast::FastMap;
 pub(crate) use interner::Interner;
 pub(crate) use nfa::Nfa;
 pub(crate) use product::Op;
-pub(crate) use pushdown::{Call, Jump, Pushdown};
+pub use pushdown::Pushdown;
+pub(crate) use pushdown::{Call, Jump};
 pub(crate) use raw::RawDfa;
 pub(crate) use row_dfa::RowDfa;
 pub(crate) use rows::{Rows, Run};

@@ -11,7 +11,7 @@
 //! Reference: R. Alur and P. Madhusudan, *Visibly Pushdown Languages*, STOC 2004.
 
 use super::classes::{ByteClasses, Distinctions};
-use super::{FastMap, Graph, Rows, Run, Way};
+use super::{ByteStateId, Configuration, FastMap, Graph, Rows, Run, Way};
 use crate::error::Result;
 use crate::limits::Meter;
 
@@ -34,9 +34,28 @@ pub(crate) enum Jump {
     Return(u32),
 }
 
-/// A deterministic automaton over bytes with a stack, trimmed and numbered: state 0 is dead, 1 is the start, which is no call.
+/// A deterministic pushdown automaton over bytes. State 0 is dead, 1 is the start, which is no call.
+///
+/// It is that of a JSON schema which contains itself, or is large. A *call state* reads no byte: it is pushed on the stack, and
+/// the automaton goes on at the start of a *piece*. A piece ends in a RETURN state of one of its *outcomes*: the call state is
+/// popped, and the automaton goes on where that returns to for the outcome.
+///
+/// ```
+/// use burn_dfa::automaton::{ByteAutomaton, ByteStateId};
+/// use burn_dfa::{Constraint, Limits};
+/// use serde_json::json;
+///
+/// let nested = Constraint::json_schema(json!({"type": "array", "items": {"$ref": "#"}}))?;
+/// let Some(ByteAutomaton::Pushdown(automaton)) = nested.to_automaton(&Limits::default())? else { panic!() };
+/// let call = automaton.read(ByteStateId::START, b'[');
+/// let (enter, returns) = automaton.call(call).unwrap();
+/// assert!(automaton.call(enter).is_none() && returns.len() == 1);
+/// let returning = automaton.read(enter, b']');
+/// assert_eq!(automaton.outcome(returning), Some(0));
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
 #[derive(Clone, Debug)]
-pub(crate) struct Pushdown {
+pub struct Pushdown {
     rows: Rows,
     classes: ByteClasses,
     jumps: Vec<Jump>,
@@ -44,6 +63,8 @@ pub(crate) struct Pushdown {
     ends: usize,
     /// `[states, ends]`
     ways: Vec<Way>,
+    /// The most frames on the stack.
+    frames: usize,
 }
 
 /// An automaton with a stack that was not trimmed yet.
@@ -126,11 +147,53 @@ impl Pushdown {
         }
         let ways = queue.iter().flat_map(|&state| &ways[state as usize * ends..][..ends]).copied().collect();
         let symbols = std::array::from_fn(|byte| byte as u8);
-        Ok(Some(Self { rows, classes: distinctions.classes(&symbols), jumps, ends, ways }))
+        let frames = meter.limits().frames;
+        Ok(Some(Self { rows, classes: distinctions.classes(&symbols), jumps, ends, ways, frames }))
+    }
+
+    /// This behind `front`, the rows of states from 1 on, one of which leads to the start: the state after the last of them.
+    /// `missing` is the least number of symbols from each of them to the start.
+    ///
+    /// # Errors
+    /// Where a limit is breached.
+    pub(crate) fn behind(self, front: Vec<Vec<Run>>, missing: &[u32], meter: &Meter) -> Result<Self> {
+        let (shift, ends) = (front.len() as u32, self.ends);
+        let shifted = |state: u32| if state == 0 { 0 } else { state + shift };
+        let mut rows = Rows::new();
+        let mut distinctions = Distinctions::new();
+        for row in front {
+            rows.push(false, row);
+        }
+        for state in 1..self.state_count() as u32 {
+            let row = self.row(state).iter().map(|run| Run { target: shifted(run.target), ..*run });
+            rows.push(self.rows.is_accepting(state), row);
+        }
+        rows.check(meter)?;
+        (1..rows.state_count() as u32).for_each(|state| distinctions.add(rows.row(state)));
+        let to_start = missing.iter().map(|missing| {
+            let way = self.ways(1)[0];
+            Way { bytes: way.bytes.saturating_add(*missing), ..way }
+        });
+        let mut ways = vec![Way::NONE; ends];
+        for way in to_start {
+            ways.push(way);
+            ways.resize(ways.len() + ends - 1, Way::NONE);
+        }
+        ways.extend_from_slice(&self.ways[ends..]);
+        let mut jumps = vec![Jump::None; shift as usize + 1];
+        jumps.extend(self.jumps.into_iter().skip(1).map(|jump| match jump {
+            Jump::Call(Call { enter, returns }) => Jump::Call(Call {
+                enter: shifted(enter),
+                returns: returns.into_iter().map(shifted).collect(),
+            }),
+            jump => jump,
+        }));
+        let symbols = std::array::from_fn(|byte| byte as u8);
+        Ok(Self { rows, classes: distinctions.classes(&symbols), jumps, ends, ways, frames: self.frames })
     }
 
     /// Number of states, the dead one included.
-    pub(crate) fn state_count(&self) -> usize {
+    pub fn state_count(&self) -> usize {
         self.rows.state_count()
     }
 
@@ -144,8 +207,71 @@ impl Pushdown {
         self.classes.of_bytes()
     }
 
-    pub(crate) fn is_accepting(&self, state: u32) -> bool {
-        self.rows.is_accepting(state)
+    /// The most frames on the stack.
+    pub fn frames(&self) -> usize {
+        self.frames
+    }
+
+    /// The state after `byte` in `state`, before the stack changes.
+    ///
+    /// # Panics
+    /// Where `state` is not a state of this automaton.
+    pub fn read(&self, state: ByteStateId, byte: u8) -> ByteStateId {
+        ByteStateId(self.rows.next(state.0, byte))
+    }
+
+    /// Where a call state enters a piece, and where it returns to by outcome; `None` of other states.
+    ///
+    /// # Panics
+    /// Where `state` is not a state of this automaton.
+    pub fn call(&self, state: ByteStateId) -> Option<(ByteStateId, Vec<ByteStateId>)> {
+        match self.jump(state.0) {
+            Jump::Call(call) => {
+                Some((ByteStateId(call.enter), call.returns.iter().copied().map(ByteStateId).collect()))
+            }
+            _ => None,
+        }
+    }
+
+    /// The outcome of a RETURN state; `None` of other states.
+    ///
+    /// # Panics
+    /// Where `state` is not a state of this automaton.
+    pub fn outcome(&self, state: ByteStateId) -> Option<usize> {
+        match self.jump(state.0) {
+            Jump::Return(outcome) => Some(*outcome as usize),
+            _ => None,
+        }
+    }
+
+    /// Whether the text may end in a state, on an empty stack.
+    ///
+    /// # Panics
+    /// Where `state` is not a state of this automaton.
+    pub fn is_accepting(&self, state: ByteStateId) -> bool {
+        self.rows.is_accepting(state.0)
+    }
+
+    /// After `byte`, and the calls and RETURNs that follow it.
+    pub(super) fn next(&self, at: &Configuration, byte: u8) -> Configuration {
+        let dead = Configuration { state: ByteStateId::DEAD, stack: Vec::new() };
+        let mut stack = at.stack.clone();
+        let mut state = self.rows.next(at.state.0, byte);
+        loop {
+            match self.jump(state) {
+                Jump::None if state == 0 => return dead,
+                Jump::None => return Configuration { state: ByteStateId(state), stack },
+                Jump::Call(_) if stack.len() == self.frames => return dead,
+                Jump::Call(call) => {
+                    stack.push(ByteStateId(state));
+                    state = call.enter;
+                }
+                Jump::Return(outcome) => match stack.pop().map(|call| self.jump(call.0)) {
+                    Some(Jump::Call(call)) => state = call.returns[*outcome as usize],
+                    _ => return dead,
+                },
+            }
+        }
     }
 
     pub(crate) fn row(&self, state: u32) -> &[Run] {
@@ -177,29 +303,10 @@ impl Pushdown {
         self.rows.bytes() + self.state_count() * (size_of::<Jump>() + self.ends * size_of::<Way>())
     }
 
-    /// Whether `text` is in the language, with at most `depth` frames on the stack.
+    /// The same with so many frames.
     #[cfg(test)]
-    pub(crate) fn matches(&self, text: &[u8], depth: usize) -> bool {
-        let mut stack: Vec<&Call> = Vec::new();
-        let mut state = 1;
-        for &byte in text {
-            state = self.rows.next(state, byte);
-            loop {
-                match self.jump(state) {
-                    Jump::None => break,
-                    Jump::Call(_) if stack.len() == depth => return false,
-                    Jump::Call(call) => {
-                        stack.push(call);
-                        state = call.enter;
-                    }
-                    Jump::Return(outcome) => match stack.pop() {
-                        Some(call) => state = call.returns[*outcome as usize],
-                        None => return false,
-                    },
-                }
-            }
-        }
-        stack.is_empty() && self.rows.is_accepting(state)
+    pub(crate) fn with_frames(self, frames: usize) -> Self {
+        Self { frames, ..self }
     }
 
     /// How many states are calls.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use crate::constraint::Constraint;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::limits::Limits;
 use crate::table::TokenTable;
 use crate::tensor::TensorOptions;
@@ -24,27 +24,21 @@ pub struct LimitArgs {
     /// Longest time of one compilation, in seconds; fractions are allowed.
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     max_seconds: Duration,
-}
-
-impl LimitArgs {
-    /// The limits.
-    pub fn limits(&self) -> Limits {
-        Limits { states: self.max_states, bytes: self.max_bytes, time: self.max_seconds, ..Limits::default() }
-    }
-}
-
-/// The stack of a row that follows a recursive schema: [`Limits::frames`].
-#[derive(Args, Clone, Debug)]
-pub struct StackArgs {
     /// Most frames on the stack of a row that follows a recursive schema; 0 copies the schema to a depth instead.
     #[arg(long, value_name = "N", default_value_t = Limits::default().frames)]
     max_frames: usize,
 }
 
-impl StackArgs {
-    /// These limits with as many frames.
-    pub fn limits(&self, limits: Limits) -> Limits {
-        limits.with_frames(self.max_frames)
+impl LimitArgs {
+    /// The limits.
+    pub fn limits(&self) -> Limits {
+        Limits {
+            states: self.max_states,
+            bytes: self.max_bytes,
+            time: self.max_seconds,
+            frames: self.max_frames,
+            ..Limits::default()
+        }
     }
 }
 
@@ -54,9 +48,6 @@ pub struct CompileArgs {
     /// What it may cost.
     #[command(flatten)]
     limits: LimitArgs,
-    /// Its stack.
-    #[command(flatten)]
-    stack: StackArgs,
     /// How the table is held.
     #[arg(long, value_enum, default_value_t = Form::Auto)]
     form: Form,
@@ -65,19 +56,14 @@ pub struct CompileArgs {
 impl CompileArgs {
     /// The limits.
     pub fn limits(&self) -> Limits {
-        self.stack.limits(self.limits.limits())
+        self.limits.limits()
     }
 
     /// The table of `constraint` over the tokens of `vocabulary`.
     ///
     /// # Errors
-    /// As [`TokenTable::compile`]; [`Error::is_input`] for a tabulated table with a stack.
+    /// As [`TokenTable::compile`].
     pub fn table(&self, constraint: &Constraint, vocabulary: &Vocabulary) -> Result<TokenTable> {
-        if self.form == Form::Tabulated && self.stack.max_frames > 0 {
-            return Err(Error::input(
-                "a table with a stack is walked: leave out --form tabulated or --max-frames",
-            ));
-        }
         let compile = match self.form {
             Form::Auto => TokenTable::compile,
             Form::Tabulated => TokenTable::tabulate,
@@ -92,7 +78,7 @@ impl CompileArgs {
 pub enum Form {
     /// Tabulated where that is small, walked otherwise.
     Auto,
-    /// A row of token classes for each state.
+    /// A row of token classes for each state; never with a stack.
     Tabulated,
     /// The automaton over bytes, along which every token is walked.
     Walked,

@@ -58,7 +58,7 @@ mod file;
 mod sampling;
 
 pub use backend::Backend;
-pub use compile::{CompileArgs, DeviceArgs, Form, LimitArgs, StackArgs};
+pub use compile::{CompileArgs, DeviceArgs, Form, LimitArgs};
 pub use constraint::ConstraintArgs;
 pub use error::{Failure, message, parse, report};
 pub use file::{json, text};

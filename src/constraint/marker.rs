@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::{TokenAutomaton, Unrolled};
-use crate::automaton::{ByteDfa, ByteStateId, RowDfa};
+use crate::automaton::{ByteDfa, ByteStateId, Pushdown, RowDfa, Run};
 use crate::error::Result;
 use crate::limits::Meter;
 use crate::vocabulary::{TokenId, TokenKind, Vocabulary};
@@ -49,22 +49,101 @@ impl From<TokenId> for Marker {
     }
 }
 
-/// An automaton over bytes, and the edges of the tokens that are not read as text in it.
-#[derive(Clone, Debug)]
-pub(crate) struct TextAutomaton {
-    pub(crate) dfa: Arc<ByteDfa>,
+/// What of an automaton over bytes is free text, and the edges of the tokens that are not read as text in it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FreeText {
     /// Number of states of free text: states 1 to this one, which a token without bytes leaves as they are.
-    pub(crate) free_states: u32,
+    pub(crate) states: u32,
     /// Special-token edges: `(state, token, next)`, by token and state. Their tokens are read along them alone, never
     /// as text.
     pub(crate) special_edges: Vec<(u32, TokenId, u32)>,
+}
+
+/// An automaton over bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct TextAutomaton {
+    pub(crate) dfa: Arc<ByteDfa>,
+    pub(crate) free: FreeText,
     /// How deep a schema was followed.
     pub(crate) unrolled: Option<Unrolled>,
 }
 
 impl From<Arc<ByteDfa>> for TextAutomaton {
     fn from(dfa: Arc<ByteDfa>) -> Self {
-        Self { dfa, free_states: 0, special_edges: Vec::new(), unrolled: None }
+        Self { dfa, free: FreeText::default(), unrolled: None }
+    }
+}
+
+/// An automaton over bytes with calls.
+#[derive(Clone, Debug)]
+pub(crate) struct CalledText {
+    pub(crate) automaton: Pushdown,
+    pub(crate) free: FreeText,
+}
+
+impl Marker {
+    /// The number of states of free text in front of it.
+    fn states(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Token(_) => 1,
+        }
+    }
+}
+
+impl FreeText {
+    /// As many more states of free text before those that are there, up to `marker`, which leads to the state `start` of the
+    /// numbers then.
+    fn behind(self, marker: &Marker, start: u32) -> Self {
+        let shift = marker.states() as u32;
+        let inner =
+            self.special_edges.iter().map(|&(state, token, next)| (state + shift, token, next + shift));
+        let mut special_edges: Vec<_> = inner.collect();
+        if let &Marker::Token(token) = marker {
+            special_edges.push((1, token, start));
+        }
+        let states = shift + self.states;
+        let mut tokens: Vec<_> = special_edges.iter().map(|&(_, token, _)| token).collect();
+        tokens.sort_unstable();
+        tokens.dedup();
+        // Elsewhere in free text they change nothing, as tokens without bytes do.
+        let known: BTreeSet<_> = special_edges.iter().map(|&(state, token, _)| (state, token)).collect();
+        for token in tokens {
+            let idle = (1..=states).filter(|&state| !known.contains(&(state, token)));
+            special_edges.extend(idle.map(|state| (state, token, state)));
+        }
+        special_edges.sort_unstable_by_key(|&(state, token, _)| (token, state));
+        Self { states, special_edges }
+    }
+}
+
+impl CalledText {
+    /// Free text, `marker`, and then this.
+    pub(super) fn behind(self, marker: &Marker, meter: &Meter) -> Result<Self> {
+        let front = marker.states();
+        if front == 0 {
+            return Ok(self);
+        }
+        let text = match marker {
+            Marker::Text(text) => text.as_bytes(),
+            Marker::Token(_) => &[],
+        };
+        meter.states(front.saturating_add(self.automaton.state_count()))?;
+        meter.bytes(front.saturating_mul(1 << 10))?;
+        let all: Vec<u8> = (0..=u8::MAX).collect();
+        let rows: Vec<Vec<Run>> = match marker {
+            Marker::Text(_) => {
+                let row = |row: &[u32]| {
+                    all.iter().zip(row).map(|(&byte, &to)| (byte, byte, to + 1).into()).collect()
+                };
+                search(text, &all).chunks_exact(all.len()).map(row).collect()
+            }
+            Marker::Token(_) => vec![vec![Run { first: 0, last: u8::MAX, target: 1 }]],
+        };
+        // The bytes, or the token, that are still missing of the marker.
+        let missing = (1..=front as u32).rev().collect::<Vec<_>>();
+        let automaton = self.automaton.behind(rows, &missing, meter)?;
+        Ok(Self { automaton, free: self.free.behind(marker, front as u32 + 1) })
     }
 }
 
@@ -80,10 +159,7 @@ impl TextAutomaton {
             Marker::Text(text) => text.as_bytes(),
             Marker::Token(_) => &[],
         };
-        let front = match marker {
-            Marker::Text(_) => text.len(),
-            Marker::Token(_) => 1,
-        };
+        let front = marker.states();
         if front == 0 {
             return Ok(self);
         }
@@ -113,25 +189,8 @@ impl TextAutomaton {
             (1..self.dfa.state_count() as u32).map(|state| self.dfa.is_accepting(ByteStateId(state))),
         );
         let dfa = ByteDfa::from_parts(classes, samples.len(), next, accepting, ByteStateId::START);
-
-        let inner =
-            self.special_edges.iter().map(|&(state, token, next)| (state + shift, token, next + shift));
-        let mut special_edges: Vec<_> = inner.collect();
-        if let &Marker::Token(token) = marker {
-            special_edges.push((1, token, start));
-        }
-        let free_states = shift + self.free_states;
-        let mut tokens: Vec<_> = special_edges.iter().map(|&(_, token, _)| token).collect();
-        tokens.sort_unstable();
-        tokens.dedup();
-        // Elsewhere in free text they change nothing, as tokens without bytes do.
-        let known: BTreeSet<_> = special_edges.iter().map(|&(state, token, _)| (state, token)).collect();
-        for token in tokens {
-            let idle = (1..=free_states).filter(|&state| !known.contains(&(state, token)));
-            special_edges.extend(idle.map(|state| (state, token, state)));
-        }
-        special_edges.sort_unstable_by_key(|&(state, token, _)| (token, state));
-        Ok(Self { dfa: dfa.into(), free_states, special_edges, unrolled: self.unrolled })
+        let free = self.free.behind(marker, start);
+        Ok(Self { dfa: dfa.into(), free, unrolled: self.unrolled })
     }
 }
 

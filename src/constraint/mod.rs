@@ -25,7 +25,7 @@ pub use json_schema::{
     Additional, Escapes, Formats, JsonOptions, Note, Numbers, Order, Treatment, Unknown, Unrolled, Whitespace,
 };
 pub use marker::Marker;
-pub(crate) use marker::TextAutomaton;
+pub(crate) use marker::{CalledText, FreeText, TextAutomaton};
 pub use pattern::{CharClass, CharPattern, PatternItem};
 pub(crate) use regex::Regex;
 pub use request::{NamedSchema, ResponseFormat, StructuredOutputs};
@@ -33,7 +33,7 @@ pub(crate) use tokens::TokenAutomaton;
 pub use tokens::Transitions;
 
 use self::json_schema::{Json, Malformed, Texts};
-use crate::automaton::{ByteDfa, Expr, Pushdown, RowDfa};
+use crate::automaton::{ByteAutomaton, ByteDfa, Expr, RowDfa};
 use crate::error::{Error, Result};
 use crate::limits::{Limits, Meter};
 use crate::vocabulary::TokenId;
@@ -83,8 +83,35 @@ pub(crate) enum Lowered {
 /// A constraint as an automaton, which may have calls.
 #[derive(Clone, Debug)]
 pub(crate) enum Called {
-    Yes(Box<Pushdown>),
+    Yes(Box<CalledText>),
     No(Lowered),
+}
+
+impl Lowered {
+    /// Free text, `marker`, and then this.
+    fn behind(self, marker: &Marker, meter: &Meter) -> Result<Self> {
+        Ok(match self {
+            Self::Bytes(text) => Self::Bytes(text.behind(marker, meter)?),
+            Self::Rows(rows, unrolled) => {
+                Self::Bytes(TextAutomaton::of_rows(&rows, unrolled, meter)?.behind(marker, meter)?)
+            }
+            Self::Tokens(automaton, mut markers) => {
+                markers.push(marker.clone());
+                Self::Tokens(automaton, markers)
+            }
+        })
+    }
+
+    /// See [`Constraint::to_byte_dfa`].
+    fn to_byte_dfa(self, meter: &Meter) -> Result<Option<ByteDfa>> {
+        match self {
+            Self::Bytes(text) if !text.free.special_edges.is_empty() => Ok(None),
+            Self::Bytes(text) if text.free.states > 0 => Expr::Dfa(text.dfa).determinize(meter).map(Some),
+            Self::Bytes(text) => Ok(Some(Arc::unwrap_or_clone(text.dfa))),
+            Self::Rows(rows, _) => Ok(Some(rows.spread(meter)?)),
+            Self::Tokens(..) => Ok(None),
+        }
+    }
 }
 
 impl Constraint {
@@ -322,28 +349,45 @@ impl Constraint {
         Kind::After(marker.into(), Box::new(constraint)).into()
     }
 
-    /// The automaton over bytes; `None` where the constraint is on tokens whatever their bytes.
+    /// The automaton over bytes; `None` where the constraint is on tokens whatever their bytes. It has no stack: recursion is
+    /// followed to a depth, see [`JsonOptions::recursion`].
     ///
     /// # Errors
     /// - [`Error::is_limit`]: a limit was breached;
     /// - [`Error::is_unsatisfiable`]: nothing matches.
     pub fn to_byte_dfa(&self, limits: &Limits) -> Result<Option<ByteDfa>> {
         let meter = Meter::start(limits);
-        match self.lower(&meter)? {
-            Lowered::Bytes(text) if !text.special_edges.is_empty() => Ok(None),
-            Lowered::Bytes(text) if text.free_states > 0 => Expr::Dfa(text.dfa).determinize(&meter).map(Some),
-            Lowered::Bytes(text) => Ok(Some(Arc::unwrap_or_clone(text.dfa))),
-            Lowered::Rows(rows, _) => Ok(Some(rows.spread(&meter)?)),
-            Lowered::Tokens(..) => Ok(None),
-        }
+        self.lower(&meter)?.to_byte_dfa(&meter)
+    }
+
+    /// The automaton over bytes, with a stack where [`TokenTable::compile`](crate::TokenTable::compile) gives the table one;
+    /// `None` where the constraint is on tokens whatever their bytes.
+    ///
+    /// # Errors
+    /// As [`to_byte_dfa`](Self::to_byte_dfa), which copies to a depth what is called here.
+    pub fn to_automaton(&self, limits: &Limits) -> Result<Option<ByteAutomaton>> {
+        let meter = Meter::start(limits);
+        Ok(match self.lower_called(&meter)? {
+            Called::Yes(text) if !text.free.special_edges.is_empty() => None,
+            Called::Yes(text) => Some(ByteAutomaton::Pushdown(text.automaton)),
+            Called::No(lowered) => lowered.to_byte_dfa(&meter)?.map(ByteAutomaton::Finite),
+        })
     }
 
     /// The automaton of the constraint, with calls where that is better.
     pub(crate) fn lower_called(&self, meter: &Meter) -> Result<Called> {
-        let Kind::JsonSchema(schema, _) = &self.kind else { return self.lower(meter).map(Called::No) };
-        Ok(match schema.lower_called(meter)? {
-            (Texts::Called(automaton), _) => Called::Yes(Box::new(automaton)),
-            (Texts::Copied(rows), unrolled) => Called::No(Lowered::Rows(Box::new(rows), unrolled)),
+        Ok(match &self.kind {
+            Kind::JsonSchema(schema, _) => match schema.lower_called(meter)? {
+                (Texts::Called(automaton), _) => {
+                    Called::Yes(Box::new(CalledText { automaton, free: FreeText::default() }))
+                }
+                (Texts::Copied(rows), unrolled) => Called::No(Lowered::Rows(Box::new(rows), unrolled)),
+            },
+            Kind::After(marker, constraint) => match constraint.lower_called(meter)? {
+                Called::Yes(text) => Called::Yes(Box::new(text.behind(marker, meter)?)),
+                Called::No(lowered) => Called::No(lowered.behind(marker, meter)?),
+            },
+            _ => Called::No(self.lower(meter)?),
         })
     }
 
@@ -362,19 +406,7 @@ impl Constraint {
                 return Ok(Lowered::Tokens(transitions.lower(), Vec::new()));
             }
             Kind::TokenSets(sets) => return Ok(Lowered::Tokens(tokens::lower_sets(sets), Vec::new())),
-            Kind::After(marker, constraint) => {
-                return Ok(match constraint.lower(meter)? {
-                    Lowered::Bytes(text) => Lowered::Bytes(text.behind(marker, meter)?),
-                    Lowered::Rows(rows, unrolled) => {
-                        let text = TextAutomaton::of_rows(&rows, unrolled, meter)?;
-                        Lowered::Bytes(text.behind(marker, meter)?)
-                    }
-                    Lowered::Tokens(automaton, mut markers) => {
-                        markers.push(marker.clone());
-                        Lowered::Tokens(automaton, markers)
-                    }
-                });
-            }
+            Kind::After(marker, constraint) => return constraint.lower(meter)?.behind(marker, meter),
         };
         if dfa.is_empty() {
             return Err(Error::unsatisfiable("its language has no member"));

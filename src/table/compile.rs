@@ -93,10 +93,10 @@ pub(super) fn from_bytes(text: &TextAutomaton, vocabulary: &Vocabulary, meter: &
     let states = dfa.state_count();
     let accepting = (0..states as u32).map(|s| dfa.is_accepting(ByteStateId(s))).collect();
     let (start, columns, tokens) = (dfa.start().0, walk.columns, Cow::Borrowed(trie.all_tokens()));
-    let all_reached = text.special_edges.is_empty() && spelled.iter().all(|&spelled| spelled);
+    let all_reached = text.free.special_edges.is_empty() && spelled.iter().all(|&spelled| spelled);
     let mut source =
-        Source { states, start, accepting, columns, tokens, runs, all_reached, free: text.free_states };
-    source.set_special_edges(&text.special_edges, vocabulary)?;
+        Source { states, start, accepting, columns, tokens, runs, all_reached, free: text.free.states };
+    source.set_special_edges(&text.free.special_edges, vocabulary)?;
     build(source, vocabulary, meter)
 }
 

@@ -47,6 +47,7 @@ mod special;
 mod stack;
 mod state;
 pub(crate) mod symbols;
+mod text;
 mod walk;
 
 use std::fmt;
@@ -57,13 +58,14 @@ pub use cache::TableCache;
 pub use position::RowPosition;
 pub use state::StateId;
 
+pub(crate) use crate::automaton::FARTHEST;
 use crate::constraint::{Called, Constraint, Lowered, TextAutomaton, Unrolled};
 use crate::error::{Error, Limit, Result};
 use crate::limits::{Limits, Meter};
 use crate::vocabulary::{Fingerprint, TokenId, Vocabulary};
 pub(crate) use parts::{TableParts, TokenReading};
 pub(crate) use special::SpecialTokens;
-pub(crate) use stack::{FARTHEST, Stacks};
+pub(crate) use stack::Stacks;
 pub(crate) use walk::reserved_column;
 
 /// A constraint compiled for one vocabulary; see the [module](self) for its shape and invariants.
@@ -112,7 +114,7 @@ impl TokenTable {
     pub fn compile(constraint: &Constraint, vocabulary: &Vocabulary, limits: &Limits) -> Result<Self> {
         let meter = Meter::start(limits);
         let lowered = match Self::lower_called(constraint, vocabulary, &meter)? {
-            Called::Yes(automaton) => return pushdown::from_pushdown(&automaton, vocabulary, &meter),
+            Called::Yes(text) => return pushdown::from_called(&text, vocabulary, &meter),
             Called::No(lowered) => lowered,
         };
         let text = match lowered {
@@ -170,7 +172,7 @@ impl TokenTable {
     pub fn walk(constraint: &Constraint, vocabulary: &Vocabulary, limits: &Limits) -> Result<Self> {
         let meter = Meter::start(limits);
         let lowered = match Self::lower_called(constraint, vocabulary, &meter)? {
-            Called::Yes(automaton) => return pushdown::from_pushdown(&automaton, vocabulary, &meter),
+            Called::Yes(text) => return pushdown::from_called(&text, vocabulary, &meter),
             Called::No(lowered) => lowered,
         };
         match lowered {
@@ -193,8 +195,7 @@ impl TokenTable {
         }
         if frames > 0 {
             let called = constraint.lower_called(meter)?;
-            if !matches!(&called, Called::Yes(automaton) if !pushdown::spells_every_byte(automaton, vocabulary))
-            {
+            if !matches!(&called, Called::Yes(text) if !pushdown::spells_every_byte(text, vocabulary)) {
                 return Ok(called);
             }
         }

@@ -82,9 +82,12 @@ impl TableParts {
         stacks: &mut Stacks,
         top: Top,
     ) -> (StateId, Top) {
-        let TokenReading::Bytes { column_of, vocabulary, .. } = &self.reading else {
+        let TokenReading::Bytes { column_of, vocabulary, special, .. } = &self.reading else {
             return (StateId::DEAD, top);
         };
+        if let Some(column) = special.column(token) {
+            return stacks.settle(StateId(self.row(state)[column as usize]), top);
+        }
         let Some(bytes) = vocabulary.bytes(token) else {
             let column = reserved_column(vocabulary, token);
             return (StateId(self.row(state)[column as usize]), top);

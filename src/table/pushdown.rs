@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use super::build::{RESERVED_TOKENS_TO_END, reserved_rows};
-use super::stack::{Calls, Stacks, Top};
-use super::{RowPosition, SpecialTokens, StateId, TableParts, TokenReading, TokenTable};
-use crate::automaton::{Jump, Pushdown, Way};
+use super::special::spelled_classes;
+use super::stack::Calls;
+use super::{SpecialTokens, StateId, TableParts, TokenReading, TokenTable};
+use crate::automaton::{ByteStateId, Jump, Pushdown, Way};
+use crate::constraint::CalledText;
 use crate::error::{Error, Limit, Result};
 use crate::limits::Meter;
-use crate::vocabulary::{TokenId, Vocabulary};
+use crate::vocabulary::Vocabulary;
 
 /// What is added to a live state of the automaton: its dead state stays, the reserved states come before.
 const SHIFT: u32 = StateId::RESERVED - 1;
@@ -18,25 +20,24 @@ const SHIFT: u32 = StateId::RESERVED - 1;
 ///
 /// # Errors
 /// Where a limit is breached.
-pub(super) fn from_pushdown(
-    automaton: &Pushdown,
-    vocabulary: &Vocabulary,
-    meter: &Meter,
-) -> Result<TokenTable> {
+pub(super) fn from_called(text: &CalledText, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
+    let CalledText { automaton, free } = text;
     let states = automaton.state_count() + SHIFT as usize;
     let (reserved, ends) = (TokenTable::RESERVED_COLUMNS, automaton.ends());
-    let columns = automaton.class_count() + reserved;
+    let special = SpecialTokens::new(&free.special_edges, automaton.class_count() + reserved, vocabulary)?;
+    let columns = automaton.class_count() + reserved + special.columns();
     meter.states(states)?;
     let cells = states.saturating_mul(columns + 2 + 3 * ends).saturating_mul(4);
     meter.bytes(cells.saturating_add(automaton.bytes()))?;
     let mut next = reserved_rows(states, columns);
     let own = next.chunks_exact_mut(columns).skip(StateId::RESERVED as usize);
     for (state, row) in (1..automaton.state_count() as u32).zip(own) {
-        if automaton.is_accepting(state) {
+        if automaton.is_accepting(ByteStateId(state)) {
             row[TokenTable::EOS as usize] = StateId::DONE.0;
         }
         automaton.fill(state, &mut row[reserved..], SHIFT);
     }
+    free.write(&special, columns, SHIFT, &mut next);
     meter.time()?;
     let calls = calls(automaton, vocabulary, meter);
     let start = StateId(1 + SHIFT);
@@ -50,7 +51,7 @@ pub(super) fn from_pushdown(
         reading: TokenReading::Bytes {
             column_of: Box::new(automaton.classes().map(|class| u32::from(class) + reserved as u32)),
             vocabulary: vocabulary.clone(),
-            special: SpecialTokens::of_columns(columns, 0, Vec::new()),
+            special,
             takes_plain: Vec::new(),
             farthest: 0,
         },
@@ -101,11 +102,9 @@ pub(super) fn reserved_ways(ends: usize) -> Vec<Way> {
 }
 
 /// Whether for every byte that a live state takes there is a token of one byte that acts like it there.
-pub(super) fn spells_every_byte(automaton: &Pushdown, vocabulary: &Vocabulary) -> bool {
-    let mut spelled = vec![false; automaton.class_count()];
-    for (byte, &class) in automaton.classes().iter().enumerate() {
-        spelled[class as usize] |= vocabulary.spelled_bytes()[byte];
-    }
+pub(super) fn spells_every_byte(text: &CalledText, vocabulary: &Vocabulary) -> bool {
+    let CalledText { automaton, free } = text;
+    let spelled = spelled_classes(automaton.classes(), automaton.class_count(), free, vocabulary);
     let mut row = vec![0; automaton.class_count()];
     spelled.iter().all(|&spelled| spelled)
         || (1..automaton.state_count() as u32).all(|state| {
@@ -126,47 +125,5 @@ impl TableParts {
     /// Whether a row rests in a state: whether it is no call and no RETURN.
     pub(super) fn rests(&self, state: StateId) -> bool {
         self.calls.as_ref().is_none_or(|calls| calls.is_plain(state))
-    }
-
-    /// As [`each_text`](Self::each_text), of a table with calls.
-    pub(super) fn each_text_called(
-        &self,
-        calls: &Calls,
-        position: &RowPosition,
-        vocabulary: &Vocabulary,
-        column_of: &[u32; 256],
-        but_plain: bool,
-        mut found: impl FnMut(TokenId, StateId),
-    ) {
-        let trie = vocabulary.trie();
-        let plain = if but_plain { vocabulary.plain_subtrees() } else { &[] };
-        let left = position.remaining.saturating_sub(1);
-        let (mut stacks, top) = Stacks::of(calls, position);
-        // `path[d]` is where the row is after the first `d` bytes of the node at hand, and the number of frames then.
-        let mut path: Vec<(StateId, Top, usize)> =
-            vec![(position.state, top, stacks.mark()); trie.max_depth() + 1];
-        let mut node = 0;
-        while node < trie.len() {
-            if but_plain && plain[node] {
-                node = trie.end(node) as usize;
-                continue;
-            }
-            let depth = trie.depth(node);
-            let (state, top, mark) = path[depth - 1];
-            let column = column_of[trie.byte(node) as usize] as usize;
-            let entered = StateId(self.next[state.index() * self.columns + column]);
-            stacks.forget(mark);
-            let (next, top) =
-                if entered == StateId::DEAD { (entered, top) } else { stacks.settle(entered, top) };
-            if next == StateId::DEAD {
-                node = trie.end(node) as usize;
-                continue;
-            }
-            path[depth] = (next, top, stacks.mark());
-            if !trie.tokens(node).is_empty() && stacks.to_end(next, top) <= left {
-                trie.tokens(node).iter().for_each(|&id| found(id, next));
-            }
-            node += 1;
-        }
     }
 }

@@ -2,8 +2,8 @@
 
 use super::compile::{Source, TokenRun, check_token};
 use super::position::can_end;
-use super::{RowPosition, StateId};
-use super::{TableParts, TokenReading};
+use super::{RowPosition, StateId, TableParts, TokenReading, TokenTable};
+use crate::constraint::FreeText;
 use crate::error::Result;
 use crate::vocabulary::{TokenId, Vocabulary};
 
@@ -91,6 +91,46 @@ impl SpecialTokens {
     pub(crate) fn of<'a>(&self, row: &'a [u32]) -> &'a [u32] {
         &row[self.first..]
     }
+}
+
+impl FreeText {
+    /// Writes into the rows of a walked table, whose states have numbers greater by `shift`, what is not text: tokens without
+    /// bytes leave free text as it is, and special tokens follow their edges.
+    pub(super) fn write(&self, special: &SpecialTokens, columns: usize, shift: u32, next: &mut [u32]) {
+        for state in 1 + shift..=self.states + shift {
+            next[state as usize * columns + TokenTable::UNMATCHED as usize] = state;
+        }
+        for &(state, token, to) in &self.special_edges {
+            if let Some(column) = special.column(token) {
+                next[(state + shift) as usize * columns + column as usize] = to + shift;
+            }
+        }
+    }
+}
+
+/// For each class of bytes whether a token that is read as text is one byte of it.
+pub(super) fn spelled_classes(
+    classes: &[u8; 256],
+    count: usize,
+    free: &FreeText,
+    vocabulary: &Vocabulary,
+) -> Vec<bool> {
+    let mut spelled = vec![false; count];
+    if free.special_edges.is_empty() {
+        for (&class, &is_spelled) in classes.iter().zip(vocabulary.spelled_bytes()) {
+            spelled[class as usize] |= is_spelled;
+        }
+    } else {
+        let is_special = |id| free.special_edges.iter().any(|&(_, token, _)| token == id);
+        for (id, bytes) in vocabulary.iter() {
+            if let [byte] = bytes
+                && !is_special(id)
+            {
+                spelled[classes[*byte as usize] as usize] = true;
+            }
+        }
+    }
+    spelled
 }
 
 impl TableParts {

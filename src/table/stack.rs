@@ -16,13 +16,11 @@
 //! fit. What leads to the end is therefore never blocked by the capacity: no row is ever without a legal token.
 
 use super::{RowPosition, StateId};
-use crate::automaton::{FastMap, Way};
+use crate::automaton::{FARTHEST, FastMap, Way};
 use crate::vocabulary::Vocabulary;
 
 /// No way, as a distance or a cost.
 const NONE: u32 = u32::MAX;
-/// Distances and costs from here on count as none, so that the sum of two has 31 bits.
-pub(crate) const FARTHEST: u32 = crate::automaton::FARTHEST;
 
 /// What the states of a table do to the stack.
 #[derive(Debug, PartialEq, Eq)]
@@ -72,7 +70,7 @@ impl Calls {
             pushes: 0,
         };
         calls.chain = calls.longest_chain();
-        calls.pushes = vocabulary.most_bytes_of(entered).saturating_mul(calls.chain).min(calls.depth);
+        calls.pushes = vocabulary.most_bytes_of(entered).max(1).saturating_mul(calls.chain).min(calls.depth);
         calls
     }
 

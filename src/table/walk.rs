@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::build::{RESERVED_TOKENS_TO_END, no_token_path, reserved_rows, with_the_end};
-use super::position::can_end;
+use super::special::spelled_classes;
 use super::{RowPosition, SpecialTokens, StateId, TableParts, TokenReading, TokenTable};
 use crate::automaton::{Csr, RowDfa, Run};
-use crate::constraint::TextAutomaton;
+use crate::constraint::{FreeText, TextAutomaton};
 use crate::error::Result;
 use crate::limits::Meter;
 use crate::vocabulary::{LONGEST_PLAIN, TokenId, TokenKind, Vocabulary, is_plain_byte};
@@ -26,24 +26,18 @@ pub(crate) fn reserved_column(vocabulary: &Vocabulary, token: TokenId) -> u32 {
 }
 
 pub(super) fn from_bytes(text: &TextAutomaton, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
-    spread(&RowDfa::from(&*text.dfa), text.free_states, &text.special_edges, vocabulary, meter)
+    spread(&RowDfa::from(&*text.dfa), &text.free, vocabulary, meter)
 }
 
 pub(super) fn from_rows(rows: &RowDfa, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
-    spread(rows, 0, &[], vocabulary, meter)
+    spread(rows, &FreeText::default(), vocabulary, meter)
 }
 
-/// Spreads the rows out, behind the reserved ones; `free` and `of_tokens` are those of a [`TextAutomaton`].
-fn spread(
-    rows: &RowDfa,
-    free: u32,
-    of_tokens: &[(u32, TokenId, u32)],
-    vocabulary: &Vocabulary,
-    meter: &Meter,
-) -> Result<TokenTable> {
+/// Spreads the rows out, behind the reserved ones.
+fn spread(rows: &RowDfa, free: &FreeText, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
     let states = rows.state_count() + SHIFT as usize;
     let reserved = TokenTable::RESERVED_COLUMNS;
-    let special = SpecialTokens::new(of_tokens, rows.class_count() + reserved, vocabulary)?;
+    let special = SpecialTokens::new(&free.special_edges, rows.class_count() + reserved, vocabulary)?;
     let columns = rows.class_count() + reserved + special.columns();
     meter.states(states)?;
     meter.bytes(states.saturating_mul(columns + 2).saturating_mul(4).saturating_add(rows.bytes()))?;
@@ -53,19 +47,12 @@ fn spread(
         if rows.is_accepting(state) {
             row[TokenTable::EOS as usize] = StateId::DONE.0;
         }
-        if state <= free {
-            row[TokenTable::UNMATCHED as usize] = state + SHIFT;
-        }
         rows.fill(state, &mut row[reserved..], SHIFT);
     }
-    for &(state, token, to) in of_tokens {
-        if let Some(column) = special.column(token) {
-            next[(state + SHIFT) as usize * columns + column as usize] = to + SHIFT;
-        }
-    }
+    free.write(&special, columns, SHIFT, &mut next);
     meter.time()?;
-    let spells = spells_every_byte(rows, vocabulary, &special);
-    let is_marked = !of_tokens.is_empty();
+    let spells = spells_every_byte(rows, free, vocabulary);
+    let is_marked = !free.special_edges.is_empty();
     let own = rows.bytes_to_end()[1..].iter().map(|&bytes| bytes.saturating_add(1));
     let mut parts = TableParts {
         next,
@@ -102,19 +89,8 @@ fn spread(
 
 /// Whether for every byte that a live state takes there is a token of one byte that acts like it there, so that
 /// being alive in bytes is being alive in tokens.
-fn spells_every_byte(rows: &RowDfa, vocabulary: &Vocabulary, special: &SpecialTokens) -> bool {
-    let mut spelled = vec![false; rows.class_count()];
-    if special.tokens().is_empty() {
-        for (byte, &class) in rows.classes().iter().enumerate() {
-            spelled[class as usize] |= vocabulary.spelled_bytes()[byte];
-        }
-    } else {
-        for (id, bytes) in vocabulary.iter() {
-            if let ([byte], None) = (bytes, special.column(id)) {
-                spelled[rows.classes()[*byte as usize] as usize] = true;
-            }
-        }
-    }
+fn spells_every_byte(rows: &RowDfa, free: &FreeText, vocabulary: &Vocabulary) -> bool {
+    let spelled = spelled_classes(rows.classes(), rows.class_count(), free, vocabulary);
     let (spelled, open): (Vec<_>, Vec<_>) = (0..rows.class_count()).partition(|&class| spelled[class]);
     let mut row = vec![0; rows.class_count()];
     open.is_empty()
@@ -269,48 +245,6 @@ impl TableParts {
         let most = alive.map(|state| self.tokens_to_end[state.index()]).max().unwrap_or(0);
         if let TokenReading::Bytes { takes_plain, farthest, .. } = &mut self.reading {
             (*takes_plain, *farthest) = (takes, most);
-        }
-    }
-
-    /// Calls `found` with every token of text that may follow at `position`, and the state after it; with `but_plain`,
-    /// not with those of subtrees that hold plain tokens only.
-    pub(crate) fn each_text(
-        &self,
-        position: &RowPosition,
-        vocabulary: &Vocabulary,
-        column_of: &[u32; 256],
-        but_plain: bool,
-        mut found: impl FnMut(TokenId, StateId),
-    ) {
-        if let Some(calls) = &self.calls {
-            return self.each_text_called(calls, position, vocabulary, column_of, but_plain, found);
-        }
-        let trie = vocabulary.trie();
-        let special = self.special();
-        let plain = if but_plain { vocabulary.plain_subtrees() } else { &[] };
-        // `path[d]` is the state after the first `d` bytes of the node at hand.
-        let mut path = vec![position.state.0; trie.max_depth() + 1];
-        let left = position.remaining.saturating_sub(1);
-        let mut node = 0;
-        while node < trie.len() {
-            if but_plain && plain[node] {
-                node = trie.end(node) as usize;
-                continue;
-            }
-            let depth = trie.depth(node);
-            let column = column_of[trie.byte(node) as usize] as usize;
-            let next = self.next[path[depth - 1] as usize * self.columns + column];
-            if next == StateId::DEAD.0 {
-                node = trie.end(node) as usize;
-                continue;
-            }
-            path[depth] = next;
-            if can_end(&self.tokens_to_end, StateId(next), left) {
-                for &id in trie.tokens(node).iter().filter(|&&id| special.column(id).is_none()) {
-                    found(id, StateId(next));
-                }
-            }
-            node += 1;
         }
     }
 }

@@ -1,10 +1,23 @@
 //! A model whose logits depend on every token that a row has, so that a token that is forgotten or misplaced shows.
 
+use std::ops::ControlFlow;
+
 use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor, TensorData};
 use burn_dfa::generation::speculative::TreeLm;
-use burn_dfa::generation::{CausalLm, SlotLm};
+use burn_dfa::generation::{CausalLm, GenerationConfig, Output, Request, SlotLm, generate};
 use burn_dfa::processor::{DraftTree, Persistent, RowState};
+use burn_dfa::{Result, Vocabulary};
 use rand::{Rng, SeedableRng, rngs::StdRng};
+
+/// The outputs of requests, to their ends.
+pub fn run(
+    model: &RandomLm,
+    vocabulary: &Vocabulary,
+    requests: &[Request],
+    config: &GenerationConfig,
+) -> Result<Vec<Output>> {
+    generate(model, vocabulary, requests, config, |_| ControlFlow::Continue(()))
+}
 
 /// Logits out of a bank of random rows, chosen by a hash of the text.
 pub struct RandomLm {

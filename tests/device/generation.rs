@@ -5,29 +5,18 @@ use std::ops::ControlFlow;
 use std::slice;
 
 use crate::common::altered::{Altered, Call};
-use crate::common::words::{EOS, vocabulary};
-use crate::common::{devices, model::RandomLm};
+use crate::common::words::{EOS, tabulated, vocabulary};
+use crate::common::{
+    devices,
+    model::{RandomLm, run},
+};
 use burn::tensor::{DType, Device, Int, Tensor};
 use burn_dfa::generation::{Finish, GenerationConfig, Output, Request, generate};
 use burn_dfa::sampling::{GumbelMax, Sampler};
 use burn_dfa::{Constraint, Error, Layout, Limits, StateId, TensorOptions, TokenId, TokenTable, Vocabulary};
 
-fn compile(constraint: &Constraint, vocabulary: &Vocabulary) -> TokenTable {
-    // In every layout, so that each can be asked for.
-    TokenTable::tabulate(constraint, vocabulary, &Limits::default()).unwrap()
-}
-
 fn regex(pattern: &str, vocabulary: &Vocabulary) -> TokenTable {
-    compile(&Constraint::regex(pattern).unwrap(), vocabulary)
-}
-
-fn run(
-    model: &RandomLm,
-    vocabulary: &Vocabulary,
-    requests: &[Request],
-    config: &GenerationConfig,
-) -> Result<Vec<Output>, Error> {
-    generate(model, vocabulary, requests, config, |_| ControlFlow::Continue(()))
+    tabulated(&Constraint::regex(pattern).unwrap(), vocabulary)
 }
 
 fn sampled() -> GenerationConfig {

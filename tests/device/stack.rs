@@ -11,14 +11,12 @@ use burn_dfa::{
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
+use crate::common::words::{EOS, vocabulary_of};
 use crate::common::{devices, ints, model::RandomLm};
 
-const EOS: TokenId = TokenId(256);
-
-/// All bytes, the end, and tokens that enter and leave several arrays and objects at once.
+/// Tokens that enter and leave several arrays and objects at once.
 fn vocabulary() -> Vocabulary {
-    let bytes = (0..=255u8).map(|byte| Some(vec![byte])).chain([None]);
-    let words = [
+    vocabulary_of(&[
         "{\"",
         "\":",
         "\"}",
@@ -57,9 +55,10 @@ fn vocabulary() -> Vocabulary {
         "next",
         "{\"next\":",
         "{\"next\":{\"next\":",
-    ];
-    let words = words.iter().map(|word| Some(word.as_bytes().to_vec()));
-    Vocabulary::from_bytes(bytes.chain(words)).unwrap().with_eos([EOS]).unwrap()
+        "</think>",
+        "k>{\"",
+        "ink>[[[",
+    ])
 }
 
 /// Recursive schemas, and schemas that allow any JSON.
@@ -311,4 +310,55 @@ fn depth_is_bounded_by_the_stack_and_by_nothing_else() {
     let most = Limits::new().with_frames(Limits::MAX_FRAMES + 1);
     assert!(TokenTable::compile(&constraint, &vocabulary, &most).unwrap_err().is_limit());
     assert_eq!(table.next(table.start(), TokenId(u32::from(b']'))), StateId::DEAD);
+}
+
+#[test]
+fn free_text_goes_before_a_stack() {
+    let vocabulary = vocabulary();
+    let limits = Limits::new().with_frames(5);
+    let token = (EOS.0..vocabulary.len() as u32).map(TokenId);
+    let token = token.filter(|&id| vocabulary.bytes(id) == Some(b"true")).next().unwrap();
+    let any = Constraint::json_schema(json!({})).unwrap();
+    let plain = TokenTable::compile(&any, &vocabulary, &limits).unwrap();
+    let after = [Constraint::after("</think>", any.clone()), Constraint::after(token, any)];
+    let tables = after.map(|after| TokenTable::compile(&after, &vocabulary, &limits).unwrap());
+    let mut rng = StdRng::seed_from_u64(9);
+    for (table, marker) in tables.iter().zip([None, Some(token)]) {
+        assert!(table.outcomes() > 0);
+        let length = if marker.is_some() { 1 } else { "</think>".len() };
+        assert_eq!(needed(table), needed(&plain) + length);
+        let mut at = RowPosition::unlimited(table.start());
+        let read = |at: &mut RowPosition, text: &str| {
+            text.bytes().for_each(|byte| *at = table.after(at, TokenId(byte.into())));
+        };
+        read(&mut at, "<[{]</th[");
+        assert!(at.frames.is_empty() && !legal(table, &at)[EOS.index()]);
+        assert_eq!(table.can_end(&table.after(&at, token)), true, "free text, or the marker");
+        match marker {
+            Some(marker) => at = table.after(&at, marker),
+            None => read(&mut at, "</think>"),
+        }
+        // From here on it is the constraint alone, but for the token that is a marker.
+        let mut own = RowPosition::unlimited(plain.start());
+        for step in 0..200 {
+            let mut expected = legal(&plain, &own);
+            if let Some(marker) = marker {
+                expected[marker.index()] = false;
+            }
+            assert_eq!(legal(table, &at), expected, "step {step}");
+            let choice: Vec<usize> = (0..expected.len()).filter(|&id| expected[id]).collect();
+            let next = TokenId(choice[rng.random_range(0..choice.len())] as u32);
+            if next == EOS {
+                break;
+            }
+            (at, own) = (table.after(&at, next), plain.after(&own, next));
+        }
+    }
+    let tables: Vec<&TokenTable> = tables.iter().collect();
+    for (name, device) in devices::all() {
+        for kernels in [Kernels::Fused, Kernels::BuiltIn] {
+            let steps = if (name, kernels) == ("flex", Kernels::Fused) { 200 } else { 12 };
+            walk(&tables, &TensorOptions::new().with_kernels(kernels), &device, steps, 11);
+        }
+    }
 }

@@ -13,15 +13,13 @@ use crate::common::altered::{Altered, Call};
 use crate::common::devices;
 use crate::common::embedded::Embedded;
 use crate::common::model::RandomLm;
+use crate::common::words::vocabulary_of;
 use crate::operations::renumbered;
 
 const ROWS: usize = 16;
 
-/// The bytes, a few words, the end.
 fn vocabulary() -> Vocabulary {
-    let bytes = (0..=255u8).map(|byte| Some(vec![byte]));
-    let words = ["true", "12", "ab", "été"].map(|word| Some(word.as_bytes().to_vec()));
-    Vocabulary::from_bytes(bytes.chain([None]).chain(words)).unwrap().with_eos([TokenId(256)]).unwrap()
+    vocabulary_of(&["true", "12", "ab", "été"])
 }
 
 /// Constraints of a few states to a hundred, in both forms.

@@ -8,21 +8,9 @@ use burn_dfa::{Constraint, Error, Layout, Limits, TensorOptions, TokenId, TokenT
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
-use crate::common::{data, model::RandomLm, words::vocabulary};
-
-/// In every layout, so that each can be asked for.
-fn compile(constraint: &Constraint, vocabulary: &Vocabulary) -> TokenTable {
-    TokenTable::tabulate(constraint, vocabulary, &Limits::default()).unwrap()
-}
-
-fn run(
-    model: &RandomLm,
-    vocabulary: &Vocabulary,
-    requests: &[Request],
-    config: &GenerationConfig,
-) -> Result<Vec<Output>, Error> {
-    generate(model, vocabulary, requests, config, |_| ControlFlow::Continue(()))
-}
+use crate::common::data;
+use crate::common::model::{RandomLm, run};
+use crate::common::words::{tabulated, vocabulary};
 
 /// What an output must satisfy, by an engine that is not ours.
 enum Oracle {
@@ -116,7 +104,7 @@ fn every_generation_matches_its_constraint_and_is_complete_within_its_budget() {
     let mut rng = StdRng::seed_from_u64(1);
     let compiled: Vec<_> = constraints()
         .into_iter()
-        .map(|(name, constraint, oracle)| (name, compile(&constraint, &vocabulary), oracle))
+        .map(|(name, constraint, oracle)| (name, tabulated(&constraint, &vocabulary), oracle))
         .collect();
     assert!(compiled.len() >= 40, "{} constraints", compiled.len());
     let mut generations = 0;
@@ -171,7 +159,7 @@ fn real_vocabularies_keep_the_guarantee() {
         let device = Device::flex();
         let model = RandomLm::new(vocabulary.len(), 5, DType::F32, &device);
         for (seed, (name, constraint, oracle)) in constraints().into_iter().enumerate() {
-            let table = compile(&constraint, &vocabulary);
+            let table = tabulated(&constraint, &vocabulary);
             let budget = table.tokens_to_end(table.start()) as usize + 12;
             let request = Request::new(vec![TokenId(40)], budget).with_table(&table).with_seed(seed as u64);
             let output =

@@ -9,7 +9,7 @@ use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
-const EOS: u32 = 256;
+use crate::common::words::{EOS, vocabulary_of};
 
 /// A part of a grammar.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -178,10 +178,9 @@ fn cases() -> Vec<(Value, Grammar)> {
     vec![(named, tree), (nested, arrays), (chosen, either), (tagged, contains), (filled, full)]
 }
 
-/// All bytes, the end, and tokens that enter and leave several arrays and objects.
+/// Tokens that enter and leave several arrays and objects.
 fn vocabulary() -> Vocabulary {
-    let bytes = (0..=255u8).map(|byte| Some(vec![byte])).chain([None]);
-    let words = [
+    vocabulary_of(&[
         "{\"",
         "\":",
         "\"}",
@@ -217,9 +216,7 @@ fn vocabulary() -> Vocabulary {
         "[\"y\",[[",
         "],\"x\"",
         "]],[[",
-    ];
-    let words = words.iter().map(|word| Some(word.as_bytes().to_vec()));
-    Vocabulary::from_bytes(bytes.chain(words)).unwrap().with_eos([TokenId(EOS)]).unwrap()
+    ])
 }
 
 #[test]
@@ -264,7 +261,7 @@ fn every_token_is_legal_just_where_a_recogniser_without_tables_finds_a_way_to_th
                     }
                 }
                 assert!(!legal.is_empty());
-                let words: Vec<_> = legal.iter().copied().filter(|token| token.0 > EOS).collect();
+                let words: Vec<_> = legal.iter().copied().filter(|token| token.0 > EOS.0).collect();
                 let token = if words.is_empty() || rng.random_range(0..4) == 0 {
                     legal[rng.random_range(0..legal.len())]
                 } else {
@@ -283,8 +280,7 @@ fn every_token_is_legal_just_where_a_recogniser_without_tables_finds_a_way_to_th
 /// Long strings are counted by blocks that are called. Borders of blocks lie within tokens, characters and escapes.
 #[test]
 fn a_counted_string_is_the_one_that_is_copied() {
-    let bytes = (0..=255u8).map(|byte| Some(vec![byte])).chain([None]);
-    let words = [
+    let vocabulary = vocabulary_of(&[
         "abcdefgh",
         "ab",
         "é",
@@ -298,9 +294,7 @@ fn a_counted_string_is_the_one_that_is_copied() {
         "aaaaaaaaaaaaaaaa",
         "b\"",
         "aaaaaaaaaaaaaaa\"",
-    ];
-    let words = words.iter().map(|word| Some(word.as_bytes().to_vec()));
-    let vocabulary = Vocabulary::from_bytes(bytes.chain(words)).unwrap().with_eos([TokenId(EOS)]).unwrap();
+    ]);
     for (min, max) in [(0, 2_000), (1_900, 2_003)] {
         let constraint =
             Constraint::json_schema(json!({"type": "string", "minLength": min, "maxLength": max})).unwrap();

@@ -10,12 +10,12 @@ use burn_dfa::generation::{
 use burn_dfa::{Constraint, Limits, Result, TokenId, TokenTable, Vocabulary};
 
 use crate::common::model::RandomLm;
+use crate::common::words::vocabulary_of;
 
 const SLOTS: usize = 80;
 
 fn vocabulary() -> Vocabulary {
-    let bytes = (0..=255u8).map(|byte| Some(vec![byte]));
-    Vocabulary::from_bytes(bytes.chain([None])).unwrap().with_eos([TokenId(256)]).unwrap()
+    vocabulary_of(&[])
 }
 
 fn table(pattern: &str, vocabulary: &Vocabulary) -> TokenTable {

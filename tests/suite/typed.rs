@@ -12,13 +12,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::common::model::RandomLm;
+use crate::common::words::vocabulary_of;
 
-/// The printable bytes, some words and characters, an end.
 fn vocabulary() -> Vocabulary {
-    let bytes = (0..=255u8).map(|byte| Some(vec![byte]));
-    let words = ["true", "null", "\":", "\",\"", "{\"", "12", "9999999", "kind", "e9", "é", "日本"];
-    let words = words.iter().map(|word| Some(word.as_bytes().to_vec()));
-    Vocabulary::from_bytes(bytes.chain([None]).chain(words)).unwrap().with_eos([TokenId(256)]).unwrap()
+    vocabulary_of(&["true", "null", "\":", "\",\"", "{\"", "12", "9999999", "kind", "e9", "é", "日本"])
 }
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]

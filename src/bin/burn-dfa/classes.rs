@@ -20,9 +20,9 @@ pub fn of_bytes(holds: impl Fn(u8) -> bool) -> Option<String> {
 }
 
 /// The characters for which `holds`; `None` where there are none.
-pub fn of_chars(holds: impl Fn(char) -> bool) -> Option<String> {
+pub fn of_chars(mut holds: impl FnMut(char) -> bool) -> Option<String> {
     let chars = ('\0'..=char::MAX).map(u32::from);
-    let (inside, outside) = runs(chars, |code| char::from_u32(code).is_some_and(&holds));
+    let (inside, outside) = runs(chars, |code| char::from_u32(code).is_some_and(&mut holds));
     match (count(&inside), count(&outside)) {
         (0, _) => None,
         (_, 0) => Some("any character".to_owned()),
@@ -32,7 +32,7 @@ pub fn of_chars(holds: impl Fn(char) -> bool) -> Option<String> {
 }
 
 /// The runs of `numbers` in and out of a set.
-fn runs(numbers: impl Iterator<Item = u32>, holds: impl Fn(u32) -> bool) -> (Runs, Runs) {
+fn runs(numbers: impl Iterator<Item = u32>, mut holds: impl FnMut(u32) -> bool) -> (Runs, Runs) {
     let (mut inside, mut outside) = (Runs::new(), Runs::new());
     let mut before = None;
     for number in numbers {

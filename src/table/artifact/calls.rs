@@ -8,7 +8,6 @@ use crate::error::Result;
 use crate::limits::Meter;
 use crate::table::pushdown::reserved_ways;
 use crate::table::stack::Calls;
-use crate::table::symbols::FIRST_SPECIAL;
 use crate::table::{StateId, TokenTable};
 use crate::vocabulary::Vocabulary;
 
@@ -32,9 +31,6 @@ impl StoredTable<'_> {
         let (states, outcomes) = (self.states() as u32, self.outcomes());
         if !(1..=MOST_OUTCOMES).contains(&outcomes) {
             return Err(broken("jumps", format!("{outcomes} outcomes, of 1 to {MOST_OUTCOMES}")));
-        }
-        if self.sizes.of(Dimension::Alphabet) != FIRST_SPECIAL as usize {
-            return Err(broken("column", "a table with calls has no tokens that are read as themselves"));
         }
         let is_own = |to: u32| (StateId::RESERVED..states).contains(&to);
         for state in 0..states {

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use burn_dfa::cli::{LimitArgs, message, text};
-use burn_dfa::{Constraint, Limits, TokenTable, Vocabulary};
+use burn_dfa::table::RowPosition;
+use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
 use clap::Args;
 use serde_json::json;
 
@@ -55,8 +56,8 @@ impl Check {
     pub fn run(&self, out: &mut Output) -> Result<ExitCode> {
         let constraint = self.constraint.read()?;
         let limits = self.limits.limits();
-        let dfa = constraint.to_byte_dfa(&limits)?;
-        let dfa = dfa.ok_or("the constraint is on tokens, not on text")?;
+        let automaton = constraint.to_automaton(&limits)?;
+        let automaton = automaton.ok_or("the constraint is on tokens, not on text")?;
         let tokens = match self.tokenizer.is_some() {
             true => Some(Tokens::new(&constraint, self.tokenizer.read()?, &limits)?),
             false => None,
@@ -64,7 +65,7 @@ impl Check {
         let mut all = true;
         for text in self.texts.iter().cloned().map(Ok).chain(self.file.iter().map(|path| read(path))) {
             let text = &if self.value { written(&constraint, &text?, &limits)? } else { text? };
-            let place = mismatch(&dfa, text);
+            let place = mismatch(&automaton, text);
             all &= place.is_none();
             let next = match (&place, &tokens) {
                 (Some(place), Some(tokens)) => tokens.after(&text[..place.byte]),
@@ -109,12 +110,15 @@ impl Tokens {
     /// What could come after `text`; `None` where the vocabulary cannot spell it.
     fn after(&self, text: &str) -> Option<Vec<Next>> {
         let tokens = self.cutter.cuts(text).into_iter().flatten().next()?;
-        let state = tokens.iter().fold(self.table.start(), |state, &token| self.table.next(state, token));
+        let start = RowPosition::unlimited(self.table.start());
+        let position = tokens.iter().fold(start, |position, &token| self.table.after(&position, token));
         let readable = |bytes: &[u8]| match std::str::from_utf8(bytes) {
             Ok(text) => format!("{text:?}"),
             Err(_) => format!("\"{}\"", bytes.escape_ascii()),
         };
-        Some(self.table.allowed(state).map(|id| (id.0, self.vocabulary.bytes(id).map(readable))).collect())
+        let ids = (0..self.vocabulary.len() as u32).map(TokenId);
+        let legal = ids.filter(|&id| self.table.can_end(&self.table.after(&position, id)));
+        Some(legal.map(|id| (id.0, self.vocabulary.bytes(id).map(readable))).collect())
     }
 }
 

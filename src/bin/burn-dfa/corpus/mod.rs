@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use burn_dfa::cli::{DeviceArgs, LimitArgs, StackArgs};
+use burn_dfa::cli::{DeviceArgs, LimitArgs};
 use burn_dfa::constraint::{Formats, JsonOptions, Whitespace};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -67,8 +67,6 @@ pub struct Corpus {
     #[command(flatten)]
     limits: LimitArgs,
     #[command(flatten)]
-    stack: StackArgs,
-    #[command(flatten)]
     device: DeviceArgs,
     /// A file of counts to compare with: exit code 1 where one got worse.
     #[arg(long, value_name = "FILE")]
@@ -122,7 +120,7 @@ impl Corpus {
             any_depth: self.any_depth,
             ..JsonOptions::default()
         };
-        let (limits, tensors) = (self.stack.limits(self.limits.limits()), self.device.options());
+        let (limits, tensors) = (self.limits.limits(), self.device.options());
         let bench = Bench::new(&vocabulary, self.samples, options, limits, tensors);
         let mut summaries: Vec<(String, Summary)> = Vec::new();
         for path in &self.files {

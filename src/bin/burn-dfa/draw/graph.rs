@@ -3,55 +3,138 @@
 
 use std::collections::BTreeMap;
 
-use burn_dfa::automaton::{ByteDfa, ByteStateId};
+use burn_dfa::automaton::{ByteAutomaton, ByteDfa, ByteStateId, Pushdown};
 use serde_json::{Value, json};
 
 use crate::classes::of_bytes;
 
 /// States in the order in which the start leads to them; the start is 0.
 pub struct Graph {
-    pub accepting: Vec<bool>,
+    pub states: Vec<Kind>,
     pub edges: Vec<Edge>,
 }
 
-/// All bytes from one state to another.
+/// What a state is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// It reads a byte; whether the text may end there.
+    Reads { accepting: bool },
+    /// It is pushed on the stack.
+    Call,
+    /// It ends a piece with an outcome.
+    Return(usize),
+}
+
+/// All ways from one state to another.
 pub struct Edge {
     pub from: usize,
     pub to: usize,
-    /// The bytes as a class.
+    /// The bytes as a class, or what the stack does.
     pub label: String,
+    /// Whether no byte is read.
+    pub is_jump: bool,
+}
+
+/// The states that were met, and their edges.
+#[derive(Default)]
+struct Found {
+    order: Vec<ByteStateId>,
+    numbers: BTreeMap<u32, usize>,
+    edges: Vec<Edge>,
 }
 
 impl Graph {
-    pub fn new(dfa: &ByteDfa) -> Self {
-        let mut order = vec![dfa.start()];
-        let mut numbers = BTreeMap::from([(dfa.start().0, 0)]);
-        let mut edges = Vec::new();
+    pub fn new(automaton: &ByteAutomaton) -> Self {
+        match automaton {
+            ByteAutomaton::Finite(dfa) => Self::of_dfa(dfa),
+            ByteAutomaton::Pushdown(pushdown) => Self::of_pushdown(pushdown),
+        }
+    }
+
+    fn of_dfa(dfa: &ByteDfa) -> Self {
+        let mut found = Found::from(dfa.start());
         let mut at = 0;
-        while let Some(&state) = order.get(at) {
-            let mut targets: Vec<ByteStateId> = Vec::new();
-            for byte in 0..=u8::MAX {
-                let next = dfa.next(state, byte);
-                if next != ByteStateId::DEAD && !targets.contains(&next) {
-                    targets.push(next);
-                }
-            }
-            for target in targets {
-                let to = *numbers.entry(target.0).or_insert_with(|| {
-                    order.push(target);
-                    order.len() - 1
-                });
-                let label = of_bytes(|byte| dfa.next(state, byte) == target).unwrap_or_default();
-                edges.push(Edge { from: at, to, label });
-            }
+        while let Some(&state) = found.order.get(at) {
+            found.read(at, |byte| dfa.next(state, byte));
             at += 1;
         }
-        Self { accepting: order.iter().map(|&state| dfa.is_accepting(state)).collect(), edges }
+        let kind = |&state: &ByteStateId| Kind::Reads { accepting: dfa.is_accepting(state) };
+        Self { states: found.order.iter().map(kind).collect(), edges: found.edges }
+    }
+
+    fn of_pushdown(pushdown: &Pushdown) -> Self {
+        let mut found = Found::from(ByteStateId::START);
+        let mut states = Vec::new();
+        while let Some(&state) = found.order.get(states.len()) {
+            let at = states.len();
+            states.push(if let Some((enter, returns)) = pushdown.call(state) {
+                found.jump(at, enter, "call".to_owned());
+                let several = returns.len() > 1;
+                for (outcome, to) in
+                    returns.into_iter().enumerate().filter(|(_, to)| *to != ByteStateId::DEAD)
+                {
+                    let label = if several { format!("after {outcome}") } else { "after it".to_owned() };
+                    found.jump(at, to, label);
+                }
+                Kind::Call
+            } else if let Some(outcome) = pushdown.outcome(state) {
+                Kind::Return(outcome)
+            } else {
+                found.read(at, |byte| pushdown.read(state, byte));
+                Kind::Reads { accepting: pushdown.is_accepting(state) }
+            });
+        }
+        Self { states, edges: found.edges }
     }
 
     /// The edges for a program.
     pub fn edges(&self) -> Vec<Value> {
-        let edge = |edge: &Edge| json!({"from": edge.from, "to": edge.to, "bytes": edge.label});
+        let edge = |edge: &Edge| {
+            let what = if edge.is_jump { "jump" } else { "bytes" };
+            json!({"from": edge.from, "to": edge.to, what: edge.label})
+        };
         self.edges.iter().map(edge).collect()
+    }
+
+    /// Whether the text may end, by state.
+    pub fn accepting(&self) -> Vec<bool> {
+        self.states.iter().map(|state| *state == Kind::Reads { accepting: true }).collect()
+    }
+}
+
+impl Found {
+    fn from(start: ByteStateId) -> Self {
+        let mut found = Self::default();
+        found.number(start);
+        found
+    }
+
+    fn number(&mut self, state: ByteStateId) -> usize {
+        let order = &mut self.order;
+        *self.numbers.entry(state.0).or_insert_with(|| {
+            order.push(state);
+            order.len() - 1
+        })
+    }
+
+    /// The edges of bytes from a state.
+    fn read(&mut self, from: usize, next: impl Fn(u8) -> ByteStateId) {
+        let mut targets: Vec<ByteStateId> = Vec::new();
+        for byte in 0..=u8::MAX {
+            let to = next(byte);
+            if to != ByteStateId::DEAD && !targets.contains(&to) {
+                targets.push(to);
+            }
+        }
+        for target in targets {
+            let to = self.number(target);
+            let label = of_bytes(|byte| next(byte) == target).unwrap_or_default();
+            self.edges.push(Edge { from, to, label, is_jump: false });
+        }
+    }
+
+    fn jump(&mut self, from: usize, to: ByteStateId, label: String) {
+        let to = self.number(to);
+        self.edges.push(Edge { from, to, label, is_jump: true });
     }
 }

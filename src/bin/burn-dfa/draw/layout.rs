@@ -47,7 +47,7 @@ impl Layout {
 
 impl Layers {
     fn new(graph: &Graph) -> Self {
-        let states = graph.accepting.len();
+        let states = graph.states.len();
         let (back, finished) = cycles(graph);
         let mut layer = vec![0; states];
         for &state in finished.iter().rev() {
@@ -143,7 +143,7 @@ impl Layers {
     /// The height of every point: near its neighbours, apart from the next of its layer.
     fn heights(&self, graph: &Graph) -> Vec<f64> {
         let has_loop = |point: usize| graph.edges.iter().any(|edge| edge.from == point && edge.to == point);
-        let room = |point: usize| match point < graph.accepting.len() {
+        let room = |point: usize| match point < graph.states.len() {
             true if has_loop(point) => (RADIUS + 42.0, RADIUS + 10.0),
             true => (RADIUS + 10.0, RADIUS + 10.0),
             false => (14.0, 14.0),
@@ -208,7 +208,7 @@ fn cycles(graph: &Graph) -> (Vec<bool>, Vec<usize>) {
         Within,
         Left,
     }
-    let mut met = vec![Met::Not; graph.accepting.len()];
+    let mut met = vec![Met::Not; graph.states.len()];
     let mut back = vec![false; graph.edges.len()];
     let mut finished = Vec::new();
     let out = |state: usize| -> Vec<usize> {

@@ -20,7 +20,9 @@ use graph::Graph;
 
 /// Draw the automaton of a constraint over bytes, or its table over the tokens of a tokenizer.
 ///
-/// The dead state is left out. Accepting states are drawn with a double circle.
+/// The dead state is left out. Accepting states are drawn with a double circle. Of an automaton with a stack, call and RETURN
+/// states (↩, with the outcome) are drawn in colours of their own, and where they go on by dashed lines; `--table` draws it
+/// copied to a depth.
 #[derive(Args)]
 #[command(after_help = "Examples:
   burn-dfa draw --regex '(cat|dog)s?' -o automaton.svg
@@ -66,13 +68,13 @@ impl Draw {
             );
             table::svg(&table, &vocabulary)
         } else {
-            let dfa = constraint.to_byte_dfa(&self.limits.limits())?;
-            let dfa = dfa.ok_or("the constraint is on tokens, not on text")?;
-            self.check(dfa.state_count() - 1)?;
-            let graph = Graph::new(&dfa);
-            let (states, edges) = (graph.accepting.len(), graph.edges());
+            let automaton = constraint.to_automaton(&self.limits.limits())?;
+            let automaton = automaton.ok_or("the constraint is on tokens, not on text")?;
+            self.check(automaton.state_count() - 1)?;
+            let graph = Graph::new(&automaton);
+            let (states, edges) = (graph.states.len(), graph.edges());
             let sizes = format!("{states} states, {} edges", edges.len());
-            said = (json!({"accepting": graph.accepting, "edges": edges}), sizes);
+            said = (json!({"accepting": graph.accepting(), "edges": edges}), sizes);
             match extension.as_deref() {
                 Some("svg") => svg::svg(&graph),
                 Some("dot" | "gv") | None => dot::dot(&graph),

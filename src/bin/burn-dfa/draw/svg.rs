@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::graph::Graph;
+use super::graph::{Graph, Kind};
 use super::layout::{LETTER, LONGEST, Layout, RADIUS, label_at};
 
 /// Half the height of a letter, to centre texts in every renderer.
@@ -13,10 +13,10 @@ pub fn svg(graph: &Graph) -> String {
     let layout = Layout::new(graph);
     let (mut lines, mut labels, mut states) = (String::new(), String::new(), String::new());
     let start = layout.points[0];
-    edge(&mut lines, &format!("M{:.1},{:.1} h24", start.0 - RADIUS - 27.0, start.1), "start");
+    edge(&mut lines, &format!("M{:.1},{:.1} h24", start.0 - RADIUS - 27.0, start.1), "start", false);
     for (arc, (route, &back)) in graph.edges.iter().zip(layout.routes.iter().zip(&layout.back)) {
         let (line, place) = curve(&layout, route, back);
-        edge(&mut lines, &line, &escape(&format!("{} → {}: {}", arc.from, arc.to, arc.label)));
+        edge(&mut lines, &line, &escape(&format!("{} → {}: {}", arc.from, arc.to, arc.label)), arc.is_jump);
         let mut short: String = arc.label.chars().take(LONGEST).collect();
         if short.len() < arc.label.len() {
             short.pop();
@@ -25,16 +25,26 @@ pub fn svg(graph: &Graph) -> String {
         ground(&mut labels, place, short.chars().count());
         text(&mut labels, place, &escape(&short));
     }
-    for (state, &accepting) in graph.accepting.iter().enumerate() {
+    for (state, &kind) in graph.states.iter().enumerate() {
         let (x, y) = layout.points[state];
-        let fill = if accepting { "#ddf4e4" } else { "#f6f8fa" };
+        let accepting = kind == Kind::Reads { accepting: true };
+        let fill = match kind {
+            Kind::Reads { accepting: true } => "#ddf4e4",
+            Kind::Reads { accepting: false } => "#f6f8fa",
+            Kind::Call => "#ddeaff",
+            Kind::Return(_) => "#fff1d6",
+        };
         for radius in [Some(RADIUS), accepting.then_some(RADIUS - 4.0)].into_iter().flatten() {
             let circle = format!(
                 r##"<circle cx="{x:.1}" cy="{y:.1}" r="{radius}" fill="{fill}" stroke="#1b1f24" stroke-width="1.3"/>"##
             );
             states.push_str(&circle);
         }
-        text(&mut states, (x, y), &state.to_string());
+        let name = match kind {
+            Kind::Return(outcome) => format!("↩{outcome}"),
+            _ => state.to_string(),
+        };
+        text(&mut states, (x, y), &name);
     }
     let body = format!(
         "<g fill=\"none\" stroke=\"#57606a\" stroke-width=\"1.3\">{lines}</g>\n<g {FONT}>{labels}{states}</g>\n"
@@ -62,9 +72,12 @@ pub fn page(body: &str, (left, top, right, bottom): (f64, f64, f64, f64)) -> Str
     )
 }
 
-fn edge(lines: &mut String, line: &str, title: &str) {
+fn edge(lines: &mut String, line: &str, title: &str, is_dashed: bool) {
+    let dashes = if is_dashed { r#" stroke-dasharray="4 3""# } else { "" };
     lines.push('\n');
-    lines.push_str(&format!(r#"<path d="{line}" marker-end="url(#arrow)"><title>{title}</title></path>"#));
+    lines.push_str(&format!(
+        r#"<path d="{line}"{dashes} marker-end="url(#arrow)"><title>{title}</title></path>"#
+    ));
 }
 
 /// What a label of so many letters stands on, so that no line runs through it.

@@ -5,6 +5,7 @@ mod keywords;
 use std::process::ExitCode;
 
 use burn_dfa::Error;
+use burn_dfa::automaton::ByteAutomaton;
 use burn_dfa::cli::{LimitArgs, message};
 use burn_dfa::constraint::Treatment;
 use clap::Args;
@@ -39,7 +40,9 @@ impl Explain {
         let limits = self.limits.limits();
         let notes = constraint.explain(&limits);
         // Some contradictions show only where parts of the schema meet.
-        let conflict = constraint.to_byte_dfa(&limits).err();
+        let automaton = constraint.to_automaton(&limits);
+        let frames = automaton.as_ref().ok().and_then(Option::as_ref).map_or(0, ByteAutomaton::frames);
+        let conflict = automaton.err();
         let pointers = notes.iter().map(|note| &*note.pointer);
         let pointers: Vec<&str> = pointers.chain(conflict.as_ref().and_then(Error::pointer)).collect();
         let exact = schema.as_ref().map(|schema| keywords::count(schema, &pointers));
@@ -66,6 +69,15 @@ impl Explain {
             } else {
                 let (strong, place) = (out.styles.strong, place(&note.pointer));
                 writeln!(out.to, "{strong}{treatment}{strong:#} {place}: {reason}")?;
+            }
+        }
+        if frames > 0 {
+            if out.json {
+                writeln!(out.to, "{}", json!({"pointer": null, "treatment": "stack", "frames": frames}))?;
+            } else {
+                let strong = out.styles.strong;
+                let deep = "arrays and objects nest about as deep";
+                writeln!(out.to, "{strong}stack{strong:#} of {frames} frames: {deep}")?;
             }
         }
         conflict.map_or(Ok(ExitCode::SUCCESS), |error| refused(out, &error))

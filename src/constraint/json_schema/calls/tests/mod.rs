@@ -9,6 +9,7 @@ use rand::rngs::StdRng;
 use serde_json::{Value, json};
 
 use super::{Preferred, Texts};
+use crate::automaton::ByteAutomaton;
 use crate::constraint::json_schema::{Json, JsonOptions, Schema, Unrolled, parse};
 use crate::limits::{Limits, Meter};
 
@@ -30,7 +31,7 @@ fn reads(texts: &Texts, text: &[u8], depth: usize) -> bool {
         Texts::Copied(rows) => {
             rows.spread(&Meter::start(&Limits::new().with_frames(64))).unwrap().matches(text)
         }
-        Texts::Called(pushdown) => pushdown.matches(text, depth),
+        Texts::Called(pushdown) => ByteAutomaton::Pushdown(pushdown.clone().with_frames(depth)).matches(text),
     }
 }
 
