@@ -11,9 +11,9 @@ use crate::common::{
     model::{RandomLm, run},
 };
 use burn::tensor::{DType, Device, Int, Tensor};
-use burn_dfa::generation::{Finish, GenerationConfig, Output, Request, generate};
+use burn_dfa::generation::{Finish, GenerationConfig, Request, generate};
 use burn_dfa::sampling::{GumbelMax, Sampler};
-use burn_dfa::{Constraint, Error, Layout, Limits, StateId, TensorOptions, TokenId, TokenTable, Vocabulary};
+use burn_dfa::{Constraint, Layout, StateId, TensorOptions, TokenId, TokenTable, Vocabulary};
 
 fn regex(pattern: &str, vocabulary: &Vocabulary) -> TokenTable {
     tabulated(&Constraint::regex(pattern).unwrap(), vocabulary)

@@ -1,10 +1,9 @@
 //! What is written matches its constraint and is complete within its budget, whatever the logits and the options.
 
-use std::ops::ControlFlow;
 
 use burn::tensor::{DType, Device};
-use burn_dfa::generation::{Finish, GenerationConfig, Output, Request, generate};
-use burn_dfa::{Constraint, Error, Layout, Limits, TensorOptions, TokenId, TokenTable, Vocabulary};
+use burn_dfa::generation::{Finish, GenerationConfig, Request};
+use burn_dfa::{Constraint, Layout, TensorOptions, TokenId};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use burn_dfa::automaton::ByteAutomaton;
 use burn_dfa::constraint::{JsonOptions, Whitespace};
 use burn_dfa::{ByteDfa, Limits};
 use jsonschema::Draft;
@@ -83,15 +84,15 @@ impl Found {
             println!("{id}: compiled in {:?}", began.elapsed());
         }
         self.counts.compiled += 1;
-        self.counts.unsatisfiable += usize::from(judge.dfa.is_none());
+        self.counts.unsatisfiable += usize::from(judge.automaton.is_none());
         let passes = self.instances(id, row, &judge, true);
         // Spaced texts of schemas that are not great.
-        let states = judge.dfa.as_ref().map_or(0, ByteDfa::state_count);
+        let states = judge.automaton.as_ref().map_or(0, ByteAutomaton::state_count);
         let spaced = JsonOptions { whitespace: Whitespace::Spaced, ..JsonOptions::default() };
         let spaced = if states < 5_000 { Judge::new(schema, &spaced, &limits).ok() } else { None };
         let passes = spaced.is_none_or(|spaced| self.instances(id, row, &spaced, false)) && passes;
         self.counts.passing += usize::from(passes);
-        if let Some(dfa) = judge.dfa.filter(|_| states < 20_000) {
+        if let Some(dfa) = judge.finite().filter(|dfa| dfa.state_count() < 20_000) {
             self.samples(id, schema, &dfa);
         }
     }

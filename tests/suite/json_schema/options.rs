@@ -122,11 +122,12 @@ fn texts_of_values() {
 fn depths_are_reported() {
     let bytes = (0..=u8::MAX).map(|byte| Some([byte])).chain([None]);
     let vocabulary = Vocabulary::from_bytes(bytes).unwrap().with_eos([TokenId(256)]).unwrap();
+    let copied = Limits::new().with_frames(0);
     let unrolled = |schema: Value, options: &JsonOptions| {
         let constraint = Constraint::json_schema_with(schema, options).unwrap();
         let compile = [TokenTable::compile, TokenTable::tabulate, TokenTable::walk];
         let [one, other, third] = compile.map(|compile| {
-            let table = compile(&constraint, &vocabulary, &Limits::default()).unwrap();
+            let table = compile(&constraint, &vocabulary, &copied).unwrap();
             table.unrolled().unwrap()
         });
         assert!(one == other && other == third);
@@ -146,7 +147,7 @@ fn depths_are_reported() {
     assert_eq!(unrolled(open.clone(), &asked), [None, None, Some(1)]);
     let [_, _, unnamed] = unrolled(open.clone(), &default);
     // It is explained as well.
-    let notes = |schema: Value| Constraint::json_schema(schema).unwrap().explain(&Limits::default());
+    let notes = |schema: Value| Constraint::json_schema(schema).unwrap().explain(&copied);
     let said = format!(
         "any JSON in properties that the schema does not name is followed {} levels deep",
         unnamed.unwrap()
@@ -156,8 +157,10 @@ fn depths_are_reported() {
     let said = format!("any JSON is followed {} levels deep", any.unwrap());
     assert_eq!(notes(json!({"type": "array"}))[0].treatment, Treatment::Bounded(said));
     assert_eq!(notes(json!({"type": "array", "items": {"type": "null"}})), []);
+    // With a stack there is nothing to be said.
+    assert_eq!(Constraint::json_schema(open.clone()).unwrap().explain(&Limits::default()), []);
     // As deep as is said, and no deeper.
-    let dfa = super::compile(&open);
+    let dfa = Constraint::json_schema(open).unwrap().to_byte_dfa(&Limits::default()).unwrap().unwrap();
     let nested = |depth: usize| format!("{{\"b\":{}1{}}}", "{\"c\":".repeat(depth), "}".repeat(depth));
     let depth = unnamed.unwrap();
     assert!(dfa.matches(nested(depth).as_bytes()) && !dfa.matches(nested(depth + 1).as_bytes()));
@@ -165,7 +168,7 @@ fn depths_are_reported() {
 
 #[test]
 fn arrays_within_arrays_count_two_levels() {
-    let dfa = super::compile(&json!({}));
+    let dfa = Constraint::json_schema(json!({})).unwrap().to_byte_dfa(&Limits::default()).unwrap().unwrap();
     let arrays = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
     let objects = |depth: usize| format!("{}{{}}{}", "{\"a\":".repeat(depth - 1), "}".repeat(depth - 1));
     let deepest = |text: &dyn Fn(usize) -> String| {
