@@ -121,8 +121,7 @@ impl Pushdown {
         let mut at = 1;
         while let Some(&state) = queue.get(at) {
             let runs = draft.rows.row(state).iter();
-            let runs: Vec<Run> =
-                runs.map(|run| Run { target: number(run.target, &mut queue), ..*run }).collect();
+            let runs = runs.map(|run| Run { target: number(run.target, &mut queue), ..*run });
             rows.push(draft.rows.is_accepting(state), runs);
             distinctions.add(rows.row(at as u32));
             jumps.push(match (draft.calls.get(&state), outcomes.get(&state)) {

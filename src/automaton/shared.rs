@@ -235,6 +235,11 @@ impl SharedRows {
     /// # Errors
     /// Where a limit is breached.
     pub(crate) fn pushdown(&self, start: u32, meter: &Meter) -> Result<Option<Pushdown>> {
+        if self.returning.len() <= 1 {
+            // A state that reaches an outcome reaches the only one. So a call goes on from it, or is dead.
+            let draft = Draft { rows: &self.rows, calls: self.calls(), returning: &self.returning };
+            return Pushdown::new(&draft, start, meter);
+        }
         let Specialised { rows, start, calls, returning } = self.specialised(start, meter)?;
         if start == 0 {
             return Ok(None);

@@ -58,12 +58,12 @@ impl Graph<'_> {
         });
         let returned = Csr::new(states, returned);
         let mut ways = vec![Way::NONE; states * ends];
-        let mut heap = BinaryHeap::new();
+        let mut queue = Queue::default();
         let none = Way { bytes: 0, frames: 0 };
-        heap.extend(self.accepting.iter().map(|&state| Reverse((Way { bytes: 1, ..none }, state, 0))));
-        heap.extend(self.returning.iter().map(|&(state, outcome)| Reverse((none, state, outcome))));
+        self.accepting.iter().for_each(|&state| queue.push(Way { bytes: 1, ..none }, state, 0));
+        self.returning.iter().for_each(|&(state, outcome)| queue.push(none, state, outcome));
         let mut found = 0;
-        while let Some(Reverse((way, state, end))) = heap.pop() {
+        while let Some((way, state, end)) = queue.pop() {
             let place = &mut ways[state as usize * ends + end as usize];
             if place.is_some() || !way.is_some() {
                 continue;
@@ -76,7 +76,7 @@ impl Graph<'_> {
             let longer = Way { bytes: way.bytes + 1, ..way };
             for &before in backward.of(state) {
                 if !ways[before as usize * ends + end as usize].is_some() {
-                    heap.push(Reverse((longer, before, end)));
+                    queue.push(longer, before, end);
                 }
             }
             // The way through a piece, and on from where it returns to.
@@ -89,7 +89,7 @@ impl Graph<'_> {
                 for after in 0..ends {
                     let rest = ways[to as usize * ends + after];
                     if to != 0 && rest.is_some() {
-                        heap.push(Reverse((through(way, rest), caller, after as u32)));
+                        queue.push(through(way, rest), caller, after as u32);
                     }
                 }
             }
@@ -97,10 +97,51 @@ impl Graph<'_> {
                 let (caller, outcome) = (place / ends as u32, place as usize % ends);
                 let piece = ways[self.calls[&caller].enter as usize * ends + outcome];
                 if piece.is_some() {
-                    heap.push(Reverse((through(piece, way), caller, end)));
+                    queue.push(through(piece, way), caller, end);
                 }
             }
         }
         Ok(ways)
+    }
+}
+
+/// Ways that were found, the shortest first, with the state and the end of each. No way is shorter than those that were taken
+/// out before, and most are longer by one byte, so the queue holds these apart.
+#[derive(Default)]
+struct Queue {
+    /// The bytes of the ways that come first.
+    bytes: u32,
+    /// The frames of these.
+    now: BinaryHeap<Reverse<(u32, u32, u32)>>,
+    /// The frames of those that are one byte longer.
+    next: Vec<Reverse<(u32, u32, u32)>>,
+    later: BinaryHeap<Reverse<(Way, u32, u32)>>,
+}
+
+impl Queue {
+    fn push(&mut self, way: Way, state: u32, end: u32) {
+        match way.bytes - self.bytes {
+            0 => self.now.push(Reverse((way.frames, state, end))),
+            1 => self.next.push(Reverse((way.frames, state, end))),
+            _ => self.later.push(Reverse((way, state, end))),
+        }
+    }
+
+    fn pop(&mut self) -> Option<(Way, u32, u32)> {
+        while self.now.is_empty() {
+            let later = self.later.peek().map(|Reverse((way, ..))| way.bytes);
+            let next = (!self.next.is_empty()).then_some(self.bytes + 1);
+            self.bytes = next.into_iter().chain(later).min()?;
+            if next == Some(self.bytes) {
+                self.now = std::mem::take(&mut self.next).into();
+            }
+            while let Some(Reverse((way, state, end))) = self.later.peek().copied()
+                && way.bytes <= self.bytes + 1
+            {
+                self.later.pop();
+                self.push(way, state, end);
+            }
+        }
+        self.now.pop().map(|Reverse((frames, state, end))| (Way { bytes: self.bytes, frames }, state, end))
     }
 }

@@ -35,7 +35,7 @@ pub(super) struct Preferred {
 
 impl Default for Preferred {
     fn default() -> Self {
-        Self { schema: 20_000, part: 128, counted: 256 }
+        Self { schema: 20_000, part: 48, counted: 256 }
     }
 }
 

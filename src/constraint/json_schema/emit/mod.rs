@@ -11,7 +11,6 @@ mod items;
 mod object;
 mod separators;
 
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -110,7 +109,7 @@ struct Emitter<'p, 'a> {
     /// The texts of single values, by plan and level.
     texts: FastMap<(PlanId, usize), Texts>,
     /// The spellings of names, quotes included.
-    spelled: HashMap<Arc<str>, Rc<[Spellings]>>,
+    spelled: FastMap<Arc<str>, Rc<[Spellings]>>,
 }
 
 impl<'p, 'a> Emitter<'p, 'a> {
@@ -126,7 +125,7 @@ impl<'p, 'a> Emitter<'p, 'a> {
             large: Vec::new(),
             done: FastMap::default(),
             texts: FastMap::default(),
-            spelled: HashMap::new(),
+            spelled: FastMap::default(),
         }
     }
 

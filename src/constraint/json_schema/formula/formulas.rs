@@ -1,6 +1,5 @@
 //! The list of all formulas of a schema, and how they are combined.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{Formula, Leaf, Term};
@@ -16,7 +15,7 @@ const LEAVES_BYTES: usize = size_of::<(u32, Arc<[Formula]>)>() + 2 * size_of::<u
 #[derive(Clone, Debug)]
 pub(in super::super) struct Formulas {
     terms: Vec<Term>,
-    known: HashMap<Term, Formula, std::hash::BuildHasherDefault<std::collections::hash_map::DefaultHasher>>,
+    known: FastMap<Term, Formula>,
     leaves: FastMap<u32, Arc<[Formula]>>,
     /// By formula; see [`height`](Self::height).
     heights: Vec<u32>,

@@ -38,7 +38,7 @@ mod scalar;
 mod size;
 mod truth;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub(super) use self::array::Array;
@@ -108,7 +108,7 @@ pub(super) struct Planner<'a> {
     queue: Queue,
     /// For each plan the formula that its values must satisfy.
     musts: Vec<Formula>,
-    known: HashMap<Goal, PlanId>,
+    known: FastMap<Goal, PlanId>,
     narrowed: FastMap<(Formula, u8), Formula>,
     recursive: FastMap<Formula, bool>,
     /// Automata of strings without quotes, by leaf.
@@ -117,11 +117,11 @@ pub(super) struct Planner<'a> {
     texts: FastMap<(Formula, Certainty), Arc<ByteDfa>>,
     /// Texts of strings whose characters are yet to be counted, by the leaves that they satisfy; `None` where that is not
     /// done.
-    uncounted: HashMap<Vec<Formula>, Option<Arc<Uncounted>>>,
+    uncounted: FastMap<Vec<Formula>, Option<Arc<Uncounted>>>,
     /// The values of leaves that list them.
     lists: FastMap<Formula, Arc<List>>,
     /// Whether a pattern matches a name, by leaf and name.
-    names: HashMap<(Formula, Arc<str>), bool>,
+    names: FastMap<(Formula, Arc<str>), bool>,
     /// Pointers to claims because of which some valid objects are not written, since their names may be equal.
     pub(super) lost: BTreeMap<String, Lost>,
     /// Whether values were left out because they exceed the depth of recursion or of any JSON.
@@ -149,14 +149,14 @@ impl<'a> Planner<'a> {
             plans: Vec::new(),
             queue: Queue::default(),
             musts: Vec::new(),
-            known: HashMap::new(),
+            known: FastMap::default(),
             narrowed: FastMap::default(),
             recursive: FastMap::default(),
             contents: FastMap::default(),
             texts: FastMap::default(),
-            uncounted: HashMap::new(),
+            uncounted: FastMap::default(),
             lists: FastMap::default(),
-            names: HashMap::new(),
+            names: FastMap::default(),
             lost: BTreeMap::new(),
             cut: false,
             nesting: Nesting::of(&schema.options),
