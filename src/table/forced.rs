@@ -72,7 +72,7 @@ impl TableParts {
             match (alive.take(2).count(), legal.len()) {
                 (0, _) => {}
                 (1, 0) => {
-                    self.each_text(&RowPosition::unlimited(state), vocabulary, column_of, false, |id, _| {
+                    self.each_text(&RowPosition::unlimited(state), vocabulary, column_of, None, |id, _| {
                         legal.push(id)
                     })
                 }

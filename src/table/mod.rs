@@ -39,6 +39,7 @@ mod columns;
 mod compile;
 mod forced;
 mod parts;
+mod plain;
 mod position;
 mod prune;
 mod pushdown;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::stack::{Calls, Stacks, Top};
 use super::{RowPosition, SpecialTokens, StateId, TokenTable, reserved_column};
 use crate::error::{Error, Result};
-use crate::vocabulary::{Fingerprint, TokenId, Vocabulary};
+use crate::vocabulary::{Fingerprint, Plainness, TokenId, Vocabulary};
 
 /// The arrays of a table.
 #[derive(PartialEq, Eq)]
@@ -34,8 +34,8 @@ pub(crate) enum TokenReading {
         vocabulary: Vocabulary,
         /// Tokens that are not read as text.
         special: SpecialTokens,
-        /// `[states]`: whether every plain token may follow, the budget left out.
-        takes_plain: Vec<bool>,
+        /// `[states]`: which plain tokens may all follow, the budget left out.
+        takes_plain: Vec<Option<Plainness>>,
         /// The longest way from any state to the end.
         farthest: u32,
     },

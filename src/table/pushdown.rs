@@ -62,7 +62,7 @@ pub(super) fn from_called(text: &CalledText, vocabulary: &Vocabulary, meter: &Me
         fingerprint: vocabulary.fingerprint(),
     };
     parts.set_calls(calls);
-    parts.find_plain(automaton.state_count(), |state| automaton.row(state));
+    parts.find_plain();
     Ok(TokenTable { parts: Arc::new(parts), unrolled: None })
 }
 

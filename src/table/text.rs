@@ -3,17 +3,17 @@
 use super::position::can_end;
 use super::stack::{Stacks, Top};
 use super::{RowPosition, StateId, TableParts};
-use crate::vocabulary::{TokenId, Vocabulary};
+use crate::vocabulary::{Plainness, TokenId, Vocabulary};
 
 impl TableParts {
-    /// Calls `found` with every token of text that may follow at `position`, and the state after it; with `but_plain`,
-    /// not with those of subtrees that hold plain tokens only.
+    /// Calls `found` with every token of text that may follow at `position`, and the state after it, but for those of
+    /// subtrees that hold no less plain tokens than `but_plain`.
     pub(crate) fn each_text(
         &self,
         position: &RowPosition,
         vocabulary: &Vocabulary,
         column_of: &[u32; 256],
-        but_plain: bool,
+        but_plain: Option<Plainness>,
         found: impl FnMut(TokenId, StateId),
     ) {
         let bytes = Bytes { parts: self, column_of, left: position.remaining.saturating_sub(1) };
@@ -111,16 +111,16 @@ fn each_token<R: Reader>(
     mut reader: R,
     start: R::At,
     vocabulary: &Vocabulary,
-    but_plain: bool,
+    but_plain: Option<Plainness>,
     mut found: impl FnMut(TokenId, StateId),
 ) {
     let trie = vocabulary.trie();
-    let plain = if but_plain { vocabulary.plain_subtrees() } else { &[] };
+    let plain = but_plain.map(|kind| (kind, vocabulary.plain_subtrees()));
     // `path[d]` is where the row is after the first `d` bytes of the node at hand.
     let mut path = vec![start; trie.max_depth() + 1];
     let mut node = 0;
     while node < trie.len() {
-        if but_plain && plain[node] {
+        if plain.is_some_and(|(kind, subtrees)| subtrees[node] <= kind) {
             node = trie.end(node) as usize;
             continue;
         }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use super::build::{RESERVED_TOKENS_TO_END, no_token_path, reserved_rows, with_the_end};
 use super::special::spelled_classes;
 use super::{RowPosition, SpecialTokens, StateId, TableParts, TokenReading, TokenTable};
-use crate::automaton::{Csr, RowDfa, Run};
+use crate::automaton::{Csr, RowDfa};
 use crate::constraint::{FreeText, TextAutomaton};
 use crate::error::Result;
 use crate::limits::Meter;
-use crate::vocabulary::{LONGEST_PLAIN, TokenId, TokenKind, Vocabulary, is_plain_byte};
+use crate::vocabulary::{TokenId, TokenKind, Vocabulary};
 
 /// What is added to a live state of the automaton: its dead state stays, the reserved states come before.
 const SHIFT: u32 = StateId::RESERVED - 1;
@@ -83,7 +83,7 @@ fn spread(rows: &RowDfa, free: &FreeText, vocabulary: &Vocabulary, meter: &Meter
         return Err(no_token_path());
     }
     parts.seal_special_edges();
-    parts.find_plain(rows.state_count(), |state| rows.row(state));
+    parts.find_plain();
     Ok(TokenTable { parts: Arc::new(parts), unrolled: None })
 }
 
@@ -132,7 +132,7 @@ fn token_edges(parts: &TableParts, vocabulary: &Vocabulary, meter: &Meter) -> Re
             &RowPosition::unlimited(StateId(state)),
             vocabulary,
             column_of,
-            false,
+            None,
             |_, landing| landings.push(landing.0),
         );
         let marked = special.of(parts.row(StateId(state)));
@@ -167,84 +167,6 @@ impl TableParts {
             TokenReading::Bytes { vocabulary, special, .. } => special
                 .column(token)
                 .or_else(|| vocabulary.bytes(token).is_none().then(|| reserved_column(vocabulary, token))),
-        }
-    }
-
-    /// Finds the states that every plain token may follow: those from which any run of plain bytes stays alive
-    /// for as long as the longest plain token.
-    pub(super) fn find_plain<'r>(&mut self, states: usize, row: impl Fn(u32) -> &'r [Run]) {
-        let mut takes = vec![false; self.tokens_to_end.len()];
-        let mut edges: Vec<(u32, u32)> = Vec::new();
-        for state in 1..states as u32 {
-            let begin = edges.len();
-            // The next plain byte to be found in the row.
-            let mut open = b' ';
-            for run in row(state) {
-                let target = run.target + SHIFT;
-                // The dead state has no way to the end either, and a token that changes the stack has to be followed.
-                if run.first > open || !self.has_end(StateId(target)) || !self.rests(StateId(target)) {
-                    break;
-                }
-                if run.last >= open {
-                    edges.push((target, state + SHIFT));
-                    open = (run.last..=b'~').skip(1).find(|&byte| is_plain_byte(byte)).unwrap_or(u8::MAX);
-                }
-            }
-            let all = open > b'~';
-            takes[(state + SHIFT) as usize] = all;
-            if !all {
-                edges.truncate(begin);
-            }
-        }
-        self.follow_plain(takes, &edges);
-    }
-
-    /// As [`find_plain`](Self::find_plain), from the columns alone.
-    pub(super) fn find_plain_in_columns(&mut self) {
-        let TokenReading::Bytes { column_of, .. } = &self.reading else { return };
-        let mut columns: Vec<usize> =
-            (0..=u8::MAX).filter(|&b| is_plain_byte(b)).map(|b| column_of[b as usize] as usize).collect();
-        columns.sort_unstable();
-        columns.dedup();
-        let mut takes = vec![false; self.tokens_to_end.len()];
-        let mut edges = Vec::new();
-        let mut targets = Vec::new();
-        let rows = self.next.chunks_exact(self.columns).zip(&mut takes).enumerate();
-        for (state, (row, takes)) in rows.skip(StateId::RESERVED as usize) {
-            targets.clear();
-            targets.extend(columns.iter().map(|&column| row[column]));
-            targets.sort_unstable();
-            targets.dedup();
-            *takes = targets.iter().all(|&to| self.has_end(StateId(to)) && self.rests(StateId(to)));
-            if *takes {
-                edges.extend(targets.iter().map(|&to| (to, state as u32)));
-            }
-        }
-        self.follow_plain(takes, &edges);
-    }
-
-    /// Of the states that take any plain byte (`takes`, with edges from each that follows one to that one), keeps those
-    /// that take the longest plain token.
-    fn follow_plain(&mut self, mut takes: Vec<bool>, edges: &[(u32, u32)]) {
-        let states = takes.len();
-        // A state takes one byte less than the worst of those that follow it.
-        let backward = Csr::new(states, edges.iter().copied());
-        let mut frontier: Vec<u32> = (0..states as u32).filter(|&state| !takes[state as usize]).collect();
-        for _ in 1..LONGEST_PLAIN {
-            let mut next = Vec::new();
-            for state in frontier {
-                for &before in backward.of(state) {
-                    if std::mem::replace(&mut takes[before as usize], false) {
-                        next.push(before);
-                    }
-                }
-            }
-            frontier = next;
-        }
-        let alive = (0..states as u32).map(StateId).filter(|&state| self.has_end(state));
-        let most = alive.map(|state| self.tokens_to_end[state.index()]).max().unwrap_or(0);
-        if let TokenReading::Bytes { takes_plain, farthest, .. } = &mut self.reading {
-            (*takes_plain, *farthest) = (takes, most);
         }
     }
 }

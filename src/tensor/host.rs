@@ -140,9 +140,9 @@ impl HostTable {
     }
 }
 
-/// The classes of walked text, which has none of its own: those of the reserved columns, what is not plain, what is;
-/// then those of special tokens.
-const FIRST_SPECIAL: u32 = TokenTable::RESERVED_COLUMNS as u32 + 2;
+/// The classes of walked text, which has none of its own: those of the reserved columns, what is not plain, the two kinds of
+/// what is; then those of special tokens.
+const FIRST_SPECIAL: u32 = TokenTable::RESERVED_COLUMNS as u32 + 3;
 
 /// The tokens of every class.
 fn class_tokens(parts: &TableParts) -> Arc<ClassTokens> {

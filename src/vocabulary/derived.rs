@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 #[cfg(feature = "flex")]
 use super::ClassTokens;
 use super::length_class::representative;
-use super::plain::{is_plain, plain_subtrees};
+use super::plain::{Plainness, of_subtrees, plainness};
 use super::{Fingerprint, TokenId, TokenKind, Trie, Vocabulary};
 
 /// What was found out so far.
@@ -14,8 +14,8 @@ use super::{Fingerprint, TokenId, TokenKind, Trie, Vocabulary};
 pub(super) struct Derived {
     pub(super) trie: OnceLock<Trie>,
     by_length_class: OnceLock<Trie>,
-    plain_subtrees: OnceLock<Vec<bool>>,
-    plain_tokens: OnceLock<Vec<bool>>,
+    plain_subtrees: OnceLock<Vec<Plainness>>,
+    plain_tokens: OnceLock<Vec<Plainness>>,
     spelled_bytes: OnceLock<[bool; 256]>,
     #[cfg(feature = "flex")]
     class_tokens: OnceLock<Arc<ClassTokens>>,
@@ -47,17 +47,17 @@ impl Vocabulary {
         })
     }
 
-    /// Of every node of the [trie](Self::trie), whether all tokens at it and below it are [plain](is_plain). Found once.
-    pub(crate) fn plain_subtrees(&self) -> &[bool] {
-        self.derived.plain_subtrees.get_or_init(|| plain_subtrees(self.trie()))
+    /// Of every node of the [trie](Self::trie), how plain the least plain token at it and below it is. Found once.
+    pub(crate) fn plain_subtrees(&self) -> &[Plainness] {
+        self.derived.plain_subtrees.get_or_init(|| of_subtrees(self.trie(), self.plain_tokens()))
     }
 
-    /// Of every token, whether it is [plain](is_plain). Found once.
-    pub(crate) fn plain_tokens(&self) -> &[bool] {
+    /// Of every token, how plain it is. Found once.
+    pub(crate) fn plain_tokens(&self) -> &[Plainness] {
         self.derived.plain_tokens.get_or_init(|| {
-            let mut plain = vec![false; self.len()];
+            let mut plain = vec![Plainness::Other; self.len()];
             for (id, bytes) in self.iter() {
-                plain[id.index()] = is_plain(bytes);
+                plain[id.index()] = plainness(bytes);
             }
             plain
         })
@@ -77,20 +77,21 @@ impl Vocabulary {
     }
 
     /// The tokens of each of the classes that a walk tells apart: 0 unused ids, 1 those that end the sequence, 2 other
-    /// tokens that are not text, 3 text that is not plain, 4 plain text. Found once.
+    /// tokens that are not text, 3 text that is not plain, 4 plain text of ASCII, 5 other plain text. Found once.
     #[cfg(feature = "flex")]
     pub(crate) fn class_tokens(&self) -> &Arc<ClassTokens> {
         self.derived.class_tokens.get_or_init(|| {
             let plain = self.plain_tokens();
             let class = |id: TokenId| match self.kind(id) {
-                _ if plain[id.index()] => 4,
+                _ if plain[id.index()] == Plainness::Ascii => 4,
+                _ if plain[id.index()] == Plainness::Wide => 5,
                 _ if self.bytes(id).is_some() => 3,
                 _ if self.eos().contains(&id) => 1,
                 TokenKind::Unused => 0,
                 _ => 2,
             };
             let classes: Vec<u32> = (0..self.len() as u32).map(|id| class(TokenId(id))).collect();
-            Arc::new(ClassTokens::by_class(&classes, 5))
+            Arc::new(ClassTokens::by_class(&classes, 6))
         })
     }
 

@@ -48,7 +48,7 @@ pub use eos::eos_from_config;
 pub use fingerprint::Fingerprint;
 pub use folder::ModelFiles;
 pub(crate) use length_class::{CONTINUATION, LENGTH_CLASSES};
-pub(crate) use plain::{LONGEST as LONGEST_PLAIN, is_plain_byte};
+pub(crate) use plain::{LONGEST as LONGEST_PLAIN, Plainness, WIDE, is_plain_byte};
 pub use token::{TokenId, TokenKind};
 pub(crate) use trie::{Symbols, Trie, symbol};
 

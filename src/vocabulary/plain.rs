@@ -1,4 +1,4 @@
-//! Plain tokens: at most [`LONGEST`] printable ASCII characters, none of them `"` or `\`, so that they may stand
+//! Plain tokens: at most [`LONGEST`] whole characters, none of them a control character, `"` or `\`, so that they may stand
 //! anywhere in a JSON string.
 //!
 //! Most tokens of a vocabulary are plain, and where an automaton takes any of them, as within a string, a walk can
@@ -7,29 +7,63 @@
 
 use super::Trie;
 
-/// The length of the longest plain token.
+/// The number of characters of the longest plain token.
 pub(crate) const LONGEST: usize = 16;
 
-/// The bytes of plain tokens.
+/// How plain a token is. A state that takes all tokens of a kind takes those of the kinds before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Plainness {
+    /// Plain, of printable ASCII.
+    Ascii,
+    /// Plain, with characters beyond ASCII.
+    Wide,
+    /// Not plain.
+    Other,
+}
+
+/// The bytes of plain characters of one byte.
 pub(crate) fn is_plain_byte(byte: u8) -> bool {
     matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\'
 }
 
-/// Whether the bytes of a token are plain.
-pub(super) fn is_plain(bytes: &[u8]) -> bool {
-    bytes.len() <= LONGEST && bytes.iter().all(|&byte| is_plain_byte(byte))
+/// The bytes of longer characters, from the first to the last: the well-formed sequences of the Unicode Standard, table 3-7.
+pub(crate) const WIDE: [&[(u8, u8)]; 8] = [
+    &[(0xc2, 0xdf), (0x80, 0xbf)],
+    &[(0xe0, 0xe0), (0xa0, 0xbf), (0x80, 0xbf)],
+    &[(0xe1, 0xec), (0x80, 0xbf), (0x80, 0xbf)],
+    &[(0xed, 0xed), (0x80, 0x9f), (0x80, 0xbf)],
+    &[(0xee, 0xef), (0x80, 0xbf), (0x80, 0xbf)],
+    &[(0xf0, 0xf0), (0x90, 0xbf), (0x80, 0xbf), (0x80, 0xbf)],
+    &[(0xf1, 0xf3), (0x80, 0xbf), (0x80, 0xbf), (0x80, 0xbf)],
+    &[(0xf4, 0xf4), (0x80, 0x8f), (0x80, 0xbf), (0x80, 0xbf)],
+];
+
+/// How plain the bytes of a token are.
+pub(super) fn plainness(bytes: &[u8]) -> Plainness {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if text.bytes().all(is_plain_byte) && text.len() <= LONGEST => Plainness::Ascii,
+        Ok(text)
+            if text.bytes().all(|byte| byte >= 0x80 || is_plain_byte(byte))
+                && text.chars().count() <= LONGEST =>
+        {
+            Plainness::Wide
+        }
+        _ => Plainness::Other,
+    }
 }
 
-/// Of every node of a trie, whether all tokens at it and below it are plain.
-pub(super) fn plain_subtrees(trie: &Trie) -> Vec<bool> {
-    // The length of the plain prefix of the node at hand, after each depth.
-    let mut plain = vec![true; trie.max_depth() + 1];
-    // Nodes with tokens that are not plain, before each node.
-    let mut others = vec![0u32; trie.len() + 1];
-    for node in 0..trie.len() {
-        let depth = trie.depth(node);
-        plain[depth] = plain[depth - 1] && depth <= LONGEST && is_plain_byte(trie.byte(node));
-        others[node + 1] = others[node] + u32::from(!plain[depth] && !trie.tokens(node).is_empty());
+/// Of every node of a trie, the greatest of all tokens at it and below it.
+pub(super) fn of_subtrees(trie: &Trie, tokens: &[Plainness]) -> Vec<Plainness> {
+    let mut greatest = vec![Plainness::Ascii; trie.len()];
+    for node in (0..trie.len()).rev() {
+        let own = trie.tokens(node).iter().map(|id| tokens[id.index()]).max();
+        let mut all = own.unwrap_or(Plainness::Ascii);
+        let mut child = node + 1;
+        while child < trie.end(node) as usize {
+            all = all.max(greatest[child]);
+            child = trie.end(child) as usize;
+        }
+        greatest[node] = all;
     }
-    (0..trie.len()).map(|node| others[trie.end(node) as usize] == others[node]).collect()
+    greatest
 }

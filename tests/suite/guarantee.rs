@@ -1,6 +1,5 @@
 //! What is written matches its constraint and is complete within its budget, whatever the logits and the options.
 
-
 use burn::tensor::{DType, Device};
 use burn_dfa::generation::{Finish, GenerationConfig, Request};
 use burn_dfa::{Constraint, Layout, TensorOptions, TokenId};

@@ -8,11 +8,53 @@ use super::stack;
 /// Units of a cube.
 pub(super) const UNITS: u32 = 256;
 
+/// A row at its position after its last token: in registers or, with a stack, in memory that the cube shares.
+#[derive(CubeType)]
+struct Row {
+    state: u32,
+    owner: u32,
+    remaining: i32,
+    base: Shared<[i32]>,
+    own: Array<i32>,
+}
+
 #[cube]
-fn write_position(position: &mut Tensor<i32>, row: usize, state: u32, remaining: i32) {
-    let (at, next) = (row * position.stride(0), position.stride(1));
-    position[at] = i32::cast_from(state);
-    position[at + next] = remaining;
+impl Row {
+    fn after(table: &Lookup, position: &Tensor<i32>, row: usize, token: i32) -> Row {
+        let mut own = stack::room(table);
+        let base = stack::begin(table, position, row, token, &mut own);
+        let mut state = 0u32.runtime();
+        let mut remaining = 0i32.runtime();
+        if comptime!(table.ends == 0) {
+            let at = row * position.stride(0);
+            let (next, left) = table.after(position[at], position[at + position.stride(1)], token);
+            state = next;
+            remaining = left;
+        }
+        Row { state, owner: table.owner_of(state), remaining, base, own }
+    }
+
+    /// Whether a token in range may follow.
+    fn may_follow(&mut self, table: &Lookup, token: u32) -> bool {
+        if comptime!(table.ends == 0) {
+            table.may_follow(self.state, self.owner, self.remaining, token)
+        } else {
+            stack::may_follow(table, &self.base, &mut self.own, token)
+        }
+    }
+
+    /// Writes the position, by all units of a cube.
+    fn write(&self, table: &Lookup, position: &mut Tensor<i32>, row: usize) {
+        if comptime!(table.ends == 0) {
+            if UNIT_POS == 0 {
+                let (at, next) = (row * position.stride(0), position.stride(1));
+                position[at] = i32::cast_from(self.state);
+                position[at + next] = self.remaining;
+            }
+        } else {
+            stack::write(table, &self.base, position, row);
+        }
+    }
 }
 
 /// One unit a logit: the row moves on, the logit is masked. `x` covers the row, `y` the batch.
@@ -30,27 +72,12 @@ pub(super) fn mask_kernel<F: Float>(
     let row = CUBE_POS_Y as usize;
     let column = CUBE_POS_X * CUBE_DIM + UNIT_POS;
     let token = tokens[row * tokens.stride(0)];
-    let mut legal = false;
-    if comptime!(table.ends == 0) {
-        let at = row * position.stride(0);
-        let (state, remaining) = table.after(position[at], position[at + position.stride(1)], token);
-        if column < table.width {
-            legal = table.may_follow(state, table.owner_of(state), remaining, column);
-        }
-        if column == 0 {
-            write_position(next_position, row, state, remaining);
-        }
-    } else {
-        let mut own = stack::room(table);
-        let base = stack::begin(table, position, row, token, &mut own);
-        if column < table.width {
-            legal = stack::may_follow(table, &base, &mut own, column);
-        }
-        if CUBE_POS_X == 0 {
-            stack::write(table, &base, next_position, row);
-        }
+    let mut after = Row::after(table, position, row, token);
+    if CUBE_POS_X == 0 {
+        after.write(table, next_position, row);
     }
     if column < table.width {
+        let legal = after.may_follow(table, column);
         let at = column as usize;
         let logit = logits[row * logits.stride(0) + at * logits.stride(1)];
         let out = row * masked.stride(0) + at * masked.stride(1);
@@ -182,46 +209,23 @@ pub(super) fn choose_kernel<F: Float>(
     let mut best = 0x007f_ffffu32;
     let mut id = 0u32;
     let mut column = UNIT_POS;
-    if comptime!(table.ends == 0) {
-        let at = row * position.stride(0);
-        let (state, remaining) = table.after(position[at], position[at + position.stride(1)], token);
-        let owner = table.owner_of(state);
-        while column < table.width {
-            if table.may_follow(state, owner, remaining, column) {
-                let order = order_of(logits, noise, row, column, key);
-                if order > best {
-                    best = order;
-                    id = column;
-                }
+    let mut after = Row::after(table, &*position, row, token);
+    while column < table.width {
+        if after.may_follow(table, column) {
+            let order = order_of(logits, noise, row, column, key);
+            if order > best {
+                best = order;
+                id = column;
             }
-            column += CUBE_DIM;
         }
-        let chosen = best_of_cube(best, id);
-        if UNIT_POS == 0 {
-            let at = row * tokens.stride(0);
-            tokens[at] = i32::cast_from(chosen);
-            write_position(position, row, state, remaining);
-        }
-    } else {
-        let mut own = stack::room(table);
-        let base = stack::begin(table, &*position, row, token, &mut own);
-        while column < table.width {
-            if stack::may_follow(table, &base, &mut own, column) {
-                let order = order_of(logits, noise, row, column, key);
-                if order > best {
-                    best = order;
-                    id = column;
-                }
-            }
-            column += CUBE_DIM;
-        }
-        let chosen = best_of_cube(best, id);
-        if UNIT_POS == 0 {
-            let at = row * tokens.stride(0);
-            tokens[at] = i32::cast_from(chosen);
-        }
-        stack::write(table, &base, position, row);
+        column += CUBE_DIM;
     }
+    let chosen = best_of_cube(best, id);
+    if UNIT_POS == 0 {
+        let at = row * tokens.stride(0);
+        tokens[at] = i32::cast_from(chosen);
+    }
+    after.write(table, position, row);
 }
 
 /// The key of a logit with its noise.

@@ -8,7 +8,7 @@ use burn::tensor::{bf16, f16};
 use crate::sampling::Noise;
 use crate::table::{RowPosition, Stacks, StateId, TokenReading, TokenTable};
 use crate::tensor::HostRow;
-use crate::vocabulary::ClassTokens;
+use crate::vocabulary::{ClassTokens, Plainness};
 
 /// A logit as it lies in memory.
 pub(super) trait Logit: Copy {
@@ -93,17 +93,17 @@ impl<F: Logit> Scratch<F> {
                 let reserved = &row[..TokenTable::RESERVED_COLUMNS];
                 self.legal.extend(reserved.iter().map(|&next| can_end(next)));
                 let is_free = state == StateId::UNCONSTRAINED;
-                let all_plain = takes_plain[state.index()]
-                    && match &stack {
-                        None => *farthest <= left,
-                        Some((stacks, top)) => stacks.is_near(*top, left),
-                    };
-                self.legal.extend([is_free, is_free || all_plain]);
+                let all_plain = takes_plain[state.index()].filter(|_| match &stack {
+                    None => *farthest <= left,
+                    Some((stacks, top)) => stacks.is_near(*top, left),
+                });
+                let all = |kind| is_free || all_plain >= Some(kind);
+                self.legal.extend([is_free, all(Plainness::Ascii), all(Plainness::Wide)]);
                 self.legal.extend(special.of(row).iter().map(|&next| can_end(next)));
                 if state.0 >= StateId::RESERVED {
                     let (text, plain) = (&mut self.text, vocabulary.plain_tokens());
                     parts.each_text(&key.1, vocabulary, column_of, all_plain, |id, _| {
-                        if !(all_plain && plain[id.index()]) {
+                        if Some(plain[id.index()]) > all_plain {
                             text.push(id.0);
                         }
                     });

@@ -146,7 +146,8 @@ pub(super) fn room(table: &Lookup) -> Array<i32> {
     Array::<i32>::new(comptime!((table.pushes.max(1) * (table.ends + 1)) as usize))
 }
 
-/// The base of a row, at its position after its last token, which may be none, or no token at all.
+/// The base of a row, at its position after its last token, which may be none, or no token at all; without a stack a base of no
+/// use.
 #[cube]
 pub(super) fn begin(
     table: &Lookup,
@@ -157,6 +158,22 @@ pub(super) fn begin(
 ) -> Shared<[i32]> {
     let numbers = comptime!(3 + table.depth * (table.ends + 1));
     let mut base = Shared::<[i32]>::new_slice(comptime!(numbers as usize));
+    if comptime!(table.ends > 0) {
+        load(table, &mut base, position, row, token, own);
+    }
+    base
+}
+
+#[cube]
+fn load(
+    table: &Lookup,
+    base: &mut Shared<[i32]>,
+    position: &Tensor<i32>,
+    row: usize,
+    token: i32,
+    own: &mut Array<i32>,
+) {
+    let numbers = comptime!(3 + table.depth * (table.ends + 1));
     let from = row * position.stride(0);
     let mut place = UNIT_POS;
     while place < numbers {
@@ -174,7 +191,7 @@ pub(super) fn begin(
             let mut kept = 0u32.runtime();
             let mut pushed = 0u32.runtime();
             if token >= 0 && token < width {
-                let at = walk(table, &base, own, u32::cast_from(token));
+                let at = walk(table, &*base, own, u32::cast_from(token));
                 state = at.state;
                 kept = at.kept;
                 pushed = at.pushed;
@@ -192,7 +209,6 @@ pub(super) fn begin(
         }
     }
     sync_cube();
-    base
 }
 
 /// Whether a token in range may follow.

@@ -128,7 +128,7 @@ impl<'a> Artifact<'a> {
         if let Some(calls) = called {
             parts.set_calls(calls);
         }
-        parts.find_plain_in_columns();
+        parts.find_plain();
         let table = TokenTable { parts: Arc::new(parts), unrolled: None };
         table.validate()?;
         Ok(table)

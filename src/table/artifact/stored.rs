@@ -93,7 +93,7 @@ impl<'a> StoredTable<'a> {
                 column_of: Box::new(std::array::from_fn(|byte| self[StoredArray::Column][byte])),
                 vocabulary: vocabulary.clone(),
                 special: self.special_tokens(),
-                takes_plain: vec![false; self.states()],
+                takes_plain: vec![None; self.states()],
                 farthest: 0,
             },
         };

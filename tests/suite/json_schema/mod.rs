@@ -17,8 +17,8 @@ mod requests;
 mod suite;
 mod words;
 
-use burn_dfa::constraint::JsonOptions;
 use burn_dfa::automaton::ByteAutomaton;
+use burn_dfa::constraint::JsonOptions;
 use burn_dfa::{ByteDfa, Constraint, Limits, Result};
 use serde_json::Value;
 
