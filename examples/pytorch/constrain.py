@@ -20,6 +20,8 @@ class TokenTable(LogitsProcessor):
         with safe_open(path, framework="pt", device=str(device)) as file:
             self.metadata = file.metadata()
             tensors = {name: file.get_tensor(name) for name in file.keys()}
+        if self.metadata["form"] == "called":
+            raise SystemExit("the artefact needs a stack, which is not done here: compile it with --max-frames 0")
         self.next, self.to_end = tensors["next"].long(), tensors["tokens_to_end"]
         if self.metadata["form"] == "tabulated":
             columns = tensors["class"].long()[:, None]

@@ -2,8 +2,12 @@
 //!
 //! References stay within the document: JSON pointers (RFC 6901), anchors, and the identifiers of embedded
 //! schemas, resolved against the identifiers around them (RFC 3986, section 5.2).
+//!
+//! A dynamic reference leads to the outermost schema on the way from the root that has its anchor. So what a schema means
+//! depends on the [`Scope`] in which it is read.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 
 use super::draft::Draft;
 use super::json::Json;
@@ -16,6 +20,23 @@ pub(super) struct Target<'a> {
     pub(super) schema: &'a Json,
 }
 
+/// For each name of a dynamic anchor that several resources have, the identifier of the outermost of them on the way from the
+/// root; the name of `$recursiveAnchor` is empty. A *resource* is a schema with an identifier, or the root.
+pub(super) type Scope = Rc<BTreeMap<String, String>>;
+
+/// The place in a document from which another was entered.
+pub(super) struct Outside {
+    base: String,
+    scope: Scope,
+}
+
+impl Outside {
+    /// Bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        self.base.len()
+    }
+}
+
 /// A schema with its identifiers.
 pub(super) struct Document<'a> {
     root: &'a Json,
@@ -25,6 +46,9 @@ pub(super) struct Document<'a> {
     pub(super) named: bool,
     /// The identifier against which the references of the present schema are resolved.
     base: String,
+    scope: Scope,
+    /// Whether there are dynamic references.
+    is_dynamic: bool,
     identifiers: Option<Identifiers<'a>>,
 }
 
@@ -37,10 +61,8 @@ struct Identifiers<'a> {
     bases: HashMap<String, String>,
     /// For each identifier and name of an anchor the pointer and the schema.
     anchors: HashMap<(String, String), (String, &'a Json)>,
-    /// For each name the resources that have a dynamic anchor of this name.
-    dynamic: HashMap<String, Vec<String>>,
-    /// Number of resources with `$recursiveAnchor`.
-    recursive: usize,
+    /// For each name of a dynamic anchor the resources that have it; the name of `$recursiveAnchor` is empty.
+    dynamic: BTreeMap<String, Vec<String>>,
     /// Whether there are more or longer identifiers than [`MAX_BYTES`] allows.
     too_many: bool,
 }
@@ -52,30 +74,57 @@ const MAX_REFERENCE: usize = 1 << 16;
 const MAX_BYTES: usize = 256 << 20;
 
 impl<'a> Document<'a> {
-    pub(super) fn new(root: &'a Json) -> Self {
+    /// `is_dynamic` says whether there may be dynamic references.
+    pub(super) fn new(root: &'a Json, is_dynamic: bool) -> Self {
         let uri = root.get("$schema").and_then(Json::as_str);
         let named = uri.and_then(Draft::of);
         let draft = named.unwrap_or_else(|| Draft::instead_of(uri));
         let base = identifier(root, draft).map_or_else(String::new, |id| resolve("", id));
-        Self { root, draft, named: named.is_some(), base, identifiers: None }
+        let is_dynamic = is_dynamic && draft >= Draft::D2019;
+        let mut document = Self {
+            root,
+            draft,
+            named: named.is_some(),
+            base: String::new(),
+            scope: Scope::default(),
+            is_dynamic,
+            identifiers: None,
+        };
+        document.go(base);
+        document
     }
 
-    /// Enters the schema at `pointer`, and returns the argument with which [`leave`](Self::leave) goes back.
-    pub(super) fn enter(&mut self, pointer: &str, schema: &Json) -> String {
-        let outside = self.base.clone();
-        if !pointer.is_empty()
-            && let Some(id) = identifier(schema, self.draft)
-        {
-            self.base = resolve(&outside, id);
+    /// Where the schema is read.
+    pub(super) fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    /// Goes to a resource.
+    fn go(&mut self, base: String) -> Outside {
+        let outside = Outside { base: std::mem::replace(&mut self.base, base), scope: self.scope.clone() };
+        if self.is_dynamic {
+            let (base, mut scope) = (self.base.clone(), self.scope.clone());
+            let contested = self.identifiers().dynamic.iter().filter(|(_, places)| places.len() > 1);
+            for (name, _) in contested.filter(|(_, places)| places.contains(&base)) {
+                if !scope.contains_key(name) {
+                    Rc::make_mut(&mut scope).insert(name.clone(), base.clone());
+                }
+            }
+            self.scope = scope;
         }
         outside
     }
 
-    /// Goes to the place `pointer`, wherever that is.
-    pub(super) fn jump(&mut self, pointer: &str) -> String {
-        if !pointer.is_empty() && self.identifiers().bases.is_empty() {
-            return self.base.clone();
+    /// Enters the schema at `pointer`, and returns the argument with which [`leave`](Self::leave) goes back.
+    pub(super) fn enter(&mut self, pointer: &str, schema: &Json) -> Outside {
+        match identifier(schema, self.draft) {
+            Some(id) if !pointer.is_empty() => self.go(resolve(&self.base, id)),
+            _ => Outside { base: self.base.clone(), scope: self.scope.clone() },
         }
+    }
+
+    /// Goes to the place `pointer`, wherever that is.
+    pub(super) fn jump(&mut self, pointer: &str) -> Outside {
         let base = {
             let identifiers = self.identifiers();
             let mut prefix = pointer;
@@ -89,11 +138,11 @@ impl<'a> Document<'a> {
                 }
             }
         };
-        std::mem::replace(&mut self.base, base)
+        self.go(base)
     }
 
-    pub(super) fn leave(&mut self, outside: String) {
-        self.base = outside;
+    pub(super) fn leave(&mut self, outside: Outside) {
+        (self.base, self.scope) = (outside.base, outside.scope);
     }
 
     /// Follows a reference; the error is the reason.
@@ -139,21 +188,22 @@ impl<'a> Document<'a> {
         Ok(Target { pointer, schema })
     }
 
-    /// Follows a `$dynamicRef` or `$recursiveRef` that can lead to one place only.
+    /// Follows a `$dynamicRef` or `$recursiveRef`: where the reference by itself leads to a dynamic anchor, to the outermost one
+    /// of that name.
     pub(super) fn resolve_dynamic(&mut self, reference: &str) -> Result<Target<'a>, String> {
-        let name = reference.split_once('#').map_or("", |(_, name)| name);
+        let target = self.resolve(reference)?;
+        let absolute = resolve(&self.base, reference);
+        let (uri, name) = absolute.split_once('#').unwrap_or((&absolute, ""));
+        let Some(outermost) = self.scope.get(name).cloned() else { return Ok(target) };
         let identifiers = self.identifiers();
-        let places = if name.is_empty() {
-            identifiers.recursive
-        } else {
-            identifiers.dynamic.get(name).map_or(0, Vec::len)
-        };
-        if places > 1 {
-            return Err(
-                "the dynamic reference has several targets, and depends on the way to it; use `$ref` to a definition".to_owned(),
-            );
+        if !identifiers.dynamic.get(name).is_some_and(|places| places.iter().any(|place| place == uri)) {
+            return Ok(target);
         }
-        self.resolve(reference)
+        let found = match name {
+            "" => identifiers.resources.get(&outermost),
+            _ => identifiers.anchors.get(&(outermost, name.to_owned())),
+        };
+        Ok(found.map_or(target, |(pointer, schema)| Target { pointer: pointer.clone(), schema }))
     }
 
     fn identifiers(&mut self) -> &Identifiers<'a> {
@@ -220,7 +270,7 @@ impl<'a> Identifiers<'a> {
                 self.bases.insert(pointer.clone(), base.clone());
                 self.resources.entry(base.clone()).or_insert((pointer.clone(), schema));
                 if schema.get("$recursiveAnchor") == Some(&Json::Boolean(true)) {
-                    self.recursive += 1;
+                    self.dynamic.entry(String::new()).or_default().push(base.clone());
                 }
             }
             self.anchors_of(&pointer, &base, schema, draft);

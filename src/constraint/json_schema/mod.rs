@@ -27,7 +27,7 @@
 //! - some formats are bounded, as [`Treatment::Bounded`](super::Treatment::Bounded) says of each;
 //! - numbers have no exponent where the schema restricts their value.
 //!
-//! Refused are `uniqueItems` over values that are not listed, references that leave the document or are dynamic,
+//! Refused are `uniqueItems` over values that are not listed, references that leave the document,
 //! and patterns that are not regular.
 
 mod calls;

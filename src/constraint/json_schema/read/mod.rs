@@ -13,7 +13,7 @@ mod values;
 use std::collections::{HashMap, HashSet};
 
 use self::evaluated::Evaluated;
-use super::document::{Document, push};
+use super::document::{Document, Scope, push};
 use super::draft::Draft;
 use super::formula::{Formula, Formulas, Leaf};
 use super::json::{Json, Members};
@@ -39,10 +39,11 @@ pub(super) fn read(root: &Json, options: &JsonOptions) -> Result<Schema> {
     {
         return Err(Error::input(format!("white space of {spaces} characters: {MAX_SPACES} are the most")));
     }
-    let document = Document::new(root);
+    let [unevaluated, dynamic] = mentions(root);
+    let document = Document::new(root, dynamic);
     let limits = Limits::default();
     let mut reader = Reader {
-        tracks: document.draft >= Draft::D2019 && mentions_unevaluated(root),
+        tracks: document.draft >= Draft::D2019 && unevaluated,
         document,
         options,
         formulas: Formulas::new(),
@@ -72,7 +73,7 @@ pub(super) fn read(root: &Json, options: &JsonOptions) -> Result<Schema> {
     let Reader { formulas, origins, notes, later, done, mut recursive, .. } = reader;
     recursive.sort_unstable();
     recursive.dedup();
-    let later = later.into_iter().map(|pointer| done.get(&pointer).map_or(Formula::FALSE, |r| r.formula));
+    let later = later.into_iter().map(|place| done.get(&place).map_or(Formula::FALSE, |r| r.formula));
     Ok(Schema { later: later.collect(), formulas, root, origins, notes, recursive, options: options.clone() })
 }
 
@@ -83,6 +84,9 @@ struct Read {
     /// The parts that it evaluates, for `unevaluatedProperties` and `unevaluatedItems` around it.
     evaluated: Evaluated,
 }
+
+/// The JSON pointer of a schema, and the scope in which it is read.
+type Place = (String, Scope);
 
 /// The reader's position in the schema, and what it has read.
 struct Reader<'a> {
@@ -96,13 +100,13 @@ struct Reader<'a> {
     tracks: bool,
     /// JSON pointer to the schema that is being read.
     at: String,
-    /// Pointers of the schemas that are being read.
-    open: HashSet<String>,
+    /// The schemas that are being read.
+    open: HashSet<Place>,
     /// Those of them that apply to the same value as the innermost one.
-    in_place: Vec<String>,
-    done: HashMap<String, Read>,
-    /// Pointers of the schemas that [`Leaf::Later`] stands for.
-    later: Vec<String>,
+    in_place: Vec<Place>,
+    done: HashMap<Place, Read>,
+    /// The schemas that [`Leaf::Later`] stands for.
+    later: Vec<Place>,
     /// Pointers of the schemas that refer to themselves.
     recursive: Vec<String>,
     depth: usize,
@@ -122,19 +126,20 @@ impl<'a> Reader<'a> {
     /// The schema at `self.at`.
     fn schema(&mut self, schema: &'a Json) -> Result<Read> {
         self.hold(self.at.len())?;
-        if let Some(read) = self.done.get(&self.at) {
+        let place = (self.at.clone(), self.document.scope().clone());
+        if let Some(read) = self.done.get(&place) {
             let read = read.clone();
             self.hold(read.evaluated.bytes())?;
             return Ok(read);
         }
-        if self.in_place.contains(&self.at) {
+        if self.in_place.contains(&place) {
             return Err(
                 self.error("the references lead back to this place without any property or item in between")
             );
         }
-        if self.open.contains(&self.at) {
-            let number = self.later.iter().position(|pointer| *pointer == self.at).unwrap_or_else(|| {
-                self.later.push(self.at.clone());
+        if self.open.contains(&place) {
+            let number = self.later.iter().position(|later| *later == place).unwrap_or_else(|| {
+                self.later.push(place);
                 self.later.len() - 1
             });
             self.recursive.push(self.at.clone());
@@ -145,10 +150,10 @@ impl<'a> Reader<'a> {
             return Err(self.error(format!("schemas are nested more than {MAX_DEPTH} deep")));
         }
         self.depth += 1;
-        self.open.insert(self.at.clone());
-        self.in_place.push(self.at.clone());
+        self.open.insert(place.clone());
+        self.in_place.push(place.clone());
         let outside = self.document.enter(&self.at, schema);
-        self.hold(outside.len())?;
+        self.hold(outside.bytes())?;
         let read = match schema {
             Json::Boolean(value) => {
                 Ok(Read { formula: Formula::constant(*value), evaluated: Evaluated::default() })
@@ -158,7 +163,7 @@ impl<'a> Reader<'a> {
         };
         self.document.leave(outside);
         self.in_place.pop();
-        self.open.remove(&self.at);
+        self.open.remove(&place);
         self.depth -= 1;
         let read = read?;
         if self.formulas.height(read.formula) > MAX_HEIGHT {
@@ -167,7 +172,7 @@ impl<'a> Reader<'a> {
             );
         }
         self.hold(read.evaluated.bytes())?;
-        self.done.insert(self.at.clone(), read.clone());
+        self.done.insert(place, read.clone());
         Ok(read)
     }
 
@@ -345,14 +350,18 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether `unevaluatedProperties` or `unevaluatedItems` is a name anywhere in the schema.
-fn mentions_unevaluated(schema: &Json) -> bool {
+/// Whether `unevaluatedProperties` or `unevaluatedItems` is a name anywhere in the schema, and whether `$dynamicRef` or
+/// `$recursiveRef` is.
+fn mentions(schema: &Json) -> [bool; 2] {
+    const NAMES: [[&str; 2]; 2] =
+        [["unevaluatedProperties", "unevaluatedItems"], ["$dynamicRef", "$recursiveRef"]];
+    let mut found = [false; 2];
     let mut rest = vec![schema];
     while let Some(value) = rest.pop() {
         match value {
             Json::Object(members) => {
-                if members.contains_key("unevaluatedProperties") || members.contains_key("unevaluatedItems") {
-                    return true;
+                for (found, names) in found.iter_mut().zip(NAMES) {
+                    *found |= names.iter().any(|name| members.contains_key(name));
                 }
                 rest.extend(members.values());
             }
@@ -360,5 +369,5 @@ fn mentions_unevaluated(schema: &Json) -> bool {
             _ => {}
         }
     }
-    false
+    found
 }
