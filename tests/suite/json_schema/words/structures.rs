@@ -287,3 +287,36 @@ fn recursion() {
     });
     case(named, &["[]", "[1]"], &["1", "[null]"]);
 }
+
+/// A list whose items are what the schema that refers to it says they are.
+#[test]
+fn dynamic_references() {
+    let list = |items: &str| {
+        json!({"$id": "https://example.com/of", "$ref": "list", "$defs": {
+            "item": {"$dynamicAnchor": "item", "type": items},
+            "list": {"$id": "list", "type": "array", "items": {"$dynamicRef": "#item"},
+                "$defs": {"any": {"$dynamicAnchor": "item"}}}}})
+    };
+    case(list("integer"), &["[]", "[1,2]"], &["[\"a\"]", "[[]]"]);
+    case(list("array"), &["[]", "[[],[1]]"], &["[1]"]);
+    // By a pointer it leads where it points.
+    let mut fixed = list("integer");
+    fixed["$defs"]["list"]["items"] = json!({"$dynamicRef": "#/$defs/any"});
+    case(fixed, &["[1]", "[\"a\"]"], &["1"]);
+    // A tree that is closed by the schema around it, and one that is not.
+    let tree = json!({"$id": "https://example.com/tree", "$dynamicAnchor": "node", "type": "object",
+        "properties": {"data": true, "children": {"type": "array", "items": {"$dynamicRef": "#node"}}}});
+    let strict = json!({"$id": "https://example.com/strict", "$dynamicAnchor": "node", "$ref": "tree",
+        "unevaluatedProperties": false, "$defs": {"tree": tree.clone()}});
+    let nested = r#"{"children":[{"daat":1}]}"#;
+    case(tree, &[nested, r#"{"children":[{"data":1}]}"#], &[r#"{"children":[1]}"#]);
+    case(strict, &["{}", r#"{"data":1}"#], &[r#"{"daat":1}"#, nested]);
+    let recursive = |anchor: bool| {
+        json!({"$schema": "https://json-schema.org/draft/2019-09/schema", "$id": "https://example.com/r",
+            "$recursiveAnchor": anchor, "type": ["object", "integer"], "additionalProperties": {"$ref": "inner"},
+            "$defs": {"inner": {"$id": "inner", "$recursiveAnchor": true, "type": "object",
+                "additionalProperties": {"$recursiveRef": "#"}}}})
+    };
+    case(recursive(true), &[r#"{"a":{"b":1}}"#], &[r#"{"a":1}"#]);
+    case(recursive(false), &[r#"{"a":{"b":{}}}"#], &[r#"{"a":{"b":1}}"#]);
+}
