@@ -12,7 +12,7 @@ use super::{ByteDfa, ByteStateId, Pushdown};
 /// let nested = json!({"type": "array", "items": {"$ref": "#"}});
 /// let automaton = Constraint::json_schema(nested)?.to_automaton(&Limits::default())?.unwrap();
 /// assert!(matches!(automaton, ByteAutomaton::Pushdown(_)));
-/// assert!(automaton.matches(b"[[], [[]]]"));
+/// assert!(automaton.matches(b"[[],[[]]]"));
 ///
 /// let inside = b"[[".iter().fold(automaton.start(), |at, &byte| automaton.next(&at, byte));
 /// assert_eq!(inside.stack().len(), 2);

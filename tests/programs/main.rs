@@ -156,6 +156,28 @@ fn tool() -> Option<impl Fn(&[&str]) -> Command> {
 }
 
 #[test]
+fn schemas_with_a_stack_are_checked_and_drawn() {
+    let Some(tool) = tool() else { return };
+    let tree = file("tree.json", r##"{"type": "array", "items": {"$ref": "#"}}"##);
+    let tree = tree.to_str().unwrap();
+    let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
+    let checked = succeeds(&mut tool(&["check", "--schema", tree, &nested(60)]));
+    assert!(checked.starts_with("match"), "{checked}");
+    for text in [&nested(70), "[[1]]"] {
+        let output = tool(&["check", "--json", "--schema", tree, text]).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        let line: Value = serde_json::from_slice(&output.stdout).unwrap();
+        // The array that is one too many, or the number, is what cannot come.
+        let place = if text.len() > 5 { 64 } else { 2 };
+        assert_eq!((&line["byte"], &line["may_end"]), (&place.into(), &false.into()), "{line}");
+        assert!(line["expected"].as_str().unwrap().contains(']'), "{line}");
+    }
+    let drawn = succeeds(&mut tool(&["draw", "--schema", tree]));
+    assert!(drawn.contains("[shape=box]") && drawn.contains("label=\"return 0\""), "{drawn}");
+    assert!(drawn.contains("label=\"call\", style=dashed"), "{drawn}");
+}
+
+#[test]
 fn schemas_are_explained() {
     let Some(tool) = tool() else { return };
     let exact = file(
@@ -166,11 +188,16 @@ fn schemas_are_explained() {
     assert_eq!(exact, "exact, all of it: type (2), properties, additionalProperties, multipleOf\n");
     let noted =
         file("noted.json", r##"{"properties": {"a": {"format": "colour", "items": {"$ref": "#"}}}}"##);
-    let noted = succeeds(&mut tool(&["explain", "--json", "--schema", noted.to_str().unwrap()]));
+    let noted = noted.to_str().unwrap();
+    for (frames, nesting) in [("64", "stack"), ("0", "bounded")] {
+        let said = succeeds(&mut tool(&["explain", "--json", "--max-frames", frames, "--schema", noted]));
+        let notes: Vec<Value> = said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let said: Vec<_> = notes.iter().map(|note| (&note["pointer"], &note["treatment"])).collect();
+        assert!(said.contains(&(&Value::from("/properties/a/format"), &Value::from("ignored"))), "{said:?}");
+        assert!(said.iter().any(|(_, treatment)| *treatment == nesting), "{said:?}");
+    }
+    let noted = succeeds(&mut tool(&["explain", "--json", "--schema", noted]));
     let notes: Vec<Value> = noted.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let said: Vec<_> = notes.iter().map(|note| (&note["pointer"], &note["treatment"])).collect();
-    assert!(said.contains(&(&Value::from("/properties/a/format"), &Value::from("ignored"))), "{said:?}");
-    assert!(said.iter().any(|(_, treatment)| *treatment == "bounded"), "{said:?}");
     assert_eq!((&notes[0]["treatment"], &notes[0]["keywords"]["properties"]), (&"exact".into(), &1.into()));
     assert!(notes[0]["keywords"]["format"].is_null());
     // Refused as it is read, and where its parts meet.

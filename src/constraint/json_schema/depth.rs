@@ -54,7 +54,8 @@ const CERTAIN: u64 = 2;
 /// let bytes = (b' '..=b'~').map(|byte| Some([byte])).chain([None]);
 /// let vocabulary = Vocabulary::from_bytes(bytes)?.with_eos([TokenId(95)])?;
 /// let list = json!({"type": "object", "properties": {"next": {"$ref": "#"}}, "additionalProperties": false});
-/// let table = TokenTable::compile(&Constraint::json_schema(list)?, &vocabulary, &Limits::default())?;
+/// let copied = Limits::new().with_frames(0);
+/// let table = TokenTable::compile(&Constraint::json_schema(list)?, &vocabulary, &copied)?;
 /// let unrolled = table.unrolled().unwrap();
 /// assert_eq!((unrolled.recursion, unrolled.any), (Some(8), None));
 /// # Ok::<(), burn_dfa::Error>(())

@@ -234,7 +234,11 @@ fn constraints_come_and_go_in_every_layout_by_every_operation() {
             .flat_map(|kernels| layouts.map(|layout| (kernels, layout)))
         {
             // The built-in operations are slow on a GPU, and the same everywhere.
-            let arrivals = if name != "flex" && kernels == Kernels::BuiltIn { 60 } else { 400 };
+            let arrivals = match (name, kernels) {
+                ("flex", _) => 400,
+                (_, Kernels::BuiltIn) => 60,
+                _ => 200,
+            };
             soak(&device, name, kernels, layout, arrivals);
         }
     }
