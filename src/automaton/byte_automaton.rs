@@ -20,6 +20,7 @@ use super::{ByteDfa, ByteStateId, Pushdown};
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "there is one at a time")]
 pub enum ByteAutomaton {
     /// Without a stack.
     Finite(ByteDfa),

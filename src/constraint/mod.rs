@@ -103,7 +103,7 @@ impl Lowered {
     }
 
     /// See [`Constraint::to_byte_dfa`].
-    fn to_byte_dfa(self, meter: &Meter) -> Result<Option<ByteDfa>> {
+    fn into_byte_dfa(self, meter: &Meter) -> Result<Option<ByteDfa>> {
         match self {
             Self::Bytes(text) if !text.free.special_edges.is_empty() => Ok(None),
             Self::Bytes(text) if text.free.states > 0 => Expr::Dfa(text.dfa).determinize(meter).map(Some),
@@ -357,7 +357,7 @@ impl Constraint {
     /// - [`Error::is_unsatisfiable`]: nothing matches.
     pub fn to_byte_dfa(&self, limits: &Limits) -> Result<Option<ByteDfa>> {
         let meter = Meter::start(limits);
-        self.lower(&meter)?.to_byte_dfa(&meter)
+        self.lower(&meter)?.into_byte_dfa(&meter)
     }
 
     /// The automaton over bytes, with a stack where [`TokenTable::compile`](crate::TokenTable::compile) gives the table one;
@@ -370,7 +370,7 @@ impl Constraint {
         Ok(match self.lower_called(&meter)? {
             Called::Yes(text) if !text.free.special_edges.is_empty() => None,
             Called::Yes(text) => Some(ByteAutomaton::Pushdown(text.automaton)),
-            Called::No(lowered) => lowered.to_byte_dfa(&meter)?.map(ByteAutomaton::Finite),
+            Called::No(lowered) => lowered.into_byte_dfa(&meter)?.map(ByteAutomaton::Finite),
         })
     }
 

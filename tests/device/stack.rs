@@ -316,8 +316,8 @@ fn depth_is_bounded_by_the_stack_and_by_nothing_else() {
 fn free_text_goes_before_a_stack() {
     let vocabulary = vocabulary();
     let limits = Limits::new().with_frames(5);
-    let token = (EOS.0..vocabulary.len() as u32).map(TokenId);
-    let token = token.filter(|&id| vocabulary.bytes(id) == Some(b"true")).next().unwrap();
+    let mut words = (EOS.0..vocabulary.len() as u32).map(TokenId);
+    let token = words.find(|&id| vocabulary.bytes(id) == Some(b"true")).unwrap();
     let any = Constraint::json_schema(json!({})).unwrap();
     let plain = TokenTable::compile(&any, &vocabulary, &limits).unwrap();
     let after = [Constraint::after("</think>", any.clone()), Constraint::after(token, any)];
