@@ -29,13 +29,18 @@ pub(super) struct Preferred {
     pub(super) schema: usize,
     /// Of one copy of an array or an object that stands in several places.
     pub(super) part: usize,
-    /// Of all characters of a string, or all items of an array, where these are counted.
-    pub(super) counted: u64,
+    /// Of all items of an array, where these are counted.
+    pub(super) items: u64,
+    /// Of all characters of a string, where these are counted.
+    pub(super) characters: u64,
+    /// The least number of characters of a block, not of states. Close to its end not every plain token fits into a block,
+    /// and masks take long there.
+    pub(super) block: u64,
 }
 
 impl Default for Preferred {
     fn default() -> Self {
-        Self { schema: 20_000, part: 48, counted: 256 }
+        Self { schema: 20_000, part: 48, items: 256, characters: 8_192, block: 128 }
     }
 }
 

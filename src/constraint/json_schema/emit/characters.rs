@@ -3,8 +3,8 @@
 //! A string of at most n characters, each of which takes w states, would take w·n states. Instead a *block* of b characters
 //! is a piece that returns as soon as it is *full*, or when the string is *closed*. A chain of n/b calls of it reads the whole
 //! string: each full block returns to the next call, and the last one to a state that can only close. The first call enters
-//! the block in its middle, so that nothing remains. This takes w·b + n/b states, which is least for b = √(n/w). The same string in
-//! a further place is called as a whole.
+//! the block in its middle, so that nothing remains. This takes w·b + n/b states, which is least for b = √(n/w); but a
+//! block has a least size, so that most tokens end within one. The same string in a further place is called as a whole.
 //!
 //! The characters up to the least number are read by blocks that cannot close. Between characters the automaton of a pattern
 //! may be in one of several *units*; a block has an outcome *full* for each.
@@ -58,7 +58,8 @@ impl Emitter<'_, '_> {
     ) -> Result<Vec<u32>> {
         let units = texts.units();
         let states = texts.rows().state_count() as u64;
-        if self.calls.is_none() || count.saturating_mul(states) <= self.planner.preferred_copies().counted {
+        if self.calls.is_none() || count.saturating_mul(states) <= self.planner.preferred_copies().characters
+        {
             for _ in 0..count {
                 full = self.character(texts, &units, closed, &full);
                 self.check()?;
@@ -66,7 +67,8 @@ impl Emitter<'_, '_> {
             return Ok(full);
         }
         // A power of two, so that strings of other bounds have the same blocks.
-        let size = (count * units.len() as u64 / states).isqrt().next_power_of_two();
+        let least = self.planner.preferred_copies().block;
+        let size = (count * units.len() as u64 / states).isqrt().max(least).next_power_of_two();
         let block = self.block(texts, &units, closed != 0, size)?;
         for at in 0..count / size {
             full = self.call_block(&block[size as usize], closed, &full);

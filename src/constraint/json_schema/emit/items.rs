@@ -70,7 +70,7 @@ impl Emitter<'_, '_> {
             states = (self.rows.state_count() - before).max(1) as u64;
         }
         let copied =
-            self.calls.is_none() || count.saturating_mul(states) <= self.planner.preferred_copies().counted;
+            self.calls.is_none() || count.saturating_mul(states) <= self.planner.preferred_copies().items;
         if copied {
             for _ in 0..count {
                 more = self.item(items, more, closed)?;

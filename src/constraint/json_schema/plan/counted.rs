@@ -77,7 +77,7 @@ impl Planner<'_> {
         let most = counts.max.unwrap_or(counts.min);
         let texts = texts.filter(|texts| {
             let states = most.saturating_mul(texts.rows().state_count() as u64);
-            states > copies.counted && texts.free_from().is_some_and(|from| from <= most)
+            states > copies.characters && texts.free_from().is_some_and(|from| from <= most)
         });
         Ok(texts.map(|texts| Counted { texts, counts }))
     }

@@ -21,7 +21,12 @@ fn maskbench() {
         |_| Preferred::default(),
         |text| {
             let sizes: Vec<usize> = text.split(',').map(|size| size.parse().unwrap()).collect();
-            Preferred { schema: sizes[0], part: sizes[1], counted: sizes[2] as u64 }
+            Preferred {
+                schema: sizes[0],
+                part: sizes[1],
+                characters: sizes[2] as u64,
+                ..Preferred::default()
+            }
         },
     );
     for file in files {
