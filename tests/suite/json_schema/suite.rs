@@ -49,13 +49,13 @@ const DRAFTS: [Draft; 5] = [
     Draft {
         name: "draft2019-09",
         uri: "https://json-schema.org/draft/2019-09/schema",
-        required: Ratchet { passed: 1_170, refused: 56, by_format: 0 },
+        required: Ratchet { passed: 1_179, refused: 47, by_format: 0 },
         optional: NONE,
     },
     Draft {
         name: "draft2020-12",
         uri: "https://json-schema.org/draft/2020-12/schema",
-        required: Ratchet { passed: 1_189, refused: 77, by_format: 0 },
+        required: Ratchet { passed: 1_210, refused: 56, by_format: 0 },
         optional: Ratchet { passed: 806, refused: 6, by_format: 48 },
     },
 ];
