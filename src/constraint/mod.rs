@@ -34,7 +34,7 @@ pub use tokens::Transitions;
 
 use self::json_schema::{Json, Malformed, Texts};
 use crate::automaton::{ByteAutomaton, ByteDfa, Expr, RowDfa};
-use crate::error::{Error, Result};
+use crate::error::{Error, Limit, Result};
 use crate::limits::{Limits, Meter};
 use crate::vocabulary::TokenId;
 
@@ -376,6 +376,9 @@ impl Constraint {
 
     /// The automaton of the constraint, with calls where that is better.
     pub(crate) fn lower_called(&self, meter: &Meter) -> Result<Called> {
+        if meter.limits().frames > Limits::MAX_FRAMES {
+            return Err(Error::limit(Limit::Frames(Limits::MAX_FRAMES)));
+        }
         Ok(match &self.kind {
             Kind::JsonSchema(schema, _) => match schema.lower_called(meter)? {
                 (Texts::Called(automaton), _) => {

@@ -190,11 +190,7 @@ impl TokenTable {
     /// The automaton, with calls where there is to be a stack and the vocabulary spells every byte in use.
     fn lower_called(constraint: &Constraint, vocabulary: &Vocabulary, meter: &Meter) -> Result<Called> {
         check_eos(vocabulary)?;
-        let frames = meter.limits().frames;
-        if frames > Limits::MAX_FRAMES {
-            return Err(Error::limit(Limit::Frames(Limits::MAX_FRAMES)));
-        }
-        if frames > 0 {
+        if meter.limits().frames > 0 {
             let called = constraint.lower_called(meter)?;
             if !matches!(&called, Called::Yes(text) if !pushdown::spells_every_byte(text, vocabulary)) {
                 return Ok(called);

@@ -172,6 +172,13 @@ fn schemas_with_a_stack_are_checked_and_drawn() {
         assert_eq!((&line["byte"], &line["may_end"]), (&place.into(), &false.into()), "{line}");
         assert!(line["expected"].as_str().unwrap().contains(']'), "{line}");
     }
+    for command in ["check", "draw"] {
+        let mut deep = tool(&[command, "--schema", tree, "--max-frames", "1025"]);
+        if command == "check" {
+            deep.arg("[]");
+        }
+        fails(&mut deep, &["1024 frames"]);
+    }
     let drawn = succeeds(&mut tool(&["draw", "--schema", tree]));
     assert!(drawn.contains("[shape=box]") && drawn.contains("label=\"return 0\""), "{drawn}");
     assert!(drawn.contains("label=\"call\", style=dashed"), "{drawn}");

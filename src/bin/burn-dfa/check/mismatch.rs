@@ -24,7 +24,9 @@ pub fn mismatch(automaton: &ByteAutomaton, text: &str) -> Option<Mismatch> {
     let mut at = automaton.start();
     let mut found = None;
     for (character, (byte, char)) in text.char_indices().enumerate() {
-        let next = Characters::after(automaton, at.clone()).read(char).clone();
+        let mut buffer = [0; 4];
+        let bytes = char.encode_utf8(&mut buffer).bytes();
+        let next = bytes.fold(at.clone(), |at, byte| automaton.next(&at, byte));
         if next.is_dead() {
             found = Some((byte, character, char));
             break;
