@@ -14,47 +14,112 @@ NO_WAY = torch.iinfo(torch.int32).max
 
 
 class TokenTable(LogitsProcessor):
-    """Masks what the constraint forbids, for one batch of greedy decoding or sampling (beams would swap states)."""
+    """Masks what the constraint forbids, for one batch of greedy decoding or sampling (beams would swap states).
+
+    The stacks of all rows are one tree of frames: a row's stack is the path from its top to frame 0, which stands for none.
+    """
 
     def __init__(self, path, width, max_new_tokens, device):
         with safe_open(path, framework="pt", device=str(device)) as file:
             self.metadata = file.metadata()
-            tensors = {name: file.get_tensor(name) for name in file.keys()}
-        if self.metadata["form"] == "called":
-            raise SystemExit("the artefact needs a stack, which is not done here: compile it with --max-frames 0")
-        self.next, self.to_end = tensors["next"].long(), tensors["tokens_to_end"]
-        if self.metadata["form"] == "tabulated":
-            columns = tensors["class"].long()[:, None]
+            tensors = {name: file.get_tensor(name).long() for name in file.keys()}
+        self.next, form = tensors["next"], self.metadata["form"]
+        if form == "tabulated":
+            columns = tensors["class"][:, None]
         else:
             # Tokens as rows of columns, padded with -1 to the longest.
-            symbols, lengths = tensors["symbols"].long(), tensors["offsets"].diff()
+            symbols, lengths = tensors["symbols"], tensors["offsets"].diff()
             places = torch.arange(int(lengths.max()), device=device)
             columns = torch.full((len(lengths), len(places)), -1, device=device)
-            columns[places < lengths[:, None]] = tensors["column"].long()[symbols]
+            columns[places < lengths[:, None]] = tensors["column"][symbols]
+        if form == "called":
+            self.jumps, self.max_frames = tensors["jumps"], int(self.metadata["frames"])
+            self.ways, self.height = shortest_ways(self.next, self.jumps, tensors["column"][:256].unique())
+        else:
+            self.jumps, self.max_frames = self.next.new_zeros(len(self.next), 2), 0
+            self.ways = tensors["tokens_to_end"][:, None]
+            self.height = torch.zeros_like(self.ways)
         # Logits past the vocabulary are never legal.
         self.columns = torch.full((width, columns.shape[1]), -1, device=device)
         self.columns[:, 0] = NEVER
         self.columns[: len(columns)] = columns
-        self.states, self.left = None, max_new_tokens
+        # Of each frame: the call state, the frame below, the depth, and the cost of each outcome.
+        costs = self.ways.new_full((1, self.ways.shape[1]), NO_WAY)
+        costs[0, 0] = 0
+        none = costs.new_zeros(1)
+        self.tree = [none, none, none, costs]
+        self.states, self.tops, self.left = None, None, max_new_tokens
 
-    def after(self, states, columns):
-        """The states after tokens, each a row of columns; DEAD where a token is illegal."""
+    def to_end(self, states, tops):
+        """The least number of tokens to the end, of states, or rows of states, on the stacks with these tops."""
+        _, _, depth, costs = self.tree
+        shape = [len(tops)] + [1] * (states.dim() - 1)
+        ways, cost = self.ways[states], costs[tops].view(*shape, self.ways.shape[1])
+        fits = (ways < NO_WAY) & (cost < NO_WAY) & (depth[tops].view(*shape, 1) + self.height[states] <= self.max_frames)
+        return torch.where(fits, ways + cost, NO_WAY).amin(-1)
+
+    def settle(self, states, tops):
+        """Pushes the call states of rows, and pops for their return states, until they rest."""
+        while (jumps := self.jumps[states, 0]).any():
+            call, below, depth, costs = self.tree
+            push, back = (jumps > 0) & (depth[tops] < self.max_frames), (jumps < 0) & (tops > 0)
+            at, under = states[push], tops[push]
+            to = self.jumps[at, 1:]
+            pushed = [at, under, depth[under] + 1, torch.where(to == DEAD, NO_WAY, self.to_end(to, under))]
+            states = torch.where(push, jumps, torch.where(jumps == 0, states, DEAD))
+            states[back] = self.jumps[call[tops[back]], -jumps[back]]
+            tops = torch.where(back, below[tops], tops)
+            tops[push] = len(call) + torch.arange(len(at), device=tops.device)
+            self.tree = [torch.cat(pair) for pair in zip(self.tree, pushed)]
+        return states, tops
+
+    def after(self, states, tops, columns):
+        """Where rows are after tokens, each a row of columns; DEAD where a token is illegal."""
         for column in columns.unbind(-1):
             states = torch.where(column < 0, states, self.next[states, column])
-        return torch.where(self.to_end[states] == NO_WAY, DEAD, states)
+            states, tops = self.settle(states, tops)
+        return torch.where(self.to_end(states, tops) == NO_WAY, DEAD, states), tops
 
     def __call__(self, input_ids, scores):
+        batch, width = scores.shape
         if self.states is None:
             start = int(self.metadata["start"])
-            self.states = torch.full((len(scores),), start, device=scores.device)
+            self.states = torch.full((batch,), start, device=scores.device)
+            self.tops = torch.zeros_like(self.states)
         else:
             # Rows that are done are padded.
-            after = self.after(self.states, self.columns[input_ids[:, -1]])
-            self.states = torch.where(self.states == DONE, DONE, after)
+            after, tops = self.after(self.states, self.tops, self.columns[input_ids[:, -1]])
+            self.states, self.tops = torch.where(self.states == DONE, DONE, after), tops
         self.left -= 1
-        after = self.after(self.states[:, None], self.columns)
-        legal = (after != DEAD) & (self.to_end[after] <= self.left)
-        return scores.masked_fill(~legal, float("-inf"))
+        known = self.tree
+        rows = [row.repeat_interleave(width) for row in (self.states, self.tops)]
+        after, tops = self.after(*rows, self.columns.repeat(batch, 1))
+        legal = (after != DEAD) & (self.to_end(after, tops) <= self.left)
+        # No row is on the frames that were only tried.
+        self.tree = known
+        return scores.masked_fill(~legal.view(batch, width), float("-inf"))
+
+
+def shortest_ways(next, jumps, bytes):
+    """The bytes of the shortest way from each state to each outcome, and the frames that it adds: [states, outcomes]."""
+    # Both in one number, so that of ways that are equally long the one of the fewest frames is the least.
+    none = NO_WAY << 20
+    ways = next.new_full((len(next), jumps.shape[1] - 1), none)
+    accepting, calls, returns = next[:, 1] == DONE, jumps[:, 0] > 0, jumps[:, 0] < 0
+    ways[accepting, 0] = 1 << 20
+    ways[returns, -1 - jumps[returns, 0]] = 0
+    ways[[1, 2], 0] = 0
+    while True:
+        before = ways.clone()
+        for column in bytes:
+            ways = torch.minimum(ways, ways[next[:, column]] + (1 << 20))
+        piece, rest = ways[jumps[calls, 0]][:, :, None], ways[jumps[calls, 1:]]
+        height = torch.maximum((piece & 0xFFFFF) + 1, rest & 0xFFFFF)
+        through = ((piece >> 20) + (rest >> 20) << 20) + height
+        ways[calls] = torch.minimum(ways[calls], through.amin(1))
+        ways = ways.clamp_max(none)
+        if torch.equal(ways, before):
+            return ways >> 20, ways & 0xFFFFF
 
 
 def main():

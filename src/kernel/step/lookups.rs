@@ -11,6 +11,8 @@ impl TensorTable {
     /// With `spare`, the number of tokens that a row may still emit after this one, a token is illegal as well where
     /// the shortest way from its next state to the end is longer than that.
     ///
+    /// Where tables have calls, the rows have nothing on their stacks, as at the start.
+    ///
     /// # Shapes
     /// - `states`: `[batch]`, made by [`states`](Self::states) or [`next`](Self::next)
     /// - `spare`: `[batch]`, `i32`, not negative
@@ -37,7 +39,12 @@ impl TensorTable {
     /// # Shapes
     /// - `states`, `tokens`: `[batch]`
     /// - returns `[batch]`, `i32`
+    ///
+    /// # Panics
+    /// Where a table has calls, since a state does not hold the stack: follow rows by
+    /// [`DfaProcessor::advance`](crate::processor::DfaProcessor::advance).
     pub fn next(&self, states: Tensor<1, Int>, tokens: Tensor<1, Int>) -> Tensor<1, Int> {
+        assert_eq!(self.sizes().ends, 0, "the rows of tables with calls have a stack: `DfaProcessor::advance`");
         let remaining = states.full_like(UNLIMITED);
         let position = Position::of(states, remaining, self.sizes().numbers());
         super::after(self, position, tokens.cast(DType::I32)).states()

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
 
-use burn::tensor::{DType, Device};
+use burn::tensor::{Device, Tensor};
+use burn_dfa::processor::DfaProcessor;
 use burn_dfa::table::Origin;
 use burn_dfa::{Constraint, Limits, TensorOptions, TensorTable, TokenTable};
 use rand::{Rng, SeedableRng, rngs::StdRng};
@@ -14,9 +15,6 @@ use serde_json::json;
 use super::tiny;
 use crate::common::skip::skipped;
 use crate::common::{bools, ints};
-
-const WALKS: usize = 1_000;
-const STEPS: usize = 16;
 
 /// Set where a missing Python, numpy or safetensors must fail the test instead of skipping it.
 const REQUIRE: &str = "BURN_DFA_REQUIRE_PYTHON";
@@ -38,16 +36,18 @@ fn python() -> Option<Command> {
 }
 
 /// Random walks in step, some of which break the constraint, with the masks of every step: what is left of a budget of
-/// `STEPS` tokens, the tokens taken, and the legal tokens as bits.
-fn walks(table: &TokenTable, width: usize, path: &Path) {
+/// `steps` tokens, the tokens taken, and the legal tokens as bits.
+fn walks(table: &TokenTable, width: usize, [steps, walks]: [usize; 2], path: &Path) {
     let mut random = StdRng::seed_from_u64(11);
     let device = Device::flex();
     let tensors = TensorTable::new(&[table], width, &TensorOptions::default(), &device).unwrap();
-    let mut states = tensors.states(&vec![tensors.start(0); WALKS]).unwrap();
+    let processor = DfaProcessor::new(tensors, &vec![0; walks]).unwrap();
+    let processor = processor.with_budgets(&vec![steps; walks]).unwrap();
+    let mut position = processor.start();
     let (mut tokens, mut masks) = (Vec::new(), Vec::new());
-    for step in 0..STEPS {
-        let spare = states.clone().zeros_like().cast(DType::I32) + (STEPS - step - 1) as i32;
-        let illegal = bools(tensors.illegal(states.clone(), Some(spare)));
+    for _ in 0..steps {
+        let logits = processor.mask(&position, Tensor::zeros([walks, width], &device));
+        let illegal = bools(logits.equal_elem(f32::NEG_INFINITY));
         let mut taken = Vec::new();
         for row in illegal.chunks_exact(width) {
             let legal: Vec<usize> = (0..width).filter(|&token| !row[token]).collect();
@@ -63,12 +63,12 @@ fn walks(table: &TokenTable, width: usize, path: &Path) {
                     bits.iter().rev().fold(0u8, |byte, &illegal| byte << 1 | u8::from(!illegal))
                 }));
         }
-        states = tensors.next(states, ints(taken.clone(), &device));
+        position = processor.advance(position, ints(taken.clone(), &device));
         tokens.extend(taken.iter().flat_map(|token| token.to_le_bytes()));
     }
-    let shape = vec![STEPS, WALKS, width.div_ceil(8)];
+    let shape = vec![steps, walks, width.div_ceil(8)];
     let tensors = HashMap::from([
-        ("tokens", TensorView::new(Dtype::I32, vec![STEPS, WALKS], &tokens).unwrap()),
+        ("tokens", TensorView::new(Dtype::I32, vec![steps, walks], &tokens).unwrap()),
         ("masks", TensorView::new(Dtype::U8, shape, &masks).unwrap()),
     ]);
     std::fs::write(path, safetensors::serialize(tensors, None).unwrap()).unwrap();
@@ -80,25 +80,37 @@ fn numpy_has_the_same_masks() {
     let folder = std::env::temp_dir().join(format!("burn-dfa-python-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let vocabulary = tiny();
-    let schema = json!({
+    let person = Constraint::json_schema(json!({
         "properties": {"name": {"type": "string", "maxLength": 12}, "age": {"type": "integer", "minimum": -5}},
         "required": ["name"], "additionalProperties": false
-    });
-    let constraint = Constraint::json_schema(schema).unwrap();
-    let limits = Limits::default();
-    for (form, compile) in
-        [("tabulated", TokenTable::tabulate as fn(_, _, _) -> _), ("walked", TokenTable::walk)]
-    {
-        let table: TokenTable = compile(&constraint, &vocabulary, &limits).unwrap();
-        table.save(folder.join(format!("{form}.safetensors")), &Origin::new(&constraint, &limits)).unwrap();
-        walks(&table, vocabulary.len(), &folder.join(format!("{form}.walks")));
+    }));
+    // Lists of which each but the innermost holds a one, so that a list has two outcomes; few walks end before the stack is full.
+    let lists = Constraint::json_schema(json!({
+        "$defs": {"list": {"type": "array", "contains": {"enum": [1]}, "items": {"anyOf": [{"enum": [1, true]}, {"$ref": "#/$defs/list"}]}}},
+        "$ref": "#/$defs/list", "maxItems": 3
+    }));
+    let (person, lists) = (person.unwrap(), lists.unwrap());
+    let (no_stack, small) = (Limits::default().with_frames(0), Limits::default().with_frames(3));
+    let forms = [
+        ("tabulated", TokenTable::tabulate as fn(_, _, _) -> _, &person, &no_stack, [16, 1_000]),
+        ("walked", TokenTable::walk, &person, &no_stack, [16, 1_000]),
+        ("called", TokenTable::walk, &lists, &small, [40, 200]),
+    ];
+    for (form, compile, constraint, limits, size) in forms {
+        let table: TokenTable = compile(constraint, &vocabulary, limits).unwrap();
+        assert_eq!(table.frames() > 0, form == "called");
+        table.save(folder.join(format!("{form}.safetensors")), &Origin::new(constraint, limits)).unwrap();
+        walks(&table, vocabulary.len(), size, &folder.join(format!("{form}.walks")));
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("suite/artifact/walks.py");
     let output = python.arg(script).arg(&folder).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
     print!("{said}");
-    let equal = format!("{WALKS} walks of {STEPS} tokens, all masks equal");
-    assert_eq!(said.matches(&equal).count(), 2, "{said}");
+    for (form, _, _, _, [steps, walks]) in forms {
+        let equal = format!("{form}: {walks} walks of {steps} tokens, at most ");
+        assert!(said.contains(&equal), "{said}");
+    }
+    assert!(said.contains("at most 3 frames"), "the stack is never full: {said}");
     std::fs::remove_dir_all(folder).unwrap();
 }
