@@ -44,7 +44,11 @@ impl TensorTable {
     /// Where a table has calls, since a state does not hold the stack: follow rows by
     /// [`DfaProcessor::advance`](crate::processor::DfaProcessor::advance).
     pub fn next(&self, states: Tensor<1, Int>, tokens: Tensor<1, Int>) -> Tensor<1, Int> {
-        assert_eq!(self.sizes().ends, 0, "the rows of tables with calls have a stack: `DfaProcessor::advance`");
+        assert_eq!(
+            self.sizes().ends,
+            0,
+            "the rows of tables with calls have a stack: `DfaProcessor::advance`"
+        );
         let remaining = states.full_like(UNLIMITED);
         let position = Position::of(states, remaining, self.sizes().numbers());
         super::after(self, position, tokens.cast(DType::I32)).states()
