@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use super::plain::TakesPlain;
 use super::stack::{Calls, Stacks, Top};
 use super::{RowPosition, SpecialTokens, StateId, TokenTable, reserved_column};
 use crate::error::{Error, Result};
-use crate::vocabulary::{Fingerprint, Plainness, TokenId, Vocabulary};
+use crate::vocabulary::{Fingerprint, TokenId, Vocabulary};
 
 /// The arrays of a table.
 #[derive(PartialEq, Eq)]
@@ -35,7 +36,7 @@ pub(crate) enum TokenReading {
         /// Tokens that are not read as text.
         special: SpecialTokens,
         /// `[states]`: which plain tokens may all follow, the budget left out.
-        takes_plain: Vec<Option<Plainness>>,
+        takes_plain: Vec<Option<TakesPlain>>,
         /// The longest way from any state to the end.
         farthest: u32,
     },

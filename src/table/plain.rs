@@ -2,13 +2,60 @@
 
 use std::rc::Rc;
 
+use super::stack::{Stacks, Top};
 use super::{StateId, TableParts, TokenReading};
 use crate::automaton::{Csr, FastMap};
 use crate::vocabulary::{LONGEST_PLAIN, Plainness, WIDE, is_plain_byte};
 
+/// Which plain tokens a state takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TakesPlain {
+    /// All of this kind, and of those before it.
+    kind: Plainness,
+    /// The outcomes with which they may leave the state's piece, as bits: what follows there has to take them as well.
+    leaves: u8,
+}
+
 impl TableParts {
+    /// The kind of plain tokens of which all may follow, if `left` tokens are left after it; `None` where that is not known.
+    pub(crate) fn all_plain(
+        &self,
+        state: StateId,
+        stack: Option<(&Stacks<'_>, Top)>,
+        left: u32,
+    ) -> Option<Plainness> {
+        let TokenReading::Bytes { takes_plain, farthest, .. } = &self.reading else { return None };
+        let TakesPlain { mut kind, leaves } = takes_plain[state.index()]?;
+        let (Some(calls), Some((stacks, top))) = (&self.calls, stack) else {
+            return (*farthest <= left).then_some(kind);
+        };
+        if !stacks.is_near(top, left) {
+            return None;
+        }
+        if leaves != 0 {
+            // Past the end of the piece, perhaps in the next one: there the way to the end is as long as that from the frame
+            // below, and twice the longest, at most.
+            let (call, below) = stacks.caller(top)?;
+            if !stacks.is_near(below, left.checked_sub(calls.longest)?) {
+                return None;
+            }
+            for (outcome, &to) in calls.jump(call)[1..].iter().enumerate() {
+                if leaves >> outcome & 1 == 1 {
+                    let entered = match calls.jump(to as u32)[0] {
+                        0 => to,
+                        enter if enter > 0 => enter,
+                        _ => return None,
+                    };
+                    let there = takes_plain[entered as usize].filter(|there| there.leaves == 0)?;
+                    kind = kind.min(there.kind);
+                }
+            }
+        }
+        Some(kind)
+    }
+
     /// Finds the states that every plain token may follow: those from which any run of plain characters stays alive
-    /// for as long as the longest plain token.
+    /// for as long as the longest plain token, or leaves the piece.
     pub(super) fn find_plain(&mut self) {
         let TokenReading::Bytes { column_of, .. } = &self.reading else { return };
         let columns = |bytes: &mut dyn Iterator<Item = u8>| {
@@ -21,23 +68,23 @@ impl TableParts {
         let wide = WIDE
             .map(|bytes| bytes.iter().map(|&(first, last)| columns(&mut (first..=last))).collect::<Vec<_>>());
         let states = self.tokens_to_end.len();
-        // Of each kind the states that take any character, and edges to them from what follows.
-        let mut takes = [vec![false; states], vec![false; states]];
-        let mut edges = [Vec::new(), Vec::new()];
+        // Of each kind the states that take any character.
+        let mut takes = [Characters::new(states), Characters::new(states)];
         let (mut after, mut next) = (Vec::new(), Vec::new());
         // By sequence and state: what follows the rest of a character that began so, if all of them can be read.
         let mut rests: FastMap<(usize, u32), Option<Rc<[u32]>>> = FastMap::default();
         for state in StateId::RESERVED..states as u32 {
             after.clear();
             after.push(state);
-            if !self.follow(&mut after, &mut next, &ascii) || !self.all_rest(&after) {
+            if !self.follow(&mut after, &mut next, &ascii) || !self.may_end(&after) {
                 continue;
             }
-            takes[0][state as usize] = true;
-            edges[0].extend(after.iter().map(|&to| (to, state)));
-            let begin = edges[1].len();
-            edges[1].extend(after.iter().map(|&to| (to, state)));
-            takes[1][state as usize] = wide.iter().enumerate().all(|(number, sequence)| {
+            let [of_ascii, of_any] = &mut takes;
+            of_ascii.takes[state as usize] = true;
+            after.iter().for_each(|&to| of_ascii.add(self, state, to));
+            let begin = of_any.edges.len();
+            after.iter().for_each(|&to| of_any.add(self, state, to));
+            of_any.takes[state as usize] = wide.iter().enumerate().all(|(number, sequence)| {
                 after.clear();
                 after.push(state);
                 self.follow(&mut after, &mut next, &sequence[0])
@@ -46,23 +93,23 @@ impl TableParts {
                             let mut after = vec![begun];
                             let mut rest = sequence[1..].iter();
                             let is_read = rest.all(|columns| self.follow(&mut after, &mut next, columns));
-                            (is_read && self.all_rest(&after)).then(|| after.into())
+                            (is_read && self.may_end(&after)).then(|| after.into())
                         });
-                        edges[1].extend(rest.iter().flat_map(|rest| rest.iter()).map(|&to| (to, state)));
+                        let landings = rest.iter().flat_map(|rest| rest.iter());
+                        landings.for_each(|&to| of_any.add(self, state, to));
                         rest.is_some()
                     })
             });
-            if !takes[1][state as usize] {
-                edges[1].truncate(begin);
+            if !of_any.takes[state as usize] {
+                of_any.edges.truncate(begin);
+                of_any.leaves[state as usize] = 0;
             }
         }
-        let [ascii, wide] = takes;
-        let [ascii, wide] =
-            [(ascii, &edges[0]), (wide, &edges[1])].map(|(takes, edges)| keep_long(takes, edges));
-        let takes = ascii.into_iter().zip(wide).map(|(ascii, wide)| match (ascii, wide) {
-            (true, true) => Some(Plainness::Wide),
-            (true, false) => Some(Plainness::Ascii),
-            _ => None,
+        let [ascii, wide] = takes.map(Characters::tokens);
+        let takes = ascii.into_iter().zip(wide).map(|(ascii, wide)| {
+            let takes = |kind| move |leaves| TakesPlain { kind, leaves };
+            // What takes all characters may leave sooner than what takes those of ASCII.
+            wide.map(takes(Plainness::Wide)).or(ascii.map(takes(Plainness::Ascii)))
         });
         let takes = takes.collect();
         let alive = (0..states as u32).map(StateId).filter(|&state| self.has_end(state));
@@ -87,33 +134,73 @@ impl TableParts {
             }
         }
         std::mem::swap(states, next);
-        // A token that changes the stack has to be followed.
-        self.calls.is_none() || states.iter().all(|&state| self.rests(StateId(state)))
+        true
     }
 
-    /// Whether a token may end in each of the states.
-    fn all_rest(&self, states: &[u32]) -> bool {
-        states.iter().all(|&state| self.has_end(StateId(state)))
+    /// Whether a token may end in each of the states, or leave its piece there. One that makes a call has to be followed.
+    fn may_end(&self, states: &[u32]) -> bool {
+        states.iter().all(|&state| self.has_end(StateId(state)) && self.jump(state) <= 0)
+    }
+
+    fn jump(&self, state: u32) -> i32 {
+        self.calls.as_ref().map_or(0, |calls| calls.jump(state)[0])
     }
 }
 
-/// Of the states that take any character (`takes`, with edges from each that follows one to that one), keeps those that take
-/// the longest plain token.
-fn keep_long(mut takes: Vec<bool>, edges: &[(u32, u32)]) -> Vec<bool> {
-    let states = takes.len();
-    // A state takes one character less than the worst of those that follow it.
-    let backward = Csr::new(states, edges.iter().copied());
-    let mut frontier: Vec<u32> = (0..states as u32).filter(|&state| !takes[state as usize]).collect();
-    for _ in 1..LONGEST_PLAIN {
-        let mut next = Vec::new();
-        for state in frontier {
-            for &before in backward.of(state) {
-                if std::mem::replace(&mut takes[before as usize], false) {
-                    next.push(before);
+/// The states that take any plain character of a kind.
+struct Characters {
+    takes: Vec<bool>,
+    /// From each state that follows such a one to that one.
+    edges: Vec<(u32, u32)>,
+    /// The outcomes with which they leave their pieces.
+    leaves: Vec<u8>,
+}
+
+impl Characters {
+    fn new(states: usize) -> Self {
+        Self { takes: vec![false; states], edges: Vec::new(), leaves: vec![0; states] }
+    }
+
+    /// A character leads from `state` to `to`.
+    fn add(&mut self, parts: &TableParts, state: u32, to: u32) {
+        match parts.jump(to) {
+            0 => self.edges.push((to, state)),
+            // −1 is outcome 0.
+            jump => self.leaves[state as usize] |= 1 << (jump.unsigned_abs() - 1),
+        }
+    }
+
+    /// The states that take the longest plain token, with the outcomes with which it may leave their pieces.
+    fn tokens(mut self) -> Vec<Option<u8>> {
+        let states = self.takes.len();
+        let backward = Csr::new(states, self.edges.iter().copied());
+        // A state takes one character less than the worst of those that follow it.
+        let mut short: Vec<u32> = (0..states as u32).filter(|&state| !self.takes[state as usize]).collect();
+        let mut leaving: Vec<u32> =
+            (0..states as u32).filter(|&state| self.leaves[state as usize] != 0).collect();
+        for _ in 1..LONGEST_PLAIN {
+            let mut next = Vec::new();
+            for state in short {
+                for &before in backward.of(state) {
+                    if std::mem::replace(&mut self.takes[before as usize], false) {
+                        next.push(before);
+                    }
                 }
             }
+            short = next;
+            let mut next = Vec::new();
+            for state in leaving {
+                let leaves = self.leaves[state as usize];
+                for &before in backward.of(state) {
+                    let known = &mut self.leaves[before as usize];
+                    if *known | leaves != *known {
+                        *known |= leaves;
+                        next.push(before);
+                    }
+                }
+            }
+            leaving = next;
         }
-        frontier = next;
+        self.takes.into_iter().zip(self.leaves).map(|(takes, leaves)| takes.then_some(leaves)).collect()
     }
-    takes
 }

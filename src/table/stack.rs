@@ -249,6 +249,12 @@ impl<'a> Stacks<'a> {
             && worst.saturating_add(self.calls.longest) <= remaining
     }
 
+    /// The call state of a frame and the frame below it; `None` on an empty stack.
+    pub(crate) fn caller(&self, top: Top) -> Option<(u32, Top)> {
+        let (call, _, below) = self.frames[top.0 as usize];
+        (top != Top::EMPTY).then_some((call, below))
+    }
+
     /// The number of outcomes that the piece of a frame has.
     fn outcomes_of(&self, top: Top) -> usize {
         self.calls.jump(self.frames[top.0 as usize].0)[1..].iter().filter(|&&to| to != 0).count()

@@ -102,13 +102,20 @@ fn legal(table: &TokenTable, position: &RowPosition) -> Vec<bool> {
     tokens.map(|token| table.can_end(&table.after(position, token))).collect()
 }
 
-/// Masks by the operations of a device, along random walks, against the host.
-fn walk(tables: &[&TokenTable], options: &TensorOptions, device: &Device, steps: usize, seed: u64) {
+/// Masks by the operations of a device, along random walks with up to `spare` tokens more than they need, against the host.
+fn walk(
+    tables: &[&TokenTable],
+    options: &TensorOptions,
+    device: &Device,
+    steps: usize,
+    spare: usize,
+    seed: u64,
+) {
     let name = format!("{options:?} on {device:?}, seed {seed}");
     let mut rng = StdRng::seed_from_u64(seed);
     let width = tables[0].vocabulary_len() + 3;
     let table = TensorTable::new(tables, width, options, device).unwrap();
-    let budgets: Vec<usize> = tables.iter().map(|table| needed(table) + rng.random_range(0..steps)).collect();
+    let budgets: Vec<usize> = tables.iter().map(|table| needed(table) + rng.random_range(0..spare)).collect();
     let rows: Vec<usize> = (0..tables.len()).collect();
     let processor = DfaProcessor::new(table, &rows).unwrap().with_budgets(&budgets).unwrap();
     let mut own: Vec<_> =
@@ -193,8 +200,31 @@ fn masks_are_those_of_the_host_on_every_device() {
                     _ if frames == 5 => 3,
                     _ => continue,
                 };
-                walk(&tables, &options, &device, steps, frames as u64);
+                walk(&tables, &options, &device, steps, steps, frames as u64);
             }
+        }
+    }
+}
+
+/// Within a counted string all plain tokens follow at once, also those that pass from one block to the next; at its end, at the
+/// end of the budget and on a full stack they are told apart.
+#[test]
+fn plain_tokens_pass_from_block_to_block() {
+    let words =
+        ["abcdefghijklmnop", "ABCDEFGHIJKLMNO", "some words", "déjà vu", "語語語語", "a\"}", "\\n", "x y z"];
+    let vocabulary = vocabulary_of(&words);
+    let string = |min: u32, max: u32| json!({"type": "string", "minLength": min, "maxLength": max});
+    let within = |string: Value| {
+        json!({"type": "object", "properties": {"s": string, "n": {"$ref": "#"}}, "required": ["s"],
+            "additionalProperties": false})
+    };
+    let schemas =
+        [within(string(700, 1500)), within(string(0, 900)), string(1000, 3000), within(string(650, 650))];
+    let tables: Vec<_> = schemas.iter().map(|schema| compile(schema, &vocabulary, 4)).collect();
+    let tables: Vec<_> = tables.iter().collect();
+    for seed in 0..4 {
+        for spare in [20, 400, 100_000] {
+            walk(&tables, &TensorOptions::new(), &Device::flex(), 250, spare, seed);
         }
     }
 }
@@ -358,7 +388,7 @@ fn free_text_goes_before_a_stack() {
     for (name, device) in devices::all() {
         for kernels in [Kernels::Fused, Kernels::BuiltIn] {
             let steps = if (name, kernels) == ("flex", Kernels::Fused) { 200 } else { 12 };
-            walk(&tables, &TensorOptions::new().with_kernels(kernels), &device, steps, 11);
+            walk(&tables, &TensorOptions::new().with_kernels(kernels), &device, steps, steps, 11);
         }
     }
 }

@@ -89,14 +89,12 @@ impl<F: Logit> Scratch<F> {
         self.text.clear();
         match &parts.reading {
             TokenReading::Classes(_) => self.legal.extend(row.iter().map(|&next| can_end(next))),
-            TokenReading::Bytes { column_of, vocabulary, special, takes_plain, farthest } => {
+            TokenReading::Bytes { column_of, vocabulary, special, .. } => {
                 let reserved = &row[..TokenTable::RESERVED_COLUMNS];
                 self.legal.extend(reserved.iter().map(|&next| can_end(next)));
                 let is_free = state == StateId::UNCONSTRAINED;
-                let all_plain = takes_plain[state.index()].filter(|_| match &stack {
-                    None => *farthest <= left,
-                    Some((stacks, top)) => stacks.is_near(*top, left),
-                });
+                let stack = stack.as_ref().map(|(stacks, top)| (stacks, *top));
+                let all_plain = parts.all_plain(state, stack, left);
                 let all = |kind| is_free || all_plain >= Some(kind);
                 self.legal.extend([is_free, all(Plainness::Ascii), all(Plainness::Wide)]);
                 self.legal.extend(special.of(row).iter().map(|&next| can_end(next)));
