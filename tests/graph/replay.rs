@@ -37,7 +37,7 @@ fn cases() -> Vec<(&'static str, usize, GenerationConfig)> {
         ("sampled through all filters", 40, filters),
         ("greedy by built-in operations", 40, built_in),
         ("sampled", 60, base.clone().with_temperature(0.9)),
-        ("greedy", 200, base),
+        ("greedy", 120, base),
     ]
 }
 
