@@ -37,16 +37,21 @@ static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
 const SCHEMA: &str = r#"{"type": "object", "properties": {"name": {"type": "string"}, "address": {"type": "string",
     "maxLength": 60}, "age": {"type": "integer"}}, "required": ["name", "address", "age"], "additionalProperties": false}"#;
 
+const NESTED: &str = r##"{"type": "object", "properties": {"list": {"type": "array", "items": {"$ref": "#"}}, "name": {"type": "string"}},
+    "required": ["list", "name"], "additionalProperties": false}"##;
+
 #[derive(Clone, Copy, Debug)]
 enum Place {
     String,
     Key,
+    /// Within a string, of a schema that contains itself.
+    Nested,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Case(Kernels, Layout, Place);
 
-const CASES: [Case; 8] = [
+const CASES: [Case; 10] = [
     Case(Kernels::BuiltIn, Layout::Classes, Place::String),
     Case(Kernels::Fused, Layout::Classes, Place::String),
     Case(Kernels::BuiltIn, Layout::Classes, Place::Key),
@@ -55,14 +60,23 @@ const CASES: [Case; 8] = [
     Case(Kernels::BuiltIn, Layout::Dense, Place::Key),
     Case(Kernels::Fused, Layout::Walk, Place::String),
     Case(Kernels::Fused, Layout::Walk, Place::Key),
+    Case(Kernels::Fused, Layout::Walk, Place::Nested),
+    Case(Kernels::Fused, Layout::Classes, Place::Nested),
 ];
 
 /// The processor of `batch` rows, and the state of each after the beginning of an object.
 fn at(case: Case, batch: usize, device: &Device) -> (DfaProcessor, Position) {
     let Case(kernels, layout, place) = case;
-    let constraint = Constraint::json_schema(SCHEMA.parse().unwrap()).unwrap();
-    let compile = if layout == Layout::Walk { TokenTable::walk } else { TokenTable::tabulate };
-    let table = compile(&constraint, &VOCABULARY, &Limits::default()).unwrap();
+    let (schema, limits) = (if let Place::Nested = place { NESTED } else { SCHEMA }, Limits::default());
+    let constraint = Constraint::json_schema(schema.parse().unwrap()).unwrap();
+    let compile = match (layout, place) {
+        (Layout::Walk, _) | (_, Place::Nested) => TokenTable::walk,
+        _ => TokenTable::tabulate,
+    };
+    let mut table = compile(&constraint, &VOCABULARY, &limits).unwrap();
+    if let (Layout::Classes, Place::Nested) = (layout, place) {
+        table = table.with_token_classes(&limits).unwrap();
+    }
     let options =
         TensorOptions { layout: Some(layout), kernels, max_bytes: 1 << 30, ..TensorOptions::default() };
     let table = TensorTable::new(&[&table], WIDTH, &options, device).unwrap();
@@ -71,6 +85,7 @@ fn at(case: Case, batch: usize, device: &Device) -> (DfaProcessor, Position) {
     let text: &[u8] = match place {
         Place::String => b"{\"name\":\"Ad",
         Place::Key => b"{\"na",
+        Place::Nested => b"{\"list\":[{\"list\":[],\"name\":\"Ad",
     };
     for byte in text {
         let token = VOCABULARY.iter().find(|(_, bytes)| bytes == &[*byte]).expect("every byte is a token").0;

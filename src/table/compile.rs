@@ -48,52 +48,72 @@ impl TokenRun {
     }
 }
 
-/// Follows every token's bytes through `dfa`, sharing the work of common prefixes.
+/// What the tokens of a vocabulary do to the states of an automaton.
+pub(super) struct Followed<'a> {
+    pub(super) columns: Columns,
+    pub(super) tokens: &'a [TokenId],
+    /// The columns of runs of tokens; the others lead nowhere.
+    pub(super) runs: Vec<TokenRun>,
+    /// Whether every byte that a state takes is a token.
+    spells: bool,
+}
+
+impl<'a> Followed<'a> {
+    /// Follows every token's bytes through `dfa`, sharing the work of common prefixes.
+    pub(super) fn new(dfa: &ByteDfa, vocabulary: &'a Vocabulary, meter: &Meter) -> Result<Self> {
+        let mut walk = Walk::new(dfa);
+        let trie = if reads_length_classes(dfa) { vocabulary.length_class_trie() } else { vocabulary.trie() };
+        let mut runs = Vec::new();
+        // Whether some token is a single byte of this class. No state takes the class of the bytes that fit nowhere, if there
+        // is one; it need not be spelled.
+        let mut spelled: Vec<bool> =
+            walk.next.chunks_exact(dfa.state_count()).map(|to| to.iter().all(|&to| to == 0)).collect();
+        let spell = |spelled: &mut [bool], node: usize| {
+            if trie.depth(node) == 1 && !trie.own(node).is_empty() {
+                spelled[dfa.classes()[trie.byte(node) as usize] as usize] = true;
+            }
+        };
+        // `path[d]` is the column after the first `d` bytes of the node at hand.
+        let mut path = vec![walk.identity; trie.max_depth() + 1];
+        let mut node = 0;
+        let mut checked = 0;
+        while node < trie.len() {
+            walk.work += 1;
+            if walk.work > checked + 4096 {
+                checked = walk.work;
+                meter.time()?;
+                meter.bytes(walk.bytes())?;
+            }
+            let depth = trie.depth(node);
+            let column = walk.step(path[depth - 1], trie.byte(node));
+            let end = trie.end(node) as usize;
+            if column == Columns::NOWHERE {
+                node = end;
+            } else if end > node + 1 && walk.rests(column, trie.byte(node + 1), trie.below(node)) {
+                TokenRun::push(&mut runs, trie.subtree(node), column);
+                spell(&mut spelled, node);
+                node = end;
+            } else {
+                TokenRun::push(&mut runs, trie.own(node), column);
+                spell(&mut spelled, node);
+                path[depth] = column;
+                node += 1;
+            }
+        }
+        let spells = spelled.iter().all(|&spelled| spelled);
+        Ok(Self { columns: walk.columns, tokens: trie.all_tokens(), runs, spells })
+    }
+}
+
+/// Follows every token through the automaton.
 pub(super) fn from_bytes(text: &TextAutomaton, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
     let dfa = &*text.dfa;
-    let mut walk = Walk::new(dfa);
-    let trie = if reads_length_classes(dfa) { vocabulary.length_class_trie() } else { vocabulary.trie() };
-    let mut runs = Vec::new();
-    // Whether some token is a single byte of this class: where all are, being reached in bytes is being reached
-    // in tokens. No state takes the class of the bytes that fit nowhere, if there is one; it need not be spelled.
-    let mut spelled: Vec<bool> =
-        walk.next.chunks_exact(dfa.state_count()).map(|to| to.iter().all(|&to| to == 0)).collect();
-    let spell = |spelled: &mut [bool], node: usize| {
-        if trie.depth(node) == 1 && !trie.own(node).is_empty() {
-            spelled[dfa.classes()[trie.byte(node) as usize] as usize] = true;
-        }
-    };
-    // `path[d]` is the column after the first `d` bytes of the node at hand.
-    let mut path = vec![walk.identity; trie.max_depth() + 1];
-    let mut node = 0;
-    let mut checked = 0;
-    while node < trie.len() {
-        walk.work += 1;
-        if walk.work > checked + 4096 {
-            checked = walk.work;
-            meter.time()?;
-            meter.bytes(walk.bytes())?;
-        }
-        let depth = trie.depth(node);
-        let column = walk.step(path[depth - 1], trie.byte(node));
-        let end = trie.end(node) as usize;
-        if column == Columns::NOWHERE {
-            node = end;
-        } else if end > node + 1 && walk.rests(column, trie.byte(node + 1), trie.below(node)) {
-            TokenRun::push(&mut runs, trie.subtree(node), column);
-            spell(&mut spelled, node);
-            node = end;
-        } else {
-            TokenRun::push(&mut runs, trie.own(node), column);
-            spell(&mut spelled, node);
-            path[depth] = column;
-            node += 1;
-        }
-    }
+    let Followed { columns, tokens, runs, spells } = Followed::new(dfa, vocabulary, meter)?;
     let states = dfa.state_count();
     let accepting = (0..states as u32).map(|s| dfa.is_accepting(ByteStateId(s))).collect();
-    let (start, columns, tokens) = (dfa.start().0, walk.columns, Cow::Borrowed(trie.all_tokens()));
-    let all_reached = text.free.special_edges.is_empty() && spelled.iter().all(|&spelled| spelled);
+    // Where all bytes are tokens, being reached in bytes is being reached in tokens.
+    let all_reached = text.free.special_edges.is_empty() && spells;
+    let (start, tokens) = (dfa.start().0, Cow::Borrowed(tokens));
     let mut source =
         Source { states, start, accepting, columns, tokens, runs, all_reached, free: text.free.states };
     source.set_special_edges(&text.free.special_edges, vocabulary)?;

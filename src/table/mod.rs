@@ -38,6 +38,7 @@ mod cache;
 mod columns;
 mod compile;
 mod forced;
+mod landings;
 mod parts;
 mod plain;
 mod position;
@@ -64,6 +65,7 @@ use crate::constraint::{Called, Constraint, Lowered, TextAutomaton, Unrolled};
 use crate::error::{Error, Limit, Result};
 use crate::limits::{Limits, Meter};
 use crate::vocabulary::{Fingerprint, TokenId, Vocabulary};
+pub(crate) use landings::Landings;
 pub(crate) use parts::{TableParts, TokenReading};
 pub(crate) use special::SpecialTokens;
 pub(crate) use stack::Stacks;
@@ -227,6 +229,7 @@ impl TokenTable {
             reading,
             tokens_to_end,
             calls: None,
+            landings: None,
             start,
             vocabulary_len,
             fingerprint,

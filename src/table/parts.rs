@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::landings::Landings;
 use super::plain::TakesPlain;
 use super::stack::{Calls, Stacks, Top};
 use super::{RowPosition, SpecialTokens, StateId, TokenTable, reserved_column};
@@ -9,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::vocabulary::{Fingerprint, TokenId, Vocabulary};
 
 /// The arrays of a table.
-#[derive(PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct TableParts {
     /// `D`, `[states, columns]`, row by row.
     pub(crate) next: Vec<u32>,
@@ -19,13 +20,15 @@ pub(crate) struct TableParts {
     pub(crate) tokens_to_end: Vec<u32>,
     /// What the states do to the stack, where the table is walked and has calls.
     pub(crate) calls: Option<Arc<Calls>>,
+    /// What each token does, where the table has calls and this was asked for.
+    pub(crate) landings: Option<Arc<Landings>>,
     pub(crate) start: StateId,
     pub(crate) vocabulary_len: usize,
     pub(crate) fingerprint: Fingerprint,
 }
 
 /// How tokens are read: the columns of `D` that a token passes.
-#[derive(PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) enum TokenReading {
     /// One column each, its class: `[vocabulary]`.
     Classes(Vec<u32>),

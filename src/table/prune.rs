@@ -63,6 +63,7 @@ impl TokenTable {
             reading,
             tokens_to_end: parts.tokens_to_end.clone(),
             calls: parts.calls.clone(),
+            landings: parts.landings.as_ref().map(|landings| Arc::new(landings.prune(ids))),
             start: parts.start,
             vocabulary_len: own.len(),
             fingerprint: own.fingerprint(),

@@ -57,6 +57,7 @@ pub(super) fn from_called(text: &CalledText, vocabulary: &Vocabulary, meter: &Me
         },
         tokens_to_end: Vec::new(),
         calls: None,
+        landings: None,
         start,
         vocabulary_len: vocabulary.len(),
         fingerprint: vocabulary.fingerprint(),

@@ -35,7 +35,7 @@ impl Source<'_> {
 }
 
 /// The special tokens of a walked table: their columns are the last.
-#[derive(PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct SpecialTokens {
     first: usize,
     count: usize,

@@ -66,6 +66,7 @@ fn spread(rows: &RowDfa, free: &FreeText, vocabulary: &Vocabulary, meter: &Meter
         },
         tokens_to_end: RESERVED_TOKENS_TO_END.into_iter().chain(own).collect(),
         calls: None,
+        landings: None,
         start: StateId(1 + SHIFT),
         vocabulary_len: vocabulary.len(),
         fingerprint: vocabulary.fingerprint(),

@@ -15,7 +15,7 @@ use super::placement::{Joined, PAGE, first_of, placed, runs};
 use super::text::{self, Text, text_of, texts};
 use super::{Sizes, ints};
 use crate::persistent::Persistent;
-use crate::table::{StateId, TokenReading, TokenTable};
+use crate::table::{Landings, StateId, TokenReading, TokenTable};
 use crate::vocabulary::{TokenId, Vocabulary};
 
 /// The arrays, in the order in which they lie.
@@ -30,6 +30,9 @@ pub(crate) enum Array {
     Jumps,
     /// `[states, ends]`, with calls: the frames that the way to each end adds to the stack.
     Frames,
+    /// `[states, landings]`, with calls and token classes: the state that the last byte of each class leads to, or −1 where
+    /// tokens are followed, see `table::Landings`.
+    Landings,
     /// `[states]`: the table of a state, where there are several.
     Owner,
     /// `[tables, width]`: the class of every token.
@@ -63,15 +66,19 @@ enum Written {
     Texts(fn(&Sizes, &[Text], &mut Vec<i32>)),
 }
 
+/// In the place of the state that a token leads to: it is followed byte by byte.
+const FOLLOWED: i32 = -1;
+
 /// Arrays begin at multiples of this, so that a device can bind or slice them without a copy.
 const ALIGNMENT: usize = 64;
 
 impl Array {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Next,
         Self::TokensToEnd,
         Self::Jumps,
         Self::Frames,
+        Self::Landings,
         Self::Owner,
         Self::Class,
         Self::Text,
@@ -83,7 +90,7 @@ impl Array {
     fn declare(self, sizes: &Sizes) -> Declared {
         use Written::{PerState, PerTable, Texts};
         let &Sizes { layout, states, columns, tables, width, texts, symbols, alphabet, ends, .. } = sizes;
-        let (classes, walks) = (layout != Layout::Dense, layout == Layout::Walk);
+        let (classes, walks) = (layout != Layout::Dense, sizes.walks());
         let declare = |rows, columns, idle, written| Declared { rows, columns, idle, written };
         match self {
             Self::Next => {
@@ -94,6 +101,9 @@ impl Array {
             }
             Self::Jumps => declare(states, sizes.frame(), 0, PerState(|s, state, out| s.jumps(state, out))),
             Self::Frames => declare(states, ends, 0, PerState(|s, state, out| s.frames(state, out))),
+            Self::Landings => {
+                declare(states, sizes.landings, FOLLOWED, PerState(|s, state, out| s.landings(state, out)))
+            }
             Self::Owner => {
                 declare(states, sizes.has_owner().into(), 0, PerState(|s, _, out| out.push(s.index)))
             }
@@ -189,13 +199,24 @@ impl Source<'_> {
         out.extend(calls.frames_of(state).iter().map(|&frames| frames as i32));
     }
 
+    fn landings(&self, state: StateId, out: &mut Vec<i32>) {
+        let Some(landings) = &self.table.parts().landings else { return };
+        let to = landings.of(state).iter();
+        out.extend(to.map(|&to| if to == Landings::FOLLOWED { FOLLOWED } else { self.number(to) }));
+    }
+
     fn symbol_columns(&self, out: &mut Vec<i32>) {
         out.extend(self.table.parts().symbol_columns().into_iter().map(|column| column as i32));
     }
 
     fn classes(&self, out: &mut Vec<i32>) {
-        if let TokenReading::Classes(class) = &self.table.parts().reading {
-            out.extend(class.iter().map(|&class| class as i32));
+        let parts = self.table.parts();
+        match (&parts.reading, &parts.landings) {
+            (TokenReading::Classes(class), _) => out.extend(class.iter().map(|&class| class as i32)),
+            (_, Some(landings)) if self.sizes.landings > 0 => {
+                out.extend(landings.class.iter().map(|&class| class as i32));
+            }
+            _ => {}
         }
     }
 }
@@ -224,7 +245,7 @@ impl Image {
 
     /// The image of an arena that holds nothing but its first table, `free`.
     pub(super) fn vacant(sizes: &Sizes, vocabulary: &Vocabulary, free: &TokenTable, device: &Device) -> Self {
-        let texts = if sizes.layout == Layout::Walk { vec![Text::of(vocabulary)] } else { Vec::new() };
+        let texts = if sizes.walks() { vec![Text::of(vocabulary)] } else { Vec::new() };
         Self::of(sizes, &[free], &Joined::new(&[free]), &texts, device)
     }
 
@@ -311,7 +332,7 @@ fn chain_of(tables: &[&TokenTable]) -> usize {
 }
 
 fn texts_of<'a>(sizes: &Sizes, tables: &[&'a TokenTable]) -> Vec<Text<'a>> {
-    if sizes.layout == Layout::Walk { texts(tables) } else { Vec::new() }
+    if sizes.walks() { texts(tables) } else { Vec::new() }
 }
 
 /// Appends a row of an array.

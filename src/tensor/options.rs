@@ -21,7 +21,9 @@ pub enum Layout {
     /// vocabularies. It is the tensor of Bumblebee's DFA processor.
     Dense,
     /// The next state of every state and token class, `[states, classes]`, and the class of every token,
-    /// `[tables, width]`.
+    /// `[tables, width]`. Of tables with calls: the state that the last byte of every token class leads to, where they
+    /// [have classes](crate::TokenTable::with_token_classes), and what [`Walk`](Self::Walk) has for the tokens that change
+    /// the stack before.
     Classes,
     /// The next state of every state and byte class, `[states, byte classes]`, and the bytes of every token, which
     /// are followed one by one: for tables that are too large to tabulate, and for a first mask at once.
@@ -89,8 +91,8 @@ impl Capacity {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorOptions {
-    /// The layout. Default: `None`, which takes [`Layout::Walk`] where a table is walked, else the smaller of
-    /// [`Layout::Dense`] and [`Layout::Classes`].
+    /// The layout. Default: `None`, which takes [`Layout::Walk`] where a table is walked and has no classes of tokens, else the
+    /// smaller of [`Layout::Dense`] and [`Layout::Classes`].
     pub layout: Option<Layout>,
     /// Which operations look up. Default: [`Kernels::Fused`].
     pub kernels: Kernels,

@@ -27,6 +27,8 @@ pub(crate) struct Sizes {
     pub(crate) depth: usize,
     /// The most frames that one token adds to a stack at any time.
     pub(crate) pushes: usize,
+    /// Of tables with calls in [`Layout::Classes`]: the most token classes; else 0.
+    pub(crate) landings: usize,
 }
 
 impl Sizes {
@@ -39,10 +41,16 @@ impl Sizes {
     ) -> Result<Self> {
         let walked = tables.iter().position(|table| table.is_walked());
         let states = states.max(capacity.states);
+        // Only tables that are walked have calls.
+        let capacity = if walked.is_some() { capacity } else { Capacity { outcomes: 0, ..capacity } };
         let (ends, depth, pushes) = stack_of(tables, layout, capacity)?;
+        // The first table that is walked and has no classes of tokens.
+        let unclassed = tables.iter().position(|table| table.is_walked() && !table.has_token_classes());
         let classes = tables.iter().map(|table| table.class_count()).max().unwrap_or(0).max(capacity.classes);
         let sizes = |layout| {
-            let texts = if layout == Layout::Walk { texts(tables) } else { Vec::new() };
+            let walks = layout == Layout::Walk || ends > 0;
+            let texts = if walks { texts(tables) } else { Vec::new() };
+            let landings = tables.iter().filter_map(|table| table.parts().landings.as_ref());
             // At least one token that is read as itself, so that a table that has one can take the place of one
             // that has none.
             let tokens = texts.iter().map(|text| text.own_symbols()).max().unwrap_or(0).max(1);
@@ -54,18 +62,29 @@ impl Sizes {
                 width,
                 texts: texts.len(),
                 symbols: texts.iter().map(|text| text.symbols(width)).sum(),
-                alphabet: if layout == Layout::Walk { FIRST_SPECIAL as usize + tokens } else { 0 },
+                alphabet: if walks { FIRST_SPECIAL as usize + tokens } else { 0 },
                 ends,
                 depth,
                 pushes,
+                landings: match layout {
+                    Layout::Classes => landings.map(|landings| landings.classes).max().unwrap_or(0),
+                    _ => 0,
+                },
             }
         };
-        match (layout, walked) {
-            (Some(Layout::Classes), Some(index)) => Err(Error::input(format!(
-                "table {index} is walked and has no token classes: compile it with `TokenTable::tabulate`, or take `Layout::Walk`"
-            ))),
+        match (layout, unclassed) {
+            (Some(Layout::Classes), Some(index)) => {
+                let way = match tables[index].outcomes() {
+                    0 => "compile it with `TokenTable::tabulate`",
+                    _ => "add them by `TokenTable::with_token_classes`",
+                };
+                Err(Error::input(format!(
+                    "table {index} is walked and has no token classes: {way}, or take `Layout::Walk`"
+                )))
+            }
             (Some(layout), _) => Ok(sizes(layout)),
             (None, Some(_)) => Ok(sizes(Layout::Walk)),
+            (None, None) if ends > 0 => Ok(sizes(Layout::Classes)),
             (None, None) => {
                 let (dense, classes) = (sizes(Layout::Dense), sizes(Layout::Classes));
                 Ok(if dense.bytes() < classes.bytes() { dense } else { classes })
@@ -95,6 +114,7 @@ impl Sizes {
             ends: if walks { capacity.outcomes } else { 0 },
             depth: if walks && capacity.outcomes > 0 { capacity.frames } else { 0 },
             pushes: if walks && capacity.outcomes > 0 { capacity.frames } else { 0 },
+            landings: 0,
         }
     }
 
@@ -111,6 +131,11 @@ impl Sizes {
     /// The pages of an arena.
     pub(super) fn pages(&self) -> usize {
         pages_of(self.states)
+    }
+
+    /// Whether tokens are followed symbol by symbol, some of them at least.
+    pub(crate) fn walks(&self) -> bool {
+        self.layout == Layout::Walk || self.ends > 0
     }
 
     /// Whether lookups need the table of a state.
@@ -164,6 +189,7 @@ impl Sizes {
             && self.ends >= other.ends
             && (other.ends == 0 || self.depth == other.depth)
             && self.pushes >= other.pushes
+            && self.landings >= other.landings
     }
 }
 

@@ -6,12 +6,12 @@ use burn_dfa::processor::{DfaProcessor, DraftTree, LogitsProcessor, StepContext}
 use burn_dfa::sampling::Greedy;
 use burn_dfa::table::RowPosition;
 use burn_dfa::{
-    Constraint, Kernels, Limits, StateId, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary,
+    Constraint, Kernels, Layout, Limits, StateId, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary,
 };
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
-use crate::common::words::{EOS, vocabulary_of};
+use crate::common::words::{EOS, tabulated, vocabulary_of};
 use crate::common::{devices, ints, model::RandomLm};
 
 /// Tokens that enter and leave several arrays and objects at once.
@@ -185,25 +185,61 @@ fn walk(
 fn masks_are_those_of_the_host_on_every_device() {
     let vocabulary = vocabulary();
     for frames in [64, 5, 3] {
-        let tables: Vec<_> = schemas().iter().map(|schema| compile(schema, &vocabulary, frames)).collect();
-        let mut tables: Vec<_> = tables.iter().collect();
-        let free = TokenTable::unconstrained(&vocabulary);
-        tables.push(&free);
-        for (name, device) in devices::all() {
-            for kernels in [Kernels::Fused, Kernels::BuiltIn] {
-                let options = TensorOptions::new().with_kernels(kernels);
-                // The built-in operations are slow on a GPU, and the same everywhere.
-                let steps = match (name, kernels) {
-                    ("flex", Kernels::Fused) => 200,
-                    ("flex", _) => 30,
-                    (_, Kernels::Fused) => 20,
-                    _ if frames == 5 => 3,
-                    _ => continue,
-                };
-                walk(&tables, &options, &device, steps, steps, frames as u64);
+        let mut tables: Vec<_> =
+            schemas().iter().map(|schema| compile(schema, &vocabulary, frames)).collect();
+        // Rows without a stack beside them.
+        tables.push(TokenTable::unconstrained(&vocabulary));
+        tables.push(tabulated(&Constraint::regex("(true|[a-z]*12)+").unwrap(), &vocabulary));
+        let with_classes = |table: &TokenTable| match table.outcomes() {
+            0 => table.clone(),
+            _ => table.with_token_classes(&Limits::default()).unwrap(),
+        };
+        let classed: Vec<_> = tables.iter().map(with_classes).collect();
+        for (tables, layout) in
+            [(&tables, Layout::Walk), (&classed, Layout::Walk), (&classed, Layout::Classes)]
+        {
+            let tables: Vec<_> = tables.iter().collect();
+            for (name, device) in devices::all() {
+                for kernels in [Kernels::Fused, Kernels::BuiltIn] {
+                    let options = TensorOptions::new().with_kernels(kernels).with_layout(layout);
+                    // The built-in operations are slow on a GPU, and the same everywhere.
+                    let steps = match (name, kernels) {
+                        // There it reads the tables of the host, which have no layout.
+                        ("flex", Kernels::Fused) if layout == Layout::Classes => continue,
+                        ("flex", Kernels::Fused) => 200,
+                        ("flex", _) => 30,
+                        (_, Kernels::Fused) => 20,
+                        _ if frames == 5 => 3,
+                        _ => continue,
+                    };
+                    walk(&tables, &options, &device, steps, steps, frames as u64);
+                }
             }
         }
     }
+}
+
+#[test]
+fn classes_of_tokens_are_taken_where_all_tables_have_them() {
+    let vocabulary = vocabulary();
+    let walked = compile(&json!({}), &vocabulary, 8);
+    let classed = walked.with_token_classes(&Limits::default()).unwrap();
+    assert!(classed.has_token_classes() && !walked.has_token_classes());
+    let layout = |tables: &[&TokenTable], options: &TensorOptions| {
+        TensorTable::new(tables, vocabulary.len(), options, &Device::flex()).map(|table| table.layout())
+    };
+    let options = TensorOptions::new();
+    assert_eq!(layout(&[&classed], &options).unwrap(), Layout::Classes);
+    assert_eq!(layout(&[&classed, &walked], &options).unwrap(), Layout::Walk);
+    assert_eq!(layout(&[&classed], &options.clone().with_layout(Layout::Walk)).unwrap(), Layout::Walk);
+    assert!(
+        layout(&[&classed, &walked], &options.clone().with_layout(Layout::Classes)).unwrap_err().is_input()
+    );
+    assert!(layout(&[&classed], &options.with_layout(Layout::Dense)).unwrap_err().is_input());
+    let regex = tabulated(&Constraint::regex("a").unwrap(), &vocabulary);
+    assert!(regex.with_token_classes(&Limits::default()).unwrap_err().is_input());
+    let small = Limits { bytes: 1_000, ..Limits::default() };
+    assert!(walked.with_token_classes(&small).unwrap_err().is_limit());
 }
 
 /// Within a counted string all plain tokens follow at once, also those that pass from one block to the next; at its end, at the

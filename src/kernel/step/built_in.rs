@@ -3,7 +3,7 @@
 use burn::tensor::{Bool, Int, Tensor};
 
 use super::built_in_stack::Rows;
-use crate::table::StateId;
+use crate::table::{StateId, TokenTable};
 use crate::tensor::{Array, BY_CLASS, Image, Layout, Position};
 
 /// The position after `tokens`, `[batch]`: in the state `DEAD` where a token is illegal or no token at all, the same
@@ -55,6 +55,14 @@ pub(super) fn illegal(image: &Image, position: Position) -> Tensor<2, Bool> {
         let left = left.clone().reshape([batch, 1]).expand(next.dims());
         can_end(image, next, left)
     };
+    if image.sizes.ends > 0 {
+        let all = [batch, image.sizes.width];
+        let mut rows = Rows::repeated(image, &position, image.sizes.width);
+        let token = image.numbers(image.sizes.width).reshape([1, -1]).expand(all).reshape([-1]);
+        read(image, &mut rows, token);
+        let left = left.reshape([batch, 1]).expand(all);
+        return rows.to_end().reshape(all).lower_equal(left).bool_not();
+    }
     let legal = match image.sizes.layout {
         Layout::Dense => legal(rows(image, Array::Next, states)),
         Layout::Classes => {
@@ -63,14 +71,6 @@ pub(super) fn illegal(image: &Image, position: Position) -> Tensor<2, Bool> {
         }
         Layout::Walk => {
             let all = [batch, image.sizes.width];
-            if image.sizes.ends > 0 {
-                let mut rows = Rows::repeated(image, &position, image.sizes.width);
-                let token = image.numbers(image.sizes.width).reshape([1, -1]).expand(all).reshape([-1]);
-                let owner = owners(image, rows.states.clone());
-                walk(image, owner, token, |column, mask| rows.step(column, mask));
-                let left = left.reshape([batch, 1]).expand(all);
-                return rows.to_end().reshape(all).lower_equal(left).bool_not();
-            }
             let token = image.numbers(image.sizes.width).reshape([1, -1]).expand(all).reshape([-1]);
             let state = states.reshape([batch, 1]).expand(all).reshape([-1]);
             legal(next(image, state, token).reshape(all))
@@ -109,10 +109,29 @@ fn after_on_stack(image: &Image, position: Position, tokens: Tensor<1, Int>) -> 
     let none = tokens.clone().equal_elem(last + 1);
     let remaining = position.remaining();
     let mut rows = Rows::at(image, &position);
-    let owner = owners(image, rows.states.clone());
-    walk(image, owner, tokens.clamp(0, last), |column, mask| rows.step(column, mask));
+    read(image, &mut rows, tokens.clamp(0, last));
     rows.states = rows.states.mask_fill(outside, StateId::DEAD.0 as i32);
     rows.position(spend(remaining)).or(none, position)
+}
+
+/// Moves rows with stacks on by tokens in range: at once where a class says where they lead, else symbol by symbol.
+fn read(image: &Image, rows: &mut Rows, tokens: Tensor<1, Int>) {
+    let (sizes, owner) = (&image.sizes, owners(image, rows.states.clone()));
+    let class = cells(image, Array::Class, sizes.width, owner.clone(), tokens.clone());
+    let by_class = entries(image, Array::Text, owner.clone()).equal_elem(BY_CLASS);
+    let next = class.clone().mask_fill(by_class.clone().bool_not(), TokenTable::NEVER as i32);
+    let next = cells(image, Array::Next, sizes.columns, rows.states.clone(), next);
+    let landing = if sizes.landings > 0 {
+        // Tables that are read by class have other classes.
+        let class = class.mask_fill(by_class.clone(), 0);
+        cells(image, Array::Landings, sizes.landings, rows.states.clone(), class)
+    } else {
+        next.full_like(-1)
+    };
+    let landing = landing.mask_where(by_class, next);
+    let is_known = landing.clone().greater_equal_elem(0);
+    rows.land(landing, is_known.clone());
+    walk(image, owner, tokens, |column, more| rows.step(column, more.bool_and(is_known.clone().bool_not())));
 }
 
 /// Calls `step` with the column of each symbol of the tokens, `[rows]`, and the rows whose tokens have one more, as often as

@@ -45,6 +45,11 @@ impl<'a> Rows<'a> {
     /// Moves the rows of `mask` on by the byte in `column`.
     pub(super) fn step(&mut self, column: Tensor<1, Int>, mask: Tensor<1, Bool>) {
         let next = cells(self.image, Array::Next, self.image.sizes.columns, self.states.clone(), column);
+        self.land(next, mask);
+    }
+
+    /// Brings the rows of `mask` to rest from where their next byte leads to.
+    pub(super) fn land(&mut self, next: Tensor<1, Int>, mask: Tensor<1, Bool>) {
         self.states = self.states.clone().mask_where(mask, next);
         for _ in 0..self.image.chain {
             self.jump();

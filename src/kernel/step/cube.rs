@@ -29,6 +29,7 @@ pub(crate) struct Table<B: Backend> {
     ends: u32,
     depth: u32,
     pushes: u32,
+    landings: u32,
 }
 
 /// What the noise is made of, see `GumbelMax`.
@@ -171,6 +172,8 @@ impl Table<CubeBackend> {
             self.ends,
             self.depth,
             self.pushes,
+            self.landings,
+            self.landings > 0,
         )
     }
 }
@@ -194,6 +197,7 @@ impl Table<Dispatch> {
             ends: sizes.ends as u32,
             depth: sizes.depth as u32,
             pushes: sizes.pushes as u32,
+            landings: sizes.landings as u32,
         }
     }
 }

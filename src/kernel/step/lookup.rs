@@ -32,6 +32,9 @@ pub(super) struct Lookup {
     pub(super) depth: u32,
     #[cube(comptime)]
     pub(super) pushes: u32,
+    pub(super) landings: u32,
+    #[cube(comptime)]
+    pub(super) has_landings: bool,
 }
 
 #[cube]

@@ -13,6 +13,9 @@ const NONE: i32 = i32::MAX;
 /// Distances and costs from here on count as none.
 const FARTHEST: i32 = crate::table::FARTHEST as i32;
 
+/// In the place of the state that a token leads to: it is followed byte by byte.
+const FOLLOWED: i32 = -1;
+
 /// A row amid a token.
 #[derive(CubeType, Clone, Copy)]
 pub(super) struct At {
@@ -124,8 +127,15 @@ fn walk(table: &Lookup, base: &Shared<[i32]>, own: &mut Array<i32>, token: u32) 
     let owner = table.owner_of(state);
     let mut at = At { state, kept: u32::cast_from(base[2]), pushed: 0u32.runtime() };
     let text = table.entry(Place::Text, owner);
+    let mut landing = FOLLOWED.runtime();
     if text < 0 {
-        at.state = table.step(state, table.class_of(owner, token));
+        landing = i32::cast_from(table.step(state, table.class_of(owner, token)));
+    } else if comptime!(table.has_landings) {
+        landing = table.entry(Place::Landings, state * table.landings + table.class_of(owner, token));
+    }
+    if landing >= 0 {
+        at.state = u32::cast_from(landing);
+        settle(table, base, own, &mut at);
     } else {
         let place = u32::cast_from(text) * (table.width + 1) + token;
         let mut symbol = u32::cast_from(table.entry(Place::Offsets, place));

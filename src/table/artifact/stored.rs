@@ -105,6 +105,7 @@ impl<'a> StoredTable<'a> {
             reading,
             tokens_to_end,
             calls: None,
+            landings: None,
             start: self.start,
             vocabulary_len: vocabulary.len(),
             fingerprint: vocabulary.fingerprint(),
