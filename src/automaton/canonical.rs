@@ -1,7 +1,7 @@
 //! The canonical form of an automaton: states numbered breadth first, classes by their first byte.
 
-use super::classes::{ByteClasses, Distinctions};
-use super::{ByteDfa, ByteStateId, Rows};
+use super::classes::Distinctions;
+use super::{ByteDfa, ByteRows, ByteStateId, Rows};
 use crate::error::Result;
 use crate::limits::Meter;
 
@@ -16,7 +16,7 @@ pub(super) fn number(
     block: impl Fn(u32) -> u32,
     symbols: &[u8; 256],
     meter: &Meter,
-) -> Result<(Rows, ByteClasses)> {
+) -> Result<ByteRows> {
     let mut numbered = Rows::new();
     let mut distinctions = Distinctions::new();
     // The new number of each block, 0 for none yet. The first state of a block that is reached stands for all of them.
@@ -45,21 +45,21 @@ pub(super) fn number(
             meter.time()?;
         }
     }
-    Ok((numbered, distinctions.classes(symbols)))
+    Ok(ByteRows::new(numbered, distinctions.classes(symbols)))
 }
 
 /// Writes the table of an automaton whose start is [`ByteStateId::START`].
 ///
 /// # Errors
 /// Where a limit is breached.
-pub(super) fn spread(rows: &Rows, classes: &ByteClasses, meter: &Meter) -> Result<ByteDfa> {
-    let (states, width) = (rows.state_count(), classes.count());
+pub(super) fn spread(rows: &ByteRows, meter: &Meter) -> Result<ByteDfa> {
+    let (states, width) = (rows.state_count(), rows.class_count());
     meter.bytes(states.saturating_mul(width).saturating_mul(4))?;
     let mut transitions = vec![0; states * width];
     let mut accepting = vec![false];
     for (state, row) in transitions.chunks_exact_mut(width).enumerate().skip(1) {
-        classes.fill(rows.row(state as u32), row, 0);
+        rows.fill(state as u32, row, 0);
         accepting.push(rows.is_accepting(state as u32));
     }
-    Ok(ByteDfa::from_parts(*classes.of_bytes(), width, transitions, accepting, ByteStateId::START))
+    Ok(ByteDfa::from_parts(*rows.classes(), width, transitions, accepting, ByteStateId::START))
 }

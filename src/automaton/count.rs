@@ -62,8 +62,8 @@ impl RawDfa {
             return Ok(ByteDfa::empty());
         }
         counted.rows.check(meter)?;
-        let (rows, classes) = number(counted.rows.rows(), start, |state| state, &self.symbols, meter)?;
-        spread(&rows, &classes, meter)
+        let rows = number(counted.rows.rows(), start, |state| state, &self.symbols, meter)?;
+        spread(&rows, meter)
     }
 }
 

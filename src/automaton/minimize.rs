@@ -19,7 +19,7 @@ impl RawDfa {
             return Ok(ByteDfa::empty());
         }
         let blocks = equivalent(&rows, meter)?;
-        let (rows, classes) = number(&rows, start, |state| blocks[state as usize], &self.symbols, meter)?;
-        spread(&rows, &classes, meter)
+        let rows = number(&rows, start, |state| blocks[state as usize], &self.symbols, meter)?;
+        spread(&rows, meter)
     }
 }

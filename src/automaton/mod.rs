@@ -16,8 +16,8 @@
 //! - `Nfa` is a nondeterministic automaton with look-around;
 //! - `Rows` hold the states of any deterministic automaton: of each state a list of runs, which are ranges of bytes
 //!   with the state that they lead to. `RawDfa` are such rows over classes of bytes; `SharedRows` are rows of which
-//!   equal ones are one state; `RowDfa` is a finished automaton in this form, which takes less memory than a
-//!   `ByteDfa` with its entry for each state and byte class;
+//!   equal ones are one state; `ByteRows` know the classes of their bytes; `RowDfa` is a finished automaton in this form,
+//!   which takes less memory than a `ByteDfa` with its entry for each state and byte class;
 //! - [`Pushdown`] is an automaton with a stack, and [`ByteAutomaton`] either of the two.
 //!
 //! Every step takes a meter, which counts states, memory and time. A breach of a limit is a typed error.
@@ -33,6 +33,7 @@
 //! ```
 
 mod byte_automaton;
+mod byte_rows;
 mod canonical;
 mod classes;
 mod context;
@@ -60,6 +61,7 @@ mod trim;
 mod ways;
 
 pub use byte_automaton::{ByteAutomaton, Configuration};
+pub(crate) use byte_rows::ByteRows;
 pub(crate) use csr::Csr;
 pub use dfa::{ByteDfa, ByteStateId};
 pub(crate) use expr::Expr;

@@ -10,8 +10,7 @@
 //!
 //! Reference: R. Alur and P. Madhusudan, *Visibly Pushdown Languages*, STOC 2004.
 
-use super::classes::{ByteClasses, Distinctions};
-use super::{ByteStateId, Configuration, FastMap, Graph, Rows, Run, Way};
+use super::{ByteRows, ByteStateId, Configuration, FastMap, Graph, Rows, Run, Way};
 use crate::error::Result;
 use crate::limits::Meter;
 
@@ -56,8 +55,7 @@ pub(crate) enum Jump {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Pushdown {
-    rows: Rows,
-    classes: ByteClasses,
+    rows: ByteRows,
     jumps: Vec<Jump>,
     /// Number of ends of a state, at most.
     ends: usize,
@@ -116,14 +114,12 @@ impl Pushdown {
             *number
         };
         let mut rows = Rows::new();
-        let mut distinctions = Distinctions::new();
         let mut jumps = vec![Jump::None];
         let mut at = 1;
         while let Some(&state) = queue.get(at) {
             let runs = draft.rows.row(state).iter();
             let runs = runs.map(|run| Run { target: number(run.target, &mut queue), ..*run });
             rows.push(draft.rows.is_accepting(state), runs);
-            distinctions.add(rows.row(at as u32));
             jumps.push(match (draft.calls.get(&state), outcomes.get(&state)) {
                 (Some(call), _) => {
                     let mut returns = Vec::with_capacity(call.returns.len());
@@ -145,9 +141,7 @@ impl Pushdown {
             }
         }
         let ways = queue.iter().flat_map(|&state| &ways[state as usize * ends..][..ends]).copied().collect();
-        let symbols = std::array::from_fn(|byte| byte as u8);
-        let frames = meter.limits().frames;
-        Ok(Some(Self { rows, classes: distinctions.classes(&symbols), jumps, ends, ways, frames }))
+        Ok(Some(Self { rows: rows.into(), jumps, ends, ways, frames: meter.limits().frames }))
     }
 
     /// This behind `front`, the rows of states from 1 on, one of which leads to the start: the state after the last of them.
@@ -159,16 +153,14 @@ impl Pushdown {
         let (shift, ends) = (front.len() as u32, self.ends);
         let shifted = |state: u32| if state == 0 { 0 } else { state + shift };
         let mut rows = Rows::new();
-        let mut distinctions = Distinctions::new();
         for row in front {
             rows.push(false, row);
         }
         for state in 1..self.state_count() as u32 {
-            let row = self.row(state).iter().map(|run| Run { target: shifted(run.target), ..*run });
+            let row = self.rows.row(state).iter().map(|run| Run { target: shifted(run.target), ..*run });
             rows.push(self.rows.is_accepting(state), row);
         }
         rows.check(meter)?;
-        (1..rows.state_count() as u32).for_each(|state| distinctions.add(rows.row(state)));
         let to_start = missing.iter().map(|missing| {
             let way = self.ways(1)[0];
             Way { bytes: way.bytes.saturating_add(*missing), ..way }
@@ -187,8 +179,7 @@ impl Pushdown {
             }),
             jump => jump,
         }));
-        let symbols = std::array::from_fn(|byte| byte as u8);
-        Ok(Self { rows, classes: distinctions.classes(&symbols), jumps, ends, ways, frames: self.frames })
+        Ok(Self { rows: rows.into(), jumps, ends, ways, frames: self.frames })
     }
 
     /// Number of states, the dead one included.
@@ -196,14 +187,9 @@ impl Pushdown {
         self.rows.state_count()
     }
 
-    /// Number of classes of bytes.
-    pub(crate) fn class_count(&self) -> usize {
-        self.classes.count()
-    }
-
-    /// The class of every byte.
-    pub(crate) fn classes(&self) -> &[u8; 256] {
-        self.classes.of_bytes()
+    /// Its rows.
+    pub(crate) fn rows(&self) -> &ByteRows {
+        &self.rows
     }
 
     /// The most frames on the stack.
@@ -216,7 +202,7 @@ impl Pushdown {
     /// # Panics
     /// Where `state` is not a state of this automaton.
     pub fn read(&self, state: ByteStateId, byte: u8) -> ByteStateId {
-        ByteStateId(self.rows.next(state.0, byte))
+        ByteStateId(self.rows.rows().next(state.0, byte))
     }
 
     /// Where a call state enters a piece, and where it returns to by outcome; `None` of other states.
@@ -255,7 +241,7 @@ impl Pushdown {
     pub(super) fn next(&self, at: &Configuration, byte: u8) -> Configuration {
         let dead = Configuration { state: ByteStateId::DEAD, stack: Vec::new() };
         let mut stack = at.stack.clone();
-        let mut state = self.rows.next(at.state.0, byte);
+        let mut state = self.rows.rows().next(at.state.0, byte);
         loop {
             match self.jump(state) {
                 Jump::None if state == 0 => return dead,
@@ -273,15 +259,6 @@ impl Pushdown {
         }
     }
 
-    pub(crate) fn row(&self, state: u32) -> &[Run] {
-        self.rows.row(state)
-    }
-
-    /// Writes the row of `state` by class; see [`ByteClasses::fill`].
-    pub(crate) fn fill(&self, state: u32, by_class: &mut [u32], shift: u32) {
-        self.classes.fill(self.row(state), by_class, shift);
-    }
-
     /// What `state` does to the stack.
     pub(crate) fn jump(&self, state: u32) -> &Jump {
         &self.jumps[state as usize]
@@ -295,11 +272,6 @@ impl Pushdown {
     /// The way from `state` to each end.
     pub(crate) fn ways(&self, state: u32) -> &[Way] {
         &self.ways[state as usize * self.ends..][..self.ends]
-    }
-
-    /// Memory in use, roughly.
-    pub(crate) fn bytes(&self) -> usize {
-        self.rows.bytes() + self.state_count() * (size_of::<Jump>() + self.ends * size_of::<Way>())
     }
 
     /// The same with so many frames.

@@ -1,17 +1,14 @@
 //! Finished automata as rows of runs, which take less memory than a table with an entry for each state and byte class.
 
 use super::canonical::{number, spread};
-use super::classes::{ByteClasses, Distinctions};
-use super::rows::Run;
-use super::{ByteDfa, Rows};
+use super::{ByteDfa, ByteRows, Rows};
 use crate::error::Result;
 use crate::limits::Meter;
 
 /// A deterministic automaton over bytes, trimmed and numbered as a [`ByteDfa`] is, but not minimal.
 #[derive(Clone, Debug)]
 pub(crate) struct RowDfa {
-    rows: Rows,
-    classes: ByteClasses,
+    rows: ByteRows,
     /// The least number of bytes to an accepting state; `u32::MAX` in the dead one.
     bytes_to_end: Vec<u32>,
 }
@@ -39,9 +36,9 @@ impl RowDfa {
         number(rows, start, live, &bytes, meter).map(|numbered| Some(Self::of(numbered)))
     }
 
-    fn of((rows, classes): (Rows, ByteClasses)) -> Self {
-        let bytes_to_end = rows.distances();
-        Self { rows, classes, bytes_to_end }
+    fn of(rows: ByteRows) -> Self {
+        let bytes_to_end = rows.rows().distances();
+        Self { rows, bytes_to_end }
     }
 
     /// The automaton with its table written out.
@@ -49,55 +46,23 @@ impl RowDfa {
     /// # Errors
     /// Where a limit is breached.
     pub(crate) fn spread(&self, meter: &Meter) -> Result<ByteDfa> {
-        spread(&self.rows, &self.classes, meter)
+        spread(&self.rows, meter)
     }
 
-    /// Writes the row of `state` by class; see [`ByteClasses::fill`].
-    pub(crate) fn fill(&self, state: u32, by_class: &mut [u32], shift: u32) {
-        self.classes.fill(self.row(state), by_class, shift);
-    }
-
-    /// Number of states, the dead one included.
-    pub(crate) fn state_count(&self) -> usize {
-        self.rows.state_count()
-    }
-
-    /// Number of classes of bytes.
-    pub(crate) fn class_count(&self) -> usize {
-        self.classes.count()
-    }
-
-    /// The class of every byte.
-    pub(crate) fn classes(&self) -> &[u8; 256] {
-        self.classes.of_bytes()
-    }
-
-    pub(crate) fn is_accepting(&self, state: u32) -> bool {
-        self.rows.is_accepting(state)
+    /// Its rows.
+    pub(crate) fn rows(&self) -> &ByteRows {
+        &self.rows
     }
 
     /// The least number of bytes from every state to an accepting one; `u32::MAX` where there is no way.
     pub(crate) fn bytes_to_end(&self) -> &[u32] {
         &self.bytes_to_end
     }
-
-    pub(crate) fn row(&self, state: u32) -> &[Run] {
-        self.rows.row(state)
-    }
-
-    /// Memory in use, roughly.
-    pub(crate) fn bytes(&self) -> usize {
-        self.rows.bytes()
-    }
 }
 
 /// The automaton as rows; its states keep their numbers.
 impl From<&ByteDfa> for RowDfa {
     fn from(dfa: &ByteDfa) -> Self {
-        let rows = Rows::from(dfa);
-        let mut distinctions = Distinctions::new();
-        (1..rows.state_count() as u32).for_each(|state| distinctions.add(rows.row(state)));
-        let classes = distinctions.classes(&std::array::from_fn(|byte| byte as u8));
-        Self::of((rows, classes))
+        Self::of(Rows::from(dfa).into())
     }
 }

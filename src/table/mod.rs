@@ -122,7 +122,7 @@ impl TokenTable {
         };
         let text = match lowered {
             Lowered::Bytes(text) => text,
-            Lowered::Rows(rows, unrolled) if rows.state_count() > limits.tabulated_states => {
+            Lowered::Rows(rows, unrolled) if rows.rows().state_count() > limits.tabulated_states => {
                 return Ok(walk::from_rows(&rows, vocabulary, &meter)?.followed(Some(unrolled)));
             }
             Lowered::Rows(rows, unrolled) => TextAutomaton::of_rows(&rows, unrolled, &meter)?,

@@ -2,66 +2,31 @@
 
 use std::sync::Arc;
 
-use super::build::{RESERVED_TOKENS_TO_END, reserved_rows};
+use super::build::RESERVED_TOKENS_TO_END;
 use super::special::spelled_classes;
 use super::stack::Calls;
-use super::{SpecialTokens, StateId, TableParts, TokenReading, TokenTable};
-use crate::automaton::{ByteStateId, Jump, Pushdown, Way};
+use super::walk::SHIFT;
+use super::{StateId, TableParts, TokenTable};
+use crate::automaton::{Jump, Pushdown, Way};
 use crate::constraint::CalledText;
 use crate::error::{Error, Limit, Result};
 use crate::limits::Meter;
 use crate::vocabulary::Vocabulary;
 
-/// What is added to a live state of the automaton: its dead state stays, the reserved states come before.
-const SHIFT: u32 = StateId::RESERVED - 1;
-
-/// Spreads the rows out, behind the reserved ones. The vocabulary [spells every byte](spells_every_byte) in use: otherwise
-/// what is alive would depend on the stack.
+/// Spreads the rows out. The vocabulary [spells every byte](spells_every_byte) in use: otherwise what is alive would depend on
+/// the stack.
 ///
 /// # Errors
 /// Where a limit is breached.
 pub(super) fn from_called(text: &CalledText, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
     let CalledText { automaton, free } = text;
-    let states = automaton.state_count() + SHIFT as usize;
-    let (reserved, ends) = (TokenTable::RESERVED_COLUMNS, automaton.ends());
-    let special = SpecialTokens::new(&free.special_edges, automaton.class_count() + reserved, vocabulary)?;
-    let columns = automaton.class_count() + reserved + special.columns();
-    meter.states(states)?;
-    let cells = states.saturating_mul(columns + 2 + 3 * ends).saturating_mul(4);
-    meter.bytes(cells.saturating_add(automaton.bytes()))?;
-    let mut next = reserved_rows(states, columns);
-    let own = next.chunks_exact_mut(columns).skip(StateId::RESERVED as usize);
-    for (state, row) in (1..automaton.state_count() as u32).zip(own) {
-        if automaton.is_accepting(ByteStateId(state)) {
-            row[TokenTable::EOS as usize] = StateId::DONE.0;
-        }
-        automaton.fill(state, &mut row[reserved..], SHIFT);
-    }
-    free.write(&special, columns, SHIFT, &mut next);
-    meter.time()?;
+    let ends = automaton.ends();
+    let mut parts = TableParts::spread(automaton.rows(), free, 2 + 3 * ends, vocabulary, meter)?;
     let calls = calls(automaton, vocabulary, meter);
-    let start = StateId(1 + SHIFT);
-    let needed = calls.frames[start.index() * ends];
+    let needed = calls.frames[parts.start.index() * ends];
     if needed > calls.depth {
         return Err(Error::limit(Limit::Frames(calls.depth as usize)));
     }
-    let mut parts = TableParts {
-        next,
-        columns,
-        reading: TokenReading::Bytes {
-            column_of: Box::new(automaton.classes().map(|class| u32::from(class) + reserved as u32)),
-            vocabulary: vocabulary.clone(),
-            special,
-            takes_plain: Vec::new(),
-            farthest: 0,
-        },
-        tokens_to_end: Vec::new(),
-        calls: None,
-        landings: None,
-        start,
-        vocabulary_len: vocabulary.len(),
-        fingerprint: vocabulary.fingerprint(),
-    };
     parts.set_calls(calls);
     parts.find_plain();
     Ok(TokenTable { parts: Arc::new(parts), unrolled: None })
@@ -86,7 +51,8 @@ fn calls(automaton: &Pushdown, vocabulary: &Vocabulary, meter: &Meter) -> Calls 
         }
         jumps.resize(from + 1 + ends, 0);
         ways.extend_from_slice(automaton.ways(state));
-        for run in automaton.row(state).iter().filter(|run| *automaton.jump(run.target) != Jump::None) {
+        for run in automaton.rows().row(state).iter().filter(|run| *automaton.jump(run.target) != Jump::None)
+        {
             entered[run.first as usize..=run.last as usize].fill(true);
         }
     }
@@ -105,12 +71,12 @@ pub(super) fn reserved_ways(ends: usize) -> Vec<Way> {
 /// Whether for every byte that a live state takes there is a token of one byte that acts like it there.
 pub(super) fn spells_every_byte(text: &CalledText, vocabulary: &Vocabulary) -> bool {
     let CalledText { automaton, free } = text;
-    let spelled = spelled_classes(automaton.classes(), automaton.class_count(), free, vocabulary);
-    let mut row = vec![0; automaton.class_count()];
+    let (rows, spelled) = (automaton.rows(), spelled_classes(automaton.rows(), free, vocabulary));
+    let mut row = vec![0; rows.class_count()];
     spelled.iter().all(|&spelled| spelled)
-        || (1..automaton.state_count() as u32).all(|state| {
+        || (1..rows.state_count() as u32).all(|state| {
             row.fill(0);
-            automaton.fill(state, &mut row, 0);
+            rows.fill(state, &mut row, 0);
             row.iter().zip(&spelled).all(|(&to, &spelled)| spelled || to == 0)
         })
 }

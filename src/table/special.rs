@@ -3,6 +3,7 @@
 use super::compile::{Source, TokenRun, check_token};
 use super::position::can_end;
 use super::{RowPosition, StateId, TableParts, TokenReading, TokenTable};
+use crate::automaton::ByteRows;
 use crate::constraint::FreeText;
 use crate::error::Result;
 use crate::vocabulary::{TokenId, Vocabulary};
@@ -109,13 +110,9 @@ impl FreeText {
 }
 
 /// For each class of bytes whether a token that is read as text is one byte of it.
-pub(super) fn spelled_classes(
-    classes: &[u8; 256],
-    count: usize,
-    free: &FreeText,
-    vocabulary: &Vocabulary,
-) -> Vec<bool> {
-    let mut spelled = vec![false; count];
+pub(super) fn spelled_classes(rows: &ByteRows, free: &FreeText, vocabulary: &Vocabulary) -> Vec<bool> {
+    let classes = rows.classes();
+    let mut spelled = vec![false; rows.class_count()];
     if free.special_edges.is_empty() {
         for (&class, &is_spelled) in classes.iter().zip(vocabulary.spelled_bytes()) {
             spelled[class as usize] |= is_spelled;

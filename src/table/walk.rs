@@ -5,14 +5,14 @@ use std::sync::Arc;
 use super::build::{RESERVED_TOKENS_TO_END, no_token_path, reserved_rows, with_the_end};
 use super::special::spelled_classes;
 use super::{RowPosition, SpecialTokens, StateId, TableParts, TokenReading, TokenTable};
-use crate::automaton::{Csr, RowDfa};
+use crate::automaton::{ByteRows, Csr, RowDfa};
 use crate::constraint::{FreeText, TextAutomaton};
 use crate::error::Result;
 use crate::limits::Meter;
 use crate::vocabulary::{TokenId, TokenKind, Vocabulary};
 
 /// What is added to a live state of the automaton: its dead state stays, the reserved states come before.
-const SHIFT: u32 = StateId::RESERVED - 1;
+pub(super) const SHIFT: u32 = StateId::RESERVED - 1;
 
 /// The column of a token that is not text, in the walked form.
 pub(crate) fn reserved_column(vocabulary: &Vocabulary, token: TokenId) -> u32 {
@@ -26,57 +26,73 @@ pub(crate) fn reserved_column(vocabulary: &Vocabulary, token: TokenId) -> u32 {
 }
 
 pub(super) fn from_bytes(text: &TextAutomaton, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
-    spread(&RowDfa::from(&*text.dfa), &text.free, vocabulary, meter)
+    walked(&RowDfa::from(&*text.dfa), &text.free, vocabulary, meter)
 }
 
 pub(super) fn from_rows(rows: &RowDfa, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
-    spread(rows, &FreeText::default(), vocabulary, meter)
+    walked(rows, &FreeText::default(), vocabulary, meter)
 }
 
-/// Spreads the rows out, behind the reserved ones.
-fn spread(rows: &RowDfa, free: &FreeText, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
-    let states = rows.state_count() + SHIFT as usize;
-    let reserved = TokenTable::RESERVED_COLUMNS;
-    let special = SpecialTokens::new(&free.special_edges, rows.class_count() + reserved, vocabulary)?;
-    let columns = rows.class_count() + reserved + special.columns();
-    meter.states(states)?;
-    meter.bytes(states.saturating_mul(columns + 2).saturating_mul(4).saturating_add(rows.bytes()))?;
-    let mut next = reserved_rows(states, columns);
-    let own = next.chunks_exact_mut(columns).skip(StateId::RESERVED as usize);
-    for (state, row) in (1..rows.state_count() as u32).zip(own) {
-        if rows.is_accepting(state) {
-            row[TokenTable::EOS as usize] = StateId::DONE.0;
+impl TableParts {
+    /// The rows, spread out behind the reserved ones, with `beside` further numbers a state to come. How far the end is, what
+    /// the states do to the stack, and what is plain, is not known yet.
+    ///
+    /// # Errors
+    /// Where a limit is breached.
+    pub(super) fn spread(
+        rows: &ByteRows,
+        free: &FreeText,
+        beside: usize,
+        vocabulary: &Vocabulary,
+        meter: &Meter,
+    ) -> Result<Self> {
+        let states = rows.state_count() + SHIFT as usize;
+        let reserved = TokenTable::RESERVED_COLUMNS;
+        let special = SpecialTokens::new(&free.special_edges, rows.class_count() + reserved, vocabulary)?;
+        let columns = rows.class_count() + reserved + special.columns();
+        meter.states(states)?;
+        let cells = states.saturating_mul(columns + beside).saturating_mul(4);
+        meter.bytes(cells.saturating_add(rows.bytes()))?;
+        let mut next = reserved_rows(states, columns);
+        let own = next.chunks_exact_mut(columns).skip(StateId::RESERVED as usize);
+        for (state, row) in (1..rows.state_count() as u32).zip(own) {
+            if rows.is_accepting(state) {
+                row[TokenTable::EOS as usize] = StateId::DONE.0;
+            }
+            rows.fill(state, &mut row[reserved..], SHIFT);
         }
-        rows.fill(state, &mut row[reserved..], SHIFT);
+        free.write(&special, columns, SHIFT, &mut next);
+        meter.time()?;
+        Ok(Self {
+            next,
+            columns,
+            reading: TokenReading::Bytes {
+                column_of: Box::new(rows.classes().map(|class| u32::from(class) + reserved as u32)),
+                vocabulary: vocabulary.clone(),
+                special,
+                takes_plain: Vec::new(),
+                farthest: 0,
+            },
+            tokens_to_end: Vec::new(),
+            calls: None,
+            landings: None,
+            start: StateId(1 + SHIFT),
+            vocabulary_len: vocabulary.len(),
+            fingerprint: vocabulary.fingerprint(),
+        })
     }
-    free.write(&special, columns, SHIFT, &mut next);
-    meter.time()?;
-    let spells = spells_every_byte(rows, free, vocabulary);
-    let is_marked = !free.special_edges.is_empty();
-    let own = rows.bytes_to_end()[1..].iter().map(|&bytes| bytes.saturating_add(1));
-    let mut parts = TableParts {
-        next,
-        columns,
-        reading: TokenReading::Bytes {
-            column_of: Box::new(rows.classes().map(|class| u32::from(class) + reserved as u32)),
-            vocabulary: vocabulary.clone(),
-            special,
-            takes_plain: Vec::new(),
-            farthest: 0,
-        },
-        tokens_to_end: RESERVED_TOKENS_TO_END.into_iter().chain(own).collect(),
-        calls: None,
-        landings: None,
-        start: StateId(1 + SHIFT),
-        vocabulary_len: vocabulary.len(),
-        fingerprint: vocabulary.fingerprint(),
-    };
-    if !spells {
+}
+
+fn walked(dfa: &RowDfa, free: &FreeText, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
+    let mut parts = TableParts::spread(dfa.rows(), free, 2, vocabulary, meter)?;
+    let own = dfa.bytes_to_end()[1..].iter().map(|&bytes| bytes.saturating_add(1));
+    parts.tokens_to_end = RESERVED_TOKENS_TO_END.into_iter().chain(own).collect();
+    if !spells_every_byte(dfa.rows(), free, vocabulary) {
         // Counts as alive until the distances are known.
         parts.tokens_to_end.fill(0);
         let edges = token_edges(&parts, vocabulary, meter)?;
         parts.tokens_to_end = to_end(&parts, edges);
-    } else if is_marked {
+    } else if !free.special_edges.is_empty() {
         // Special-token edges are ways on as well.
         parts.tokens_to_end = to_end(&parts, byte_edges(&parts));
     }
@@ -90,8 +106,8 @@ fn spread(rows: &RowDfa, free: &FreeText, vocabulary: &Vocabulary, meter: &Meter
 
 /// Whether for every byte that a live state takes there is a token of one byte that acts like it there, so that
 /// being alive in bytes is being alive in tokens.
-fn spells_every_byte(rows: &RowDfa, free: &FreeText, vocabulary: &Vocabulary) -> bool {
-    let spelled = spelled_classes(rows.classes(), rows.class_count(), free, vocabulary);
+fn spells_every_byte(rows: &ByteRows, free: &FreeText, vocabulary: &Vocabulary) -> bool {
+    let spelled = spelled_classes(rows, free, vocabulary);
     let (spelled, open): (Vec<_>, Vec<_>) = (0..rows.class_count()).partition(|&class| spelled[class]);
     let mut row = vec![0; rows.class_count()];
     open.is_empty()

@@ -53,7 +53,7 @@ fn maskbench() {
             let time = began.elapsed();
             micros.push(time.as_micros());
             let (states, calls) = match &texts {
-                Texts::Copied(rows) => (rows.state_count(), 0),
+                Texts::Copied(dfa) => (dfa.rows().state_count(), 0),
                 Texts::Called(pushdown) => (pushdown.state_count(), pushdown.call_count()),
             };
             copied += u32::from(calls == 0);

@@ -1,0 +1,65 @@
+//! The rows of a finished automaton: what tables are written from.
+
+use super::classes::{ByteClasses, Distinctions};
+use super::{Rows, Run};
+
+/// Rows, and the classes of the bytes that they do not tell apart.
+#[derive(Clone, Debug)]
+pub(crate) struct ByteRows {
+    rows: Rows,
+    classes: ByteClasses,
+}
+
+impl ByteRows {
+    /// Rows of which the classes are known.
+    pub(super) fn new(rows: Rows, classes: ByteClasses) -> Self {
+        Self { rows, classes }
+    }
+
+    /// The rows alone.
+    pub(super) fn rows(&self) -> &Rows {
+        &self.rows
+    }
+
+    /// Number of states, the dead one included.
+    pub(crate) fn state_count(&self) -> usize {
+        self.rows.state_count()
+    }
+
+    pub(crate) fn is_accepting(&self, state: u32) -> bool {
+        self.rows.is_accepting(state)
+    }
+
+    pub(crate) fn row(&self, state: u32) -> &[Run] {
+        self.rows.row(state)
+    }
+
+    /// Number of classes of bytes.
+    pub(crate) fn class_count(&self) -> usize {
+        self.classes.count()
+    }
+
+    /// The class of every byte.
+    pub(crate) fn classes(&self) -> &[u8; 256] {
+        self.classes.of_bytes()
+    }
+
+    /// Writes the row of `state` by class; see [`ByteClasses::fill`].
+    pub(crate) fn fill(&self, state: u32, by_class: &mut [u32], shift: u32) {
+        self.classes.fill(self.row(state), by_class, shift);
+    }
+
+    /// Memory in use, roughly.
+    pub(crate) fn bytes(&self) -> usize {
+        self.rows.bytes()
+    }
+}
+
+impl From<Rows> for ByteRows {
+    fn from(rows: Rows) -> Self {
+        let mut distinctions = Distinctions::new();
+        (1..rows.state_count() as u32).for_each(|state| distinctions.add(rows.row(state)));
+        let classes = distinctions.classes(&std::array::from_fn(|byte| byte as u8));
+        Self { rows, classes }
+    }
+}
