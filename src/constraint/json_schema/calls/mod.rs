@@ -33,14 +33,14 @@ pub(super) struct Preferred {
     pub(super) items: u64,
     /// Of all characters of a string, where these are counted.
     pub(super) characters: u64,
-    /// The least number of characters of a block, not of states. Close to its end not every plain token fits into a block,
-    /// and masks take long there.
+    /// The least number of characters of a block, not of states: twice those of the longest plain token, which may then pass
+    /// from one block to the next but no further, see `table::plain`.
     pub(super) block: u64,
 }
 
 impl Default for Preferred {
     fn default() -> Self {
-        Self { schema: 20_000, part: 48, items: 256, characters: 8_192, block: 128 }
+        Self { schema: 20_000, part: 48, items: 256, characters: 1_024, block: 32 }
     }
 }
 

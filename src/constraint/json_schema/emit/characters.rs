@@ -4,7 +4,7 @@
 //! is a piece that returns as soon as it is *full*, or when the string is *closed*. A chain of n/b calls of it reads the whole
 //! string: each full block returns to the next call, and the last one to a state that can only close. The first call enters
 //! the block in its middle, so that nothing remains. This takes w·b + n/b states, which is least for b = √(n/w); but a
-//! block has a least size, so that most tokens end within one. The same string in a further place is called as a whole.
+//! block has a least size, so that no token passes more than one border. The same string in a further place is called as a whole.
 //!
 //! The characters up to the least number are read by blocks that cannot close. Between characters the automaton of a pattern
 //! may be in one of several *units*; a block has an outcome *full* for each.

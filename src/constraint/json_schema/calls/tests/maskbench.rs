@@ -16,7 +16,7 @@ fn maskbench() {
     let (mut refused, mut limit, mut copied, mut to_depth) = (0, 0, 0, 0);
     let (mut valid, mut rejected, mut invalid, mut accepted) = (0, 0, 0, 0);
     let limits = Limits::new().with_frames(64);
-    // Three numbers, to compare other choices.
+    // Four numbers, to compare other choices.
     let copies = std::env::var("BURN_DFA_COPIES").map_or_else(
         |_| Preferred::default(),
         |text| {
@@ -25,6 +25,7 @@ fn maskbench() {
                 schema: sizes[0],
                 part: sizes[1],
                 characters: sizes[2] as u64,
+                block: sizes[3] as u64,
                 ..Preferred::default()
             }
         },
