@@ -36,6 +36,7 @@ pub struct Error {
 enum Kind {
     Pattern { offset: usize, reason: String },
     Schema { pointer: String, reason: String },
+    Grammar(Box<Misread>),
     Request(String),
     Limit { limit: Limit, pointer: Option<String> },
     Unsatisfiable(String),
@@ -48,6 +49,17 @@ enum Kind {
     Model(String),
     Cancelled { tokens: usize, text: String },
     Output(String),
+}
+
+/// A grammar that was refused at a place.
+#[derive(Clone, Debug, PartialEq)]
+struct Misread {
+    line: usize,
+    column: usize,
+    rule: Option<String>,
+    reason: String,
+    /// The line of text, and below it a caret.
+    snippet: String,
 }
 
 /// Room in an [`Arena`](crate::Arena), taken or free.
@@ -123,6 +135,16 @@ impl Error {
         Kind::Schema { pointer: pointer.into(), reason: reason.into() }.into()
     }
 
+    pub(crate) fn grammar(
+        line: usize,
+        column: usize,
+        rule: Option<String>,
+        reason: String,
+        snippet: String,
+    ) -> Self {
+        Kind::Grammar(Box::new(Misread { line, column, rule, reason, snippet })).into()
+    }
+
     pub(crate) fn request(reason: impl Into<String>) -> Self {
         Kind::Request(reason.into()).into()
     }
@@ -180,11 +202,12 @@ impl Error {
     }
 
     /// The constraint was refused, whatever the request: [`is_pattern`](Self::is_pattern),
-    /// [`is_schema`](Self::is_schema), [`is_request`](Self::is_request), [`is_limit`](Self::is_limit) or
-    /// [`is_unsatisfiable`](Self::is_unsatisfiable).
+    /// [`is_schema`](Self::is_schema), [`is_grammar`](Self::is_grammar), [`is_request`](Self::is_request),
+    /// [`is_limit`](Self::is_limit) or [`is_unsatisfiable`](Self::is_unsatisfiable).
     pub fn is_constraint(&self) -> bool {
         self.is_pattern()
             || self.is_schema()
+            || self.is_grammar()
             || self.is_request()
             || self.is_limit()
             || self.is_unsatisfiable()
@@ -198,6 +221,11 @@ impl Error {
     /// A JSON schema that cannot be read or honoured; see [`pointer`](Self::pointer).
     pub fn is_schema(&self) -> bool {
         matches!(self.kind, Kind::Schema { .. })
+    }
+
+    /// A grammar that cannot be read or honoured; see [`place`](Self::place).
+    pub fn is_grammar(&self) -> bool {
+        matches!(self.kind, Kind::Grammar(_))
     }
 
     /// A `response_format` or `structured_outputs` object that is malformed or asks for what is not offered.
@@ -268,6 +296,14 @@ impl Error {
         }
     }
 
+    /// Line and column of a grammar's text, both from 1 and the column in characters, where [`is_grammar`](Self::is_grammar).
+    pub fn place(&self) -> Option<(usize, usize)> {
+        match &self.kind {
+            Kind::Grammar(misread) => Some((misread.line, misread.column)),
+            _ => None,
+        }
+    }
+
     /// JSON pointer (RFC 6901) into the schema: to what is refused, where [`is_schema`](Self::is_schema), and where a schema
     /// breaches a limit ([`is_limit`](Self::is_limit)) to the part that takes most of it.
     pub fn pointer(&self) -> Option<&str> {
@@ -325,6 +361,15 @@ impl fmt::Display for Error {
                 write!(f, "JSON schema, at its root: {reason}")
             }
             Kind::Schema { pointer, reason } => write!(f, "JSON schema, at {pointer}: {reason}"),
+            Kind::Grammar(misread) => {
+                let Misread { line, column, rule, reason, snippet } = &**misread;
+                write!(f, "grammar, line {line}, column {column}")?;
+                if let Some(rule) = rule {
+                    write!(f, ", in the rule `{rule}`")?;
+                }
+                write!(f, ": {reason}")?;
+                snippet.lines().try_for_each(|line| write!(f, "\n    {line}"))
+            }
             Kind::Request(reason) => write!(f, "constraint request: {reason}"),
             Kind::Limit { limit: limit @ Limit::Binding(_), .. } => {
                 write!(

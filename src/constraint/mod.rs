@@ -9,6 +9,7 @@
 
 mod choice;
 mod definition;
+mod grammar;
 mod json_schema;
 mod marker;
 mod pattern;
@@ -21,6 +22,7 @@ mod typed;
 use std::sync::Arc;
 
 use definition::Given;
+pub use grammar::{Expression, Grammar, GrammarBuilder};
 pub use json_schema::{
     Additional, Escapes, Formats, JsonOptions, Note, Numbers, Order, Treatment, Unknown, Unrolled, Whitespace,
 };

@@ -73,7 +73,7 @@ impl CharClass {
         self.ranges().iter().any(|&(first, last)| (first..=last).contains(&character))
     }
 
-    fn ranges(&self) -> &[(char, char)] {
+    pub(super) fn ranges(&self) -> &[(char, char)] {
         match &self.ranges {
             Ranges::Static(ranges) => ranges,
             Ranges::Owned(ranges) => ranges,
