@@ -54,8 +54,8 @@ enum Kind {
 /// A grammar that was refused at a place.
 #[derive(Clone, Debug, PartialEq)]
 struct Misread {
-    line: usize,
-    column: usize,
+    /// Line and column.
+    place: Option<(usize, usize)>,
     rule: Option<String>,
     reason: String,
     /// The line of text, and below it a caret.
@@ -108,6 +108,8 @@ pub enum Limit {
     Nesting(usize),
     /// Frames on the stack of a row that follows a recursive constraint.
     Frames(usize),
+    /// Outcomes of the parts of a grammar that are called. It is fixed.
+    Outcomes(usize),
     /// Time to compile.
     Time(Duration),
 }
@@ -121,6 +123,7 @@ impl fmt::Display for Limit {
             Self::Binding(n) => write!(f, "{n} bytes in one tensor, the most that the device can bind"),
             Self::Nesting(n) => write!(f, "{n} levels of arrays and objects within each other"),
             Self::Frames(n) => write!(f, "{n} frames on the stack of a row"),
+            Self::Outcomes(n) => write!(f, "{n} outcomes of the parts that are called"),
             Self::Time(t) => write!(f, "{t:?} of compile time"),
         }
     }
@@ -142,7 +145,14 @@ impl Error {
         reason: String,
         snippet: String,
     ) -> Self {
-        Kind::Grammar(Box::new(Misread { line, column, rule, reason, snippet })).into()
+        let place = Some((line, column));
+        Kind::Grammar(Box::new(Misread { place, rule, reason, snippet })).into()
+    }
+
+    /// Of a grammar as a whole.
+    pub(crate) fn grammar_as_a_whole(reason: impl Into<String>) -> Self {
+        let (reason, snippet) = (reason.into(), String::new());
+        Kind::Grammar(Box::new(Misread { place: None, rule: None, reason, snippet })).into()
     }
 
     pub(crate) fn request(reason: impl Into<String>) -> Self {
@@ -296,10 +306,11 @@ impl Error {
         }
     }
 
-    /// Line and column of a grammar's text, both from 1 and the column in characters, where [`is_grammar`](Self::is_grammar).
+    /// Line and column of a grammar's text, both from 1 and the column in characters, where
+    /// [`is_grammar`](Self::is_grammar) and the refusal is of one place.
     pub fn place(&self) -> Option<(usize, usize)> {
         match &self.kind {
-            Kind::Grammar(misread) => Some((misread.line, misread.column)),
+            Kind::Grammar(misread) => misread.place,
             _ => None,
         }
     }
@@ -362,8 +373,11 @@ impl fmt::Display for Error {
             }
             Kind::Schema { pointer, reason } => write!(f, "JSON schema, at {pointer}: {reason}"),
             Kind::Grammar(misread) => {
-                let Misread { line, column, rule, reason, snippet } = &**misread;
-                write!(f, "grammar, line {line}, column {column}")?;
+                let Misread { place, rule, reason, snippet } = &**misread;
+                f.write_str("grammar")?;
+                if let Some((line, column)) = place {
+                    write!(f, ", line {line}, column {column}")?;
+                }
                 if let Some(rule) = rule {
                     write!(f, ", in the rule `{rule}`")?;
                 }

@@ -17,6 +17,8 @@ pub(crate) enum Expr {
     Chars(Vec<(char, char)>),
     /// A finished automaton.
     Dfa(Arc<ByteDfa>),
+    /// A word of one of them.
+    Union(Vec<Expr>),
     /// A word of each, in this order.
     Concat(Vec<Expr>),
     /// From `min` to `max` words of `expr`, one after the other; any number from `min` on where `max` is `None`.
@@ -45,7 +47,7 @@ impl Expr {
             // Words share states.
             Self::Literals(_) | Self::Chars(_) => 1,
             Self::Dfa(dfa) => dfa.state_count(),
-            Self::Concat(exprs) => sum(exprs),
+            Self::Union(exprs) | Self::Concat(exprs) => sum(exprs),
             Self::Repeat { expr, min, max } => {
                 expr.states().saturating_mul(max.unwrap_or(min.saturating_add(1)))
             }
@@ -78,6 +80,10 @@ impl Builder<'_, '_> {
             }
             Expr::Chars(ranges) => self.chars(ranges, next),
             Expr::Dfa(dfa) => self.dfa(dfa, next),
+            Expr::Union(exprs) => {
+                let starts: Result<Vec<u32>> = exprs.iter().map(|expr| self.add(expr, next)).collect();
+                self.nfa.union(starts?)
+            }
             Expr::Concat(exprs) => exprs.iter().rev().try_fold(next, |next, expr| self.add(expr, next)),
             Expr::Repeat { expr, min, max } => self.repeat(expr, *min, *max, next),
         }

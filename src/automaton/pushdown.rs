@@ -10,6 +10,7 @@
 //!
 //! Reference: R. Alur and P. Madhusudan, *Visibly Pushdown Languages*, STOC 2004.
 
+use super::specialise::Specialised;
 use super::{ByteRows, ByteStateId, Configuration, FastMap, Graph, Rows, Run, Way};
 use crate::error::Result;
 use crate::limits::Meter;
@@ -71,6 +72,24 @@ pub(super) struct Draft<'a> {
     pub(super) calls: FastMap<u32, Call>,
     /// The RETURN states, by outcome.
     pub(super) returning: &'a [u32],
+}
+
+impl Draft<'_> {
+    /// The automaton with calls that begins at `start`; `None` where its language is empty.
+    ///
+    /// # Errors
+    /// Where a limit is breached.
+    pub(super) fn pushdown(&self, start: u32, meter: &Meter) -> Result<Option<Pushdown>> {
+        if self.returning.len() <= 1 {
+            // A state that reaches an outcome reaches the only one. So a call goes on from it, or is dead.
+            return Pushdown::new(self, start, meter);
+        }
+        let Specialised { rows, start, calls, returning } = self.specialised(start, meter)?;
+        if start == 0 {
+            return Ok(None);
+        }
+        Pushdown::new(&Draft { rows: &rows, calls, returning: &returning }, start, meter)
+    }
 }
 
 impl Pushdown {

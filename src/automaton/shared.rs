@@ -2,7 +2,6 @@
 
 use super::pushdown::Draft;
 use super::rows::{Run, append};
-use super::specialise::Specialised;
 use super::{Call, FastMap, Pushdown, RowDfa, Rows};
 use crate::error::Result;
 use crate::limits::Meter;
@@ -225,26 +224,12 @@ impl SharedRows {
         self.calls.iter().map(|(call, &state)| (state, call.clone())).collect()
     }
 
-    /// The RETURN states, by outcome.
-    pub(super) fn returns(&self) -> &[u32] {
-        &self.returning
-    }
-
     /// The automaton with calls that begins at `start`; `None` where its language is empty.
     ///
     /// # Errors
     /// Where a limit is breached.
     pub(crate) fn pushdown(&self, start: u32, meter: &Meter) -> Result<Option<Pushdown>> {
-        if self.returning.len() <= 1 {
-            // A state that reaches an outcome reaches the only one. So a call goes on from it, or is dead.
-            let draft = Draft { rows: &self.rows, calls: self.calls(), returning: &self.returning };
-            return Pushdown::new(&draft, start, meter);
-        }
-        let Specialised { rows, start, calls, returning } = self.specialised(start, meter)?;
-        if start == 0 {
-            return Ok(None);
-        }
-        Pushdown::new(&Draft { rows: &rows, calls, returning: &returning }, start, meter)
+        Draft { rows: &self.rows, calls: self.calls(), returning: &self.returning }.pushdown(start, meter)
     }
 
     /// The automaton that begins at `start`; `None` where its language is empty.

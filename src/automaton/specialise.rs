@@ -4,7 +4,8 @@
 //! each set of outcomes from which some call goes on, and in each copy only those states are left that reach an outcome of
 //! the set. Then a row that is in a state of a piece can be completed whatever is on its stack.
 
-use super::{Call, Csr, FastMap, Rows, Run, SharedRows};
+use super::pushdown::Draft;
+use super::{Call, Csr, FastMap, Rows, Run};
 use crate::error::Result;
 use crate::limits::Meter;
 
@@ -28,17 +29,17 @@ pub(super) struct Specialised {
     pub(super) returning: Vec<u32>,
 }
 
-impl SharedRows {
+impl Draft<'_> {
     /// The same language from `start`, specialised. The outcomes of each piece are numbered anew, without those from which
     /// its calls do not go on.
     ///
     /// # Errors
     /// Where a limit is breached.
     pub(super) fn specialised(&self, start: u32, meter: &Meter) -> Result<Specialised> {
-        let calls = self.calls();
+        let calls = &self.calls;
         let mut copies = Copies {
-            reach: self.reach(&calls),
-            return_of: self.returns().iter().zip(0..).map(|(&state, outcome)| (state, outcome)).collect(),
+            reach: self.reach(),
+            return_of: self.returning.iter().zip(0..).map(|(&state, outcome)| (state, outcome)).collect(),
             done: Specialised {
                 rows: Rows::new(),
                 start: 0,
@@ -56,10 +57,10 @@ impl SharedRows {
                 copies.done.calls.insert(copy, call);
             } else {
                 row.clear();
-                for run in self.row(state) {
+                for run in self.rows.row(state) {
                     row.push(Run { target: copies.copy(run.target, ends), ..*run });
                 }
-                copies.done.rows.fill(copy, self.is_accepting(state), row.iter().copied());
+                copies.done.rows.fill(copy, self.rows.is_accepting(state), row.iter().copied());
             }
             if copy % 1024 == 0 {
                 copies.done.rows.check(meter)?;
@@ -69,22 +70,23 @@ impl SharedRows {
     }
 
     /// For each state the ends that it reaches.
-    fn reach(&self, calls: &FastMap<u32, Call>) -> Vec<Ends> {
-        let states = self.state_count();
+    fn reach(&self) -> Vec<Ends> {
+        let calls = &self.calls;
+        let states = self.rows.state_count();
         // Which states are to be looked at again when the ends of a state grow.
         let rows =
-            (1..states as u32).flat_map(|from| self.row(from).iter().map(move |run| (run.target, from)));
+            (1..states as u32).flat_map(|from| self.rows.row(from).iter().map(move |run| (run.target, from)));
         let jumps = calls
             .iter()
             .flat_map(|(&from, call)| call.returns.iter().chain([&call.enter]).map(move |&to| (to, from)));
         let users = Csr::new(states, rows.chain(jumps));
         let mut reach: Vec<Ends> = vec![0; states];
         let mut rest = Vec::new();
-        for state in (1..states as u32).filter(|&state| self.is_accepting(state)) {
+        for state in (1..states as u32).filter(|&state| self.rows.is_accepting(state)) {
             reach[state as usize] = TEXT;
             rest.push(state);
         }
-        for (outcome, &state) in self.returns().iter().enumerate() {
+        for (outcome, &state) in self.returning.iter().enumerate() {
             reach[state as usize] = returning(outcome);
             rest.push(state);
         }

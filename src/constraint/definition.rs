@@ -76,6 +76,7 @@ impl Constraint {
                 }})
                 .to_string()
             }
+            Kind::Grammar(_) => return None,
             Kind::Dfa(dfa) => return automaton(dfa),
             Kind::After(marker, constraint) => {
                 let marker = match marker {

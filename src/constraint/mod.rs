@@ -35,7 +35,7 @@ pub(crate) use tokens::TokenAutomaton;
 pub use tokens::Transitions;
 
 use self::json_schema::{Json, Malformed, Texts};
-use crate::automaton::{ByteAutomaton, ByteDfa, Expr, RowDfa};
+use crate::automaton::{ByteAutomaton, ByteDfa, Determinized, Expr, RowDfa};
 use crate::error::{Error, Limit, Result};
 use crate::limits::{Limits, Meter};
 use crate::vocabulary::TokenId;
@@ -65,6 +65,7 @@ enum Kind {
     Pattern(CharPattern),
     /// With the schema as it was given.
     JsonSchema(Box<json_schema::Schema>, Arc<Given>),
+    Grammar(Arc<Grammar>),
     Dfa(Arc<ByteDfa>),
     Transitions(Transitions),
     TokenSets(Vec<Vec<TokenId>>),
@@ -322,6 +323,25 @@ impl Constraint {
         Ok(Some((String::from_utf8_lossy(&text).into_owned(), member)))
     }
 
+    /// Texts of a grammar.
+    ///
+    /// ```
+    /// use burn_dfa::constraint::{Expression, Grammar};
+    /// use burn_dfa::{Constraint, Limits};
+    ///
+    /// let mut builder = Grammar::builder();
+    /// let nested = builder.rule("nested").repeat(0, None);
+    /// let nested = Expression::sequence([Expression::literal("("), nested, Expression::literal(")")]);
+    /// builder.define("nested", nested)?;
+    /// let constraint = Constraint::of_grammar(builder.finish("nested")?);
+    /// let automaton = constraint.to_automaton(&Limits::default())?.unwrap();
+    /// assert!(automaton.matches(b"(()(()))") && !automaton.matches(b"(()"));
+    /// # Ok::<(), burn_dfa::Error>(())
+    /// ```
+    pub fn of_grammar(grammar: Grammar) -> Self {
+        Kind::Grammar(Arc::new(grammar)).into()
+    }
+
     /// The words of an automaton's language, such as an
     /// [`intersection`](ByteDfa::intersection) of other constraints.
     pub fn dfa(dfa: ByteDfa) -> Self {
@@ -388,6 +408,15 @@ impl Constraint {
                 }
                 (Texts::Copied(rows), unrolled) => Called::No(Lowered::Rows(Box::new(rows), unrolled)),
             },
+            Kind::Grammar(grammar) => match grammar.lower(meter)? {
+                Determinized::Finite(rows) => {
+                    Called::No(Lowered::Rows(Box::new(rows), Unrolled::default()))
+                }
+                Determinized::Called(automaton) if meter.limits().frames > 0 => {
+                    Called::Yes(Box::new(CalledText { automaton, free: FreeText::default() }))
+                }
+                Determinized::Called(_) => return Err(recursive()),
+            },
             Kind::After(marker, constraint) => match constraint.lower_called(meter)? {
                 Called::Yes(text) => Called::Yes(Box::new(text.behind(marker, meter)?)),
                 Called::No(lowered) => Called::No(lowered.behind(marker, meter)?),
@@ -406,6 +435,12 @@ impl Constraint {
                 let (rows, unrolled) = schema.lower(meter)?;
                 return Ok(Lowered::Rows(Box::new(rows), unrolled));
             }
+            Kind::Grammar(grammar) => match grammar.lower(meter)? {
+                Determinized::Finite(rows) => {
+                    return Ok(Lowered::Rows(Box::new(rows), Unrolled::default()));
+                }
+                Determinized::Called(_) => return Err(recursive()),
+            },
             Kind::Dfa(dfa) => Arc::clone(dfa),
             Kind::Transitions(transitions) => {
                 return Ok(Lowered::Tokens(transitions.lower(), Vec::new()));
@@ -418,6 +453,13 @@ impl Constraint {
         }
         Ok(Lowered::Bytes(dfa.into()))
     }
+}
+
+/// Of a recursive grammar where a finite automaton is asked for.
+fn recursive() -> Error {
+    Error::grammar_as_a_whole(
+        "it is recursive, and no finite automaton has its texts: give it a stack by `Limits::frames`, or take `to_automaton`",
+    )
 }
 
 /// Of a schema.

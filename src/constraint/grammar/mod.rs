@@ -1,15 +1,64 @@
 //! Grammars: GBNF as llama.cpp has it, EBNF as XGrammar has it, Lark as llguidance has it.
 //!
 //! ```text
-//! text ──gbnf, ebnf, lark──▶ Grammar
+//! text ──gbnf, ebnf, lark──▶ Grammar ──▶ Parts ──emit──▶ Network ──subsets──▶ RowDfa or Pushdown
 //! ```
 //!
 //! - `form` is the intermediate form, `builder` makes it;
-//! - `gbnf`, `ebnf` and `lark` read the three syntaxes; `source` shows where they went wrong.
+//! - `gbnf`, `ebnf` and `lark` read the three syntaxes; `source` shows where they went wrong;
+//! - `parts` are expressions made flat, with what is `regular` as automata;
+//! - `emit` makes a nondeterministic automaton with calls, which the room of automata determinises.
 
 mod builder;
+mod emit;
 mod form;
+mod parts;
+mod regular;
 mod source;
+#[cfg(test)]
+mod tests;
 
 pub use builder::GrammarBuilder;
 pub use form::{Expression, Grammar};
+
+use self::emit::Emitter;
+use self::parts::Parts;
+use crate::automaton::{ConflictKind, Determinized, Failure};
+use crate::error::{Error, Result};
+use crate::limits::Meter;
+
+/// The most leads of a state: how many calls apart ways to read the same text may be.
+const POSITIONS: usize = 8;
+
+impl Grammar {
+    /// The automaton of the grammar's texts.
+    ///
+    /// # Errors
+    /// Where there is no text, where the grammar is ambiguous in height without end, where a limit is breached.
+    pub(super) fn lower(&self, meter: &Meter) -> Result<Determinized> {
+        let parts = Parts::new(self, meter)?;
+        let mut emitter = Emitter::new(&parts, meter)?;
+        let start = emitter.emit(self.start)?;
+        match emitter.network.determinize(start, POSITIONS) {
+            Ok(Some((determinized, _))) => Ok(determinized),
+            Ok(None) => Err(Error::unsatisfiable("the grammar has no text that ends")),
+            Err(Failure::Error(error)) => Err(error),
+            Err(Failure::Conflict(conflict)) => {
+                let rules = conflict.origins.map(|rule| &self.rules[rule as usize].name);
+                let text = String::from_utf8_lossy(&conflict.text).into_owned();
+                Err(Error::grammar_as_a_whole(match conflict.kind {
+                    ConflictKind::End => format!(
+                        "after {text:?} the rule `{}` may end and `{}` go on, which the stack has to know at once: \
+                         close what is called with a text of its own",
+                        rules[0], rules[1]
+                    ),
+                    ConflictKind::Height => format!(
+                        "after {text:?} the rules `{}` and `{}` may have been called more than {POSITIONS} ways apart: \
+                         make what opens them differ",
+                        rules[0], rules[1]
+                    ),
+                }))
+            }
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! Plans that depend on themselves: they are called, so that a value may nest as deep as the stack goes.
 
 use super::{Plan, PlanId, Planner, Step};
-use crate::automaton::FastMap;
+use crate::automaton::{FastMap, components};
 use crate::constraint::json_schema::calls::Preferred;
 use crate::error::Result;
 
@@ -100,51 +100,12 @@ impl Planner<'_> {
     }
 
     /// The strongly connected components of the plans that `root` depends on.
-    ///
-    /// Reference: R. Tarjan, *Depth-First Search and Linear Graph Algorithms*, SIAM Journal on Computing 1(2), 1972.
     fn components(&self, root: PlanId) -> Vec<Vec<u32>> {
-        let children = |id: u32| {
+        components(self.plans.len(), [root.0], |id| {
             let mut children: Vec<u32> = self.children(id as usize).collect();
             children.sort_unstable();
             children.dedup();
             children
-        };
-        let mut components = Vec::new();
-        // The order in which plans are met, from 1 on, and the first that is met again from each.
-        let (mut met, mut low) = (vec![0u32; self.plans.len()], vec![0u32; self.plans.len()]);
-        let mut open = vec![false; self.plans.len()];
-        let (mut stack, mut count) = (Vec::new(), 0);
-        // The path that is being followed: a plan, its children, and how many of these were visited.
-        let mut path: Vec<(u32, Vec<u32>, usize)> = Vec::new();
-        let mut enter = Some(root.0);
-        loop {
-            if let Some(id) = enter.take() {
-                count += 1;
-                (met[id as usize], low[id as usize], open[id as usize]) = (count, count, true);
-                stack.push(id);
-                path.push((id, children(id), 0));
-            }
-            let Some((id, below, visited)) = path.last_mut() else { return components };
-            let id = *id as usize;
-            if let Some(&child) = below.get(*visited) {
-                *visited += 1;
-                if met[child as usize] == 0 {
-                    enter = Some(child);
-                } else if open[child as usize] {
-                    low[id] = low[id].min(met[child as usize]);
-                }
-                continue;
-            }
-            path.pop();
-            if let Some((above, ..)) = path.last() {
-                low[*above as usize] = low[*above as usize].min(low[id]);
-            }
-            if low[id] == met[id] {
-                let from = stack.iter().rposition(|&plan| plan as usize == id).unwrap_or(0);
-                let component = stack.split_off(from);
-                component.iter().for_each(|&plan| open[plan as usize] = false);
-                components.push(component);
-            }
-        }
+        })
     }
 }

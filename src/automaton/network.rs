@@ -1,0 +1,212 @@
+//! Nondeterministic automata with calls: grammars, before they are determinised.
+//!
+//! A *network* is what the rules of a grammar become: nodes that read bytes, branch, call a *piece* (a part that is entered
+//! from several places, also from within itself) or return from one. A text is in its language if some way through the
+//! network reads it. Nodes are added before what follows them is known: [`reserve`](Network::reserve) makes one that is
+//! filled later.
+//!
+//! A network may be *lexed*: [`Node::Close`] stands behind each terminal, and a terminal goes on for as long as it, or any
+//! other that began at the same place, can.
+
+use super::{ByteDfa, RowDfa, Rows};
+use crate::error::{Error, Limit, Result};
+use crate::limits::Meter;
+
+/// A node of a [`Network`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Node {
+    /// Reads a byte: the ranges `ranges[from..to]`.
+    Bytes { from: u32, to: u32 },
+    /// Goes on to all of `branches[from..to]` without reading.
+    Union { from: u32, to: u32 },
+    /// Calls the piece that begins at `enter`; `branches[from..to]` is where it goes on, by outcome.
+    Call { enter: u32, from: u32, to: u32 },
+    /// The end of a piece with an outcome.
+    Return(u32),
+    /// The end of a terminal: goes on to `next` where none that began with it can read the next byte.
+    Close { next: u32 },
+    /// The end of the text.
+    Accept,
+}
+
+/// The bytes `first..=last` lead to `next`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Range {
+    pub(crate) first: u8,
+    pub(crate) last: u8,
+    pub(crate) next: u32,
+}
+
+/// A nondeterministic automaton with calls.
+pub(crate) struct Network<'a> {
+    meter: &'a Meter<'a>,
+    nodes: Vec<Node>,
+    ranges: Vec<Range>,
+    branches: Vec<u32>,
+    /// For each node what it is part of, by a number of the caller's, for errors.
+    origins: Vec<u32>,
+    /// What nodes are added for.
+    origin: u32,
+}
+
+impl<'a> Network<'a> {
+    /// The node that nothing follows.
+    pub(crate) const DEAD: u32 = 0;
+    /// The end of the text.
+    pub(crate) const ACCEPT: u32 = 1;
+
+    /// These two nodes.
+    pub(crate) fn new(meter: &'a Meter<'a>) -> Self {
+        let nodes = vec![Node::Union { from: 0, to: 0 }, Node::Accept];
+        let origins = vec![0; nodes.len()];
+        Self { meter, nodes, ranges: Vec::new(), branches: Vec::new(), origins, origin: 0 }
+    }
+
+    pub(super) fn meter(&self) -> &'a Meter<'a> {
+        self.meter
+    }
+
+    pub(super) fn node(&self, node: u32) -> Node {
+        self.nodes[node as usize]
+    }
+
+    pub(super) fn ranges(&self, from: u32, to: u32) -> &[Range] {
+        &self.ranges[from as usize..to as usize]
+    }
+
+    pub(super) fn branches(&self, from: u32, to: u32) -> &[u32] {
+        &self.branches[from as usize..to as usize]
+    }
+
+    /// What a node is part of.
+    pub(super) fn origin(&self, node: u32) -> u32 {
+        self.origins[node as usize]
+    }
+
+    /// Says what the nodes to come are part of, and returns what was said before.
+    pub(crate) fn set_origin(&mut self, origin: u32) -> u32 {
+        std::mem::replace(&mut self.origin, origin)
+    }
+
+    /// A node that is to be filled; until then it is dead.
+    pub(crate) fn reserve(&mut self) -> Result<u32> {
+        self.add(Node::Union { from: 0, to: 0 })
+    }
+
+    /// A node that reads one byte by `(first, last, next)`, which must be in order and disjoint.
+    pub(crate) fn bytes(&mut self, ranges: impl IntoIterator<Item = (u8, u8, u32)>) -> Result<u32> {
+        let node = self.reserve()?;
+        self.fill_bytes(node, ranges)?;
+        Ok(node)
+    }
+
+    /// Makes a reserved node read a byte.
+    fn fill_bytes(&mut self, node: u32, ranges: impl IntoIterator<Item = (u8, u8, u32)>) -> Result<()> {
+        let from = self.ranges.len();
+        let live = ranges.into_iter().filter(|range| range.2 != Self::DEAD);
+        self.ranges.extend(live.map(|(first, last, next)| Range { first, last, next }));
+        debug_assert!(self.ranges[from..].is_sorted_by(|a, b| a.last < b.first));
+        self.nodes[node as usize] = Node::Bytes { from: index(from)?, to: index(self.ranges.len())? };
+        Ok(())
+    }
+
+    /// A node that goes on to each of `branches`.
+    pub(crate) fn union(&mut self, branches: &[u32]) -> Result<u32> {
+        match branches {
+            [] => Ok(Self::DEAD),
+            [one] => Ok(*one),
+            _ => {
+                let node = self.reserve()?;
+                self.fill(node, branches)?;
+                Ok(node)
+            }
+        }
+    }
+
+    /// Makes a reserved node go on to each of `branches`.
+    pub(crate) fn fill(&mut self, node: u32, branches: &[u32]) -> Result<()> {
+        let from = index(self.branches.len())?;
+        self.branches.extend(branches.iter().filter(|branch| **branch != Self::DEAD));
+        self.nodes[node as usize] = Node::Union { from, to: index(self.branches.len())? };
+        Ok(())
+    }
+
+    /// A node that calls the piece at `enter` and goes on by its outcome.
+    pub(crate) fn call(&mut self, enter: u32, returns: &[u32]) -> Result<u32> {
+        let from = index(self.branches.len())?;
+        self.branches.extend_from_slice(returns);
+        let to = index(self.branches.len())?;
+        self.add(Node::Call { enter, from, to })
+    }
+
+    /// A node that returns with an outcome.
+    pub(crate) fn returning(&mut self, outcome: u32) -> Result<u32> {
+        self.add(Node::Return(outcome))
+    }
+
+    /// A node that closes a terminal.
+    pub(crate) fn close(&mut self, next: u32) -> Result<u32> {
+        self.add(Node::Close { next })
+    }
+
+    /// Copies in what `dfa` reads; see [`copy_rows`](Self::copy_rows).
+    pub(crate) fn copy_dfa(&mut self, dfa: &ByteDfa, next: u32) -> Result<u32> {
+        self.copy(&Rows::from(dfa), dfa.start().0, next)
+    }
+
+    /// Copies in what `rows` read, but for the empty text; it is followed by `next`. Where the copy starts, which is
+    /// [`DEAD`](Self::DEAD) if nothing else than the empty text is read.
+    pub(crate) fn copy_rows(&mut self, rows: &RowDfa, next: u32) -> Result<u32> {
+        self.copy(rows.rows().rows(), 1, next)
+    }
+
+    /// Copies in what can be read from `start` in `rows`, but for the empty text; accepting states are followed by `next`.
+    /// The start of the copy; [`DEAD`](Self::DEAD) if there is nothing else than the empty text.
+    fn copy(&mut self, rows: &Rows, start: u32, next: u32) -> Result<u32> {
+        if rows.row(start).is_empty() {
+            return Ok(Self::DEAD);
+        }
+        // Of each state the node that reads, and the one that a run into the state leads to.
+        let mut reading = vec![Self::DEAD; rows.state_count()];
+        let mut entered = vec![Self::DEAD; rows.state_count()];
+        for state in 1..rows.state_count() as u32 {
+            let at = state as usize;
+            if !rows.row(state).is_empty() {
+                reading[at] = self.reserve()?;
+            }
+            entered[at] = match (rows.is_accepting(state), reading[at]) {
+                (true, Self::DEAD) => next,
+                (true, reads) => self.union(&[reads, next])?,
+                (false, reads) => reads,
+            };
+        }
+        for state in 1..rows.state_count() as u32 {
+            if reading[state as usize] != Self::DEAD {
+                let runs = rows.row(state).iter();
+                let ranges = runs.map(|run| (run.first, run.last, entered[run.target as usize]));
+                self.fill_bytes(reading[state as usize], ranges)?;
+            }
+        }
+        Ok(reading[start as usize])
+    }
+
+    fn add(&mut self, node: Node) -> Result<u32> {
+        let id = index(self.nodes.len())?;
+        self.nodes.push(node);
+        self.origins.push(self.origin);
+        if id % 1024 == 0 {
+            self.meter.bytes(
+                self.nodes.len() * (size_of::<Node>() + size_of::<u32>())
+                    + self.ranges.len() * size_of::<Range>()
+                    + self.branches.len() * size_of::<u32>(),
+            )?;
+            self.meter.time()?;
+        }
+        Ok(id)
+    }
+}
+
+/// Indices are 32 bits wide whatever the limits say.
+fn index(at: usize) -> Result<u32> {
+    u32::try_from(at).map_err(|_| Error::limit(Limit::States(u32::MAX as usize)))
+}

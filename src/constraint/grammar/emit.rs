@@ -1,0 +1,567 @@
+//! Emits grammars as networks.
+//!
+//! Rules are copied into the place that refers to them, in front of what follows there. What would make that endless is met in
+//! three ways:
+//! - **Right recursion** refers to a rule in front of what follows that rule already: the same copy serves, so it is a loop.
+//! - **Left recursion** refers to a rule before anything was read in it. What follows the reference may follow the rule: all
+//!   such continuations become branches of a node behind the rule, so it is a loop as well. That holds through other rules
+//!   and behind parts that may be empty.
+//! - **Embedded recursion**, with something to read before and behind the reference, is a call. It reaches from the first
+//!   recursive part that has something before it to the last part behind it that is not recursive and not optional: of
+//!   `"[" (value ("," value)*)? "]" space?` the bracket is read by the caller, then `(value ("," value)*)? "]"` is called, and
+//!   the space is read by the caller again. So most pieces end with the byte that closes them.
+//!
+//! Reference: J. Aycock and N. Horspool, *Faster Generalised LR Parsing*, CC 1999, and E. Scott and A. Johnstone, *Generalised
+//! Bottom Up Parsers With Reduced Stack Activity*, The Computer Journal 48(5), 2005: only embedded recursion needs a stack.
+
+use super::parts::{Nested, Part, PartId, Parts};
+use crate::automaton::{FastMap, Jump, Network, Pushdown, components};
+use crate::error::{Error, Result};
+use crate::limits::Meter;
+
+/// Most rules and groups within each other, where they are copied.
+const MAX_NESTING: usize = 1_000;
+
+/// What is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum PieceKey {
+    /// The parts of a sequence from one to another, both included, in a rule of a component.
+    Slice { sequence: PartId, from: usize, to: usize, circle: u32 },
+    Rule(usize),
+}
+
+/// Where an expression is emitted.
+#[derive(Clone, Copy, Debug)]
+struct Context {
+    /// The left-recursive rules that are open and have read nothing; 0 for none.
+    chain: u32,
+    /// Whether something was read within the rule.
+    behind: bool,
+    /// The strongly connected component of the rule.
+    circle: u32,
+}
+
+/// A left-recursive rule that is open.
+struct Link {
+    before: u32,
+    rule: usize,
+    /// What follows the rule.
+    branches: Vec<u32>,
+}
+
+pub(super) struct Emitter<'p, 'm> {
+    parts: &'p Parts<'m>,
+    pub(super) network: Network<'m>,
+    /// The strongly connected component of each rule; 0 where it does not depend on itself.
+    circle_of: Vec<u32>,
+    /// Likewise where only the rules count that a rule may begin with.
+    left_circle_of: Vec<u32>,
+    corners: Vec<Vec<usize>>,
+    /// The components that a part refers to, where it was asked for.
+    recursive: FastMap<(PartId, u32), bool>,
+    /// What a copy of a rule begins with, by rule, what follows and the chain.
+    starts: FastMap<(usize, u32, u32), u32>,
+    chains: Vec<Link>,
+    pieces: FastMap<PieceKey, u32>,
+    open: Vec<(PieceKey, u32)>,
+    /// The rules that are being copied, with what follows.
+    active: Vec<(usize, u32)>,
+    returning: u32,
+    /// Loops by the part and what follows it: what they begin with, and with the way past them. And back, from the latter.
+    loops: FastMap<(PartId, u32), (u32, u32)>,
+    loop_of: FastMap<u32, (PartId, u32)>,
+    depth: usize,
+    skips: FastMap<u32, u32>,
+    /// The nodes of the pieces of nested automata.
+    nested: FastMap<(usize, u32), u32>,
+    /// Rules that are called, and those that are copied.
+    pub(super) called: Vec<bool>,
+}
+
+impl<'p, 'm> Emitter<'p, 'm> {
+    pub(super) fn new(parts: &'p Parts<'m>, meter: &'m Meter<'m>) -> Result<Self> {
+        let count = parts.bodies.len();
+        let mut network = Network::new(meter);
+        let returning = network.returning(0)?;
+        let rules = |part| {
+            let mut found = Vec::new();
+            parts.rules_of(part, &mut found);
+            sorted(found)
+        };
+        let references: Vec<Vec<usize>> = parts.bodies.iter().map(|&body| rules(body)).collect();
+        let corners: Vec<Vec<usize>> = parts
+            .bodies
+            .iter()
+            .map(|&body| {
+                let mut found = Vec::new();
+                parts.corners_of(body, &mut found);
+                sorted(found)
+            })
+            .collect();
+        Ok(Self {
+            parts,
+            network,
+            circle_of: circles(count, &references),
+            left_circle_of: circles(count, &corners),
+            corners,
+            recursive: FastMap::default(),
+            starts: FastMap::default(),
+            chains: vec![Link { before: 0, rule: usize::MAX, branches: Vec::new() }],
+            pieces: FastMap::default(),
+            open: Vec::new(),
+            active: Vec::new(),
+            returning,
+            loops: FastMap::default(),
+            loop_of: FastMap::default(),
+            depth: 0,
+            skips: FastMap::default(),
+            nested: FastMap::default(),
+            called: vec![false; count],
+        })
+    }
+
+    /// Emits the texts of a rule, and returns where they begin.
+    ///
+    /// # Errors
+    /// Where a limit is breached.
+    pub(super) fn emit(&mut self, start: usize) -> Result<u32> {
+        let mut first = vec![self.rule(start, Network::ACCEPT, 0)?];
+        if self.parts.is_nullable(self.parts.bodies[start]) {
+            first.push(Network::ACCEPT);
+        }
+        while let Some((piece, enter)) = self.open.pop() {
+            debug_assert!(self.active.is_empty());
+            let body = match piece {
+                PieceKey::Rule(rule) => self.rule(rule, self.returning, 0)?,
+                PieceKey::Slice { sequence, from, to, circle } => {
+                    let Part::Sequence(parts) = self.parts.get(sequence) else { continue };
+                    let parts = parts[from..=to].to_vec();
+                    let context = Context { chain: 0, behind: false, circle };
+                    self.row_of(&parts, self.returning, context, None)?.1
+                }
+            };
+            self.network.fill(enter, &[body])?;
+        }
+        self.network.union(&first)
+    }
+
+    /// What texts of `part` that are not empty begin with, in front of `next`.
+    fn some(&mut self, part: PartId, next: u32, context: Context) -> Result<u32> {
+        if !self.parts.is_productive(part) || next == Network::DEAD {
+            return Ok(Network::DEAD);
+        }
+        if self.depth >= MAX_NESTING {
+            return Err(Error::grammar_as_a_whole(format!(
+                "rules refer to each other more than {MAX_NESTING} deep, groups within them counted: put some of them together"
+            )));
+        }
+        self.depth += 1;
+        let begins = self.some_of(part, next, context)?;
+        self.depth -= 1;
+        Ok(begins)
+    }
+
+    fn some_of(&mut self, part: PartId, next: u32, context: Context) -> Result<u32> {
+        match self.parts.get(part).clone() {
+            Part::Bytes(bytes) if self.parts.is_lexed => {
+                let after = self.behind_terminal(next)?;
+                self.word(&bytes, after)
+            }
+            Part::Bytes(bytes) => self.word(&bytes, next),
+            Part::Dfa { dfa, terminal } => {
+                let next = if terminal { self.behind_terminal(next)? } else { next };
+                let dfa = &self.parts.dfas[dfa];
+                self.network.copy_dfa(dfa, next)
+            }
+            Part::Nested(nested) => {
+                let next = if self.parts.is_lexed { self.behind_terminal(next)? } else { next };
+                self.nested(nested, next)
+            }
+            Part::Rule(rule) => self.rule(rule, next, context.chain),
+            Part::Choice(parts) => {
+                let starts: Result<Vec<u32>> =
+                    parts.into_iter().map(|part| self.some(part, next, context)).collect();
+                self.union(starts?)
+            }
+            Part::Sequence(parts) => Ok(self.row_of(&parts, next, context, Some(part))?.0),
+            Part::Repeat { inner, min, max } => self.repeat(inner, min, max, next, context),
+        }
+    }
+
+    /// What texts of `part` begin with in front of `next`: those that are not empty, and all of them.
+    fn both(&mut self, part: PartId, next: u32, context: Context) -> Result<(u32, u32)> {
+        if let Part::Repeat { inner, min: 0, max: None } = *self.parts.get(part)
+            && context.chain == 0
+            && next != Network::DEAD
+        {
+            return self.looped(inner, next, context);
+        }
+        let some = self.some(part, next, context)?;
+        let any = if self.parts.is_nullable(part) { self.union(vec![some, next])? } else { some };
+        Ok((some, any))
+    }
+
+    fn word(&mut self, bytes: &[u8], next: u32) -> Result<u32> {
+        if bytes.is_empty() {
+            return Ok(Network::DEAD);
+        }
+        bytes.iter().rev().try_fold(next, |next, &byte| self.network.bytes([(byte, byte, next)]))
+    }
+
+    /// A sequence in front of `next`: what its texts that are not empty begin with, and what all of them do. Where it is
+    /// known which sequence it is, embedded recursion in it is called.
+    fn row_of(
+        &mut self,
+        parts: &[PartId],
+        next: u32,
+        context: Context,
+        sequence: Option<PartId>,
+    ) -> Result<(u32, u32)> {
+        let covered = sequence.and_then(|sequence| Some((sequence, self.covered(parts, context)?)));
+        let rest = Context { chain: 0, behind: true, ..context };
+        // What follows each part, and what a part that is not empty begins with, from the last part to the first.
+        let mut follows = vec![next; parts.len() + 1];
+        let mut begins = vec![Network::DEAD; parts.len()];
+        let last_nullable = parts.iter().take_while(|&&part| self.parts.is_nullable(part)).count();
+        let is_chained = context.chain != 0;
+        let mut at = parts.len();
+        while at > usize::from(is_chained) {
+            at -= 1;
+            if let Some((sequence, (from, to))) = covered
+                && at == to
+            {
+                // Nothing but what lies before it may refer to its inner parts.
+                let key = PieceKey::Slice { sequence, from, to, circle: context.circle };
+                let enter = self.piece(key)?;
+                let after = self.behind_piece(follows[to + 1])?;
+                let call = self.network.call(enter, &[after])?;
+                let nullable = parts[from..=to].iter().all(|&part| self.parts.is_nullable(part));
+                begins[from] = call;
+                follows[from] = if nullable { self.union(vec![call, follows[to + 1]])? } else { call };
+                at = from;
+                continue;
+            }
+            let context = if at == 0 { context } else { rest };
+            (begins[at], follows[at]) = self.both(parts[at], follows[at + 1], context)?;
+        }
+        // Parts behind such as are empty are where the sequence begins, too.
+        let mut first = Vec::new();
+        for (at, &part) in parts.iter().enumerate().take(last_nullable + 1) {
+            // Where nothing was read yet, the part may be recursive on the left.
+            let begin =
+                if is_chained { self.some(part, follows[at + 1], context)? } else { begins[at] };
+            first.push(begin);
+        }
+        let first = self.union(first)?;
+        let all_nullable = last_nullable == parts.len();
+        let any = if is_chained && all_nullable { self.union(vec![first, next])? } else { follows[0] };
+        Ok((first, if is_chained && !all_nullable { first } else { any }))
+    }
+
+    /// The parts of a sequence that are called.
+    fn covered(&mut self, parts: &[PartId], context: Context) -> Option<(usize, usize)> {
+        if context.circle == 0 {
+            return None;
+        }
+        let is_recursive: Vec<bool> =
+            parts.iter().map(|&part| self.is_recursive(part, context.circle)).collect();
+        let behind = |at: usize| {
+            context.behind && at == 0 || parts[..at].iter().any(|&part| !self.parts.is_nullable(part))
+        };
+        let from = (0..parts.len()).find(|&at| is_recursive[at] && behind(at))?;
+        let closes = |at: &usize| !is_recursive[*at] && !self.parts.is_nullable(parts[*at]);
+        if let Some(to) = (from + 1..parts.len()).rev().find(closes) {
+            return Some((from, to));
+        }
+        let last = is_recursive.iter().rposition(|&is| is)?;
+        (last > from).then(|| (from, last - 1))
+    }
+
+    fn is_recursive(&mut self, part: PartId, circle: u32) -> bool {
+        if let Some(&known) = self.recursive.get(&(part, circle)) {
+            return known;
+        }
+        let mut rules = Vec::new();
+        self.parts.rules_of(part, &mut rules);
+        let is = rules.into_iter().any(|rule| self.circle_of[rule] == circle);
+        self.recursive.insert((part, circle), is);
+        is
+    }
+
+    fn repeat(
+        &mut self,
+        inner: PartId,
+        min: usize,
+        max: Option<usize>,
+        next: u32,
+        context: Context,
+    ) -> Result<u32> {
+        let rest = Context { chain: 0, behind: false, ..context };
+        let Some(max) = max else {
+            let (again, mut follows) = self.looped(inner, next, rest)?;
+            for _ in 1..min {
+                follows = self.both(inner, follows, rest)?.1;
+            }
+            return if min <= 1 && context.chain == 0 { Ok(again) } else { self.some(inner, follows, context) };
+        };
+        if max == 0 || max < min {
+            return Ok(Network::DEAD);
+        }
+        let mut follows = next;
+        for left in 1..max {
+            // So many are optional behind this one.
+            let begin = self.both(inner, follows, rest)?.1;
+            follows = if left <= max - min { self.union(vec![begin, next])? } else { begin };
+        }
+        self.some(inner, follows, context)
+    }
+
+    /// A part any number of times in front of `next`: what texts that are not empty begin with, and what all of them do.
+    fn looped(&mut self, inner: PartId, next: u32, context: Context) -> Result<(u32, u32)> {
+        // A loop in front of the same loop is that.
+        if let Some(&(known, again)) = self.loop_of.get(&next)
+            && known == inner
+        {
+            return Ok((again, next));
+        }
+        if let Some(&known) = self.loops.get(&(inner, next)) {
+            return Ok(known);
+        }
+        let (node, again) = (self.network.reserve()?, self.network.reserve()?);
+        self.loops.insert((inner, next), (again, node));
+        self.loop_of.insert(node, (inner, again));
+        let begins = self.some(inner, node, Context { chain: 0, behind: false, ..context })?;
+        self.network.fill(again, &[begins])?;
+        self.network.fill(node, &[next, again])?;
+        Ok((again, node))
+    }
+
+    /// What texts of a rule that are not empty begin with, in front of `next`.
+    fn rule(&mut self, rule: usize, next: u32, chain: u32) -> Result<u32> {
+        let body = self.parts.bodies[rule];
+        if !self.parts.is_productive(body) {
+            return Ok(Network::DEAD);
+        }
+        if let Some(link) = self.link(chain, rule) {
+            self.chains[link as usize].branches.push(next);
+            return Ok(Network::DEAD);
+        }
+        let left = self.left_circle_of[rule];
+        let of_chain = self.chains[chain as usize].rule;
+        let chain = if chain != 0 && left != 0 && self.left_circle_of[of_chain] == left { chain } else { 0 };
+        if let Some(&known) = self.starts.get(&(rule, next, chain)) {
+            return Ok(known);
+        }
+        let circle = self.circle_of[rule];
+        if circle != 0 && self.active.iter().any(|&(open, before)| open == rule && before != next) {
+            let enter = self.piece(PieceKey::Rule(rule))?;
+            let after = self.behind_piece(next)?;
+            let call = self.network.call(enter, &[after])?;
+            self.starts.insert((rule, next, chain), call);
+            return Ok(call);
+        }
+        let origin = self.network.set_origin(rule as u32);
+        let start = self.network.reserve()?;
+        self.starts.insert((rule, next, chain), start);
+        self.active.push((rule, next));
+        let begins = if left != 0 && self.comes_back(rule, chain) {
+            let behind = self.network.reserve()?;
+            // What follows the rule is followed by itself.
+            self.starts.insert((rule, behind, 0), start);
+            let link = self.chains.len() as u32;
+            self.chains.push(Link { before: chain, rule, branches: vec![next] });
+            let context = Context { chain: link, behind: false, circle };
+            let begins = self.some(body, behind, context)?;
+            let branches = std::mem::take(&mut self.chains[link as usize].branches);
+            self.network.fill(behind, &sorted(branches))?;
+            begins
+        } else {
+            self.some(body, next, Context { chain, behind: false, circle })?
+        };
+        self.network.fill(start, &[begins])?;
+        self.active.pop();
+        self.network.set_origin(origin);
+        Ok(start)
+    }
+
+    /// The link of a chain for a rule.
+    fn link(&self, mut chain: u32, rule: usize) -> Option<u32> {
+        while chain != 0 {
+            let link = &self.chains[chain as usize];
+            if link.rule == rule {
+                return Some(chain);
+            }
+            chain = link.before;
+        }
+        None
+    }
+
+    /// Whether a rule may begin with itself, but not through the rules of a chain.
+    fn comes_back(&self, rule: usize, chain: u32) -> bool {
+        let mut seen: FastMap<usize, ()> = FastMap::default();
+        let mut rest = vec![rule];
+        while let Some(at) = rest.pop() {
+            for &corner in &self.corners[at] {
+                if corner == rule {
+                    return true;
+                }
+                let within = self.left_circle_of[corner] == self.left_circle_of[rule];
+                if within && self.link(chain, corner).is_none() && seen.insert(corner, ()).is_none() {
+                    rest.push(corner);
+                }
+            }
+        }
+        false
+    }
+
+    /// Where a piece begins.
+    fn piece(&mut self, key: PieceKey) -> Result<u32> {
+        if let Some(&known) = self.pieces.get(&key) {
+            return Ok(known);
+        }
+        if let PieceKey::Rule(rule) = key {
+            self.called[rule] = true;
+        }
+        let enter = self.network.reserve()?;
+        self.pieces.insert(key, enter);
+        self.open.push((key, enter));
+        Ok(enter)
+    }
+
+    /// What follows a terminal in front of `next`.
+    fn behind_terminal(&mut self, next: u32) -> Result<u32> {
+        let next = if next == self.returning { next } else { self.behind_piece(next)? };
+        self.network.close(next)
+    }
+
+    /// What follows a piece in front of `next`: what is ignored may come, which a piece does not end with.
+    fn behind_piece(&mut self, next: u32) -> Result<u32> {
+        let Some(ignored) = self.parts.ignored else { return Ok(next) };
+        if let Some(&known) = self.skips.get(&next) {
+            return Ok(known);
+        }
+        let node = self.network.reserve()?;
+        self.skips.insert(next, node);
+        self.skips.insert(node, node);
+        let closed = self.network.close(node)?;
+        let dfa = &self.parts.dfas[ignored];
+        let skipped = self.network.copy_dfa(dfa, closed)?;
+        self.network.fill(node, &[next, skipped])?;
+        Ok(node)
+    }
+
+    fn union(&mut self, mut nodes: Vec<u32>) -> Result<u32> {
+        nodes.retain(|&node| node != Network::DEAD);
+        self.network.union(&sorted(nodes))
+    }
+
+    /// A nested automaton in front of `next`, but for its empty text.
+    fn nested(&mut self, number: usize, next: u32) -> Result<u32> {
+        match &self.parts.nested[number] {
+            Nested::Finite(rows) => self.network.copy_rows(rows, next),
+            Nested::Called(text) => {
+                let automaton = &text.automaton;
+                let mut outermost = FastMap::default();
+                self.state(number, automaton, 1, Some(next), &mut outermost)?;
+                // The start without its end.
+                let row = automaton.rows().row(1);
+                let mut ranges = Vec::new();
+                for run in row {
+                    let to = self.state(number, automaton, run.target, Some(next), &mut outermost)?;
+                    ranges.push((run.first, run.last, to));
+                }
+                self.network.bytes(ranges)
+            }
+        }
+    }
+
+    /// The node of a state of a nested automaton, of its outermost part in front of `next`, or of a piece.
+    fn state(
+        &mut self,
+        number: usize,
+        automaton: &Pushdown,
+        state: u32,
+        next: Option<u32>,
+        outermost: &mut FastMap<u32, u32>,
+    ) -> Result<u32> {
+        let mut rest = Vec::new();
+        let node = self.node_of(number, state, next, outermost, &mut rest)?;
+        while let Some((state, next, node)) = rest.pop() {
+            let mut to =
+                |own: &mut Self, state, next, rest: &mut _| own.node_of(number, state, next, outermost, rest);
+            let filled = match automaton.jump(state).clone() {
+                Jump::Return(outcome) => self.network.returning(outcome)?,
+                Jump::Call(call) => {
+                    let enter = to(self, call.enter, None, &mut rest)?;
+                    let mut returns = Vec::with_capacity(call.returns.len());
+                    for state in call.returns {
+                        returns.push(to(self, state, next, &mut rest)?);
+                    }
+                    self.network.call(enter, &returns)?
+                }
+                Jump::None => {
+                    let mut ranges = Vec::new();
+                    for run in automaton.rows().row(state) {
+                        ranges.push((run.first, run.last, to(self, run.target, next, &mut rest)?));
+                    }
+                    let reads = self.network.bytes(ranges)?;
+                    match next {
+                        Some(next) if automaton.rows().is_accepting(state) => self.network.union(&[reads, next])?,
+                        _ => reads,
+                    }
+                }
+            };
+            self.network.fill(node, &[filled])?;
+        }
+        Ok(node)
+    }
+
+    fn node_of(
+        &mut self,
+        number: usize,
+        state: u32,
+        next: Option<u32>,
+        outermost: &mut FastMap<u32, u32>,
+        rest: &mut Vec<(u32, Option<u32>, u32)>,
+    ) -> Result<u32> {
+        if state == 0 {
+            return Ok(Network::DEAD);
+        }
+        let known = match next {
+            Some(_) => outermost.get(&state),
+            None => self.nested.get(&(number, state)),
+        };
+        if let Some(&known) = known {
+            return Ok(known);
+        }
+        let node = self.network.reserve()?;
+        match next {
+            Some(_) => outermost.insert(state, node),
+            None => self.nested.insert((number, state), node),
+        };
+        rest.push((state, next, node));
+        Ok(node)
+    }
+}
+
+/// For each rule the number of its strongly connected component, from 1 on; 0 where it does not depend on itself.
+fn circles(count: usize, references: &[Vec<usize>]) -> Vec<u32> {
+    let children = |rule: u32| references[rule as usize].iter().map(|&rule| rule as u32).collect();
+    let mut circle_of = vec![0; count];
+    for (component, number) in components(count, 0..count as u32, children).iter().zip(1..) {
+        let is_circle = match component[..] {
+            [one] => references[one as usize].contains(&(one as usize)),
+            _ => true,
+        };
+        if is_circle {
+            component.iter().for_each(|&rule| circle_of[rule as usize] = number);
+        }
+    }
+    circle_of
+}
+
+fn sorted<T: Ord>(mut list: Vec<T>) -> Vec<T> {
+    list.sort_unstable();
+    list.dedup();
+    list
+}

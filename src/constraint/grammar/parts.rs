@@ -1,0 +1,320 @@
+//! Grammars made ready to be emitted: expressions of which equal ones are one, and what is known of them.
+//!
+//! A *part* is an expression whose sequences and choices are flat. Whatever is regular by its kind (a regex, a terminal, an
+//! intersection, a complement) is an automaton already.
+
+use std::sync::Arc;
+
+use super::form::{Expression, Grammar, Lexing, Node};
+use super::regular;
+use crate::automaton::{ByteDfa, FastMap, RowDfa};
+use crate::constraint::{Called, CalledText, Constraint, Lowered};
+use crate::error::{Error, Result};
+use crate::limits::Meter;
+
+/// The number of a part.
+pub(super) type PartId = usize;
+
+/// An expression, flat.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Part {
+    Bytes(Vec<u8>),
+    /// An automaton, by number; a terminal if it is one.
+    Dfa { dfa: usize, terminal: bool },
+    Nested(usize),
+    Rule(usize),
+    Sequence(Vec<PartId>),
+    Choice(Vec<PartId>),
+    Repeat { inner: PartId, min: usize, max: Option<usize> },
+}
+
+/// An automaton of another constraint.
+pub(super) enum Nested {
+    Finite(Box<RowDfa>),
+    Called(Box<CalledText>),
+}
+
+/// The rules of a grammar as parts.
+pub(super) struct Parts<'m> {
+    meter: &'m Meter<'m>,
+    parts: Vec<Part>,
+    known: FastMap<Part, PartId>,
+    pub(super) dfas: Vec<Arc<ByteDfa>>,
+    classes: FastMap<Vec<(char, char)>, usize>,
+    pub(super) nested: Vec<Nested>,
+    /// By rule.
+    pub(super) bodies: Vec<PartId>,
+    /// What may stand between terminals, if texts are cut into terminals.
+    pub(super) ignored: Option<usize>,
+    pub(super) is_lexed: bool,
+    /// By part.
+    nullable: Vec<bool>,
+    productive: Vec<bool>,
+    depth: usize,
+}
+
+/// Most levels of expressions within each other.
+const MAX_NESTING: usize = 500;
+
+impl<'m> Parts<'m> {
+    /// # Errors
+    /// Where a limit is breached, or a nested constraint is refused.
+    pub(super) fn new(grammar: &Grammar, meter: &'m Meter<'m>) -> Result<Self> {
+        let mut parts = Self {
+            meter,
+            parts: Vec::new(),
+            known: FastMap::default(),
+            dfas: Vec::new(),
+            classes: FastMap::default(),
+            nested: Vec::new(),
+            bodies: Vec::new(),
+            ignored: None,
+            is_lexed: false,
+            nullable: Vec::new(),
+            productive: Vec::new(),
+            depth: 0,
+        };
+        for rule in &grammar.rules {
+            let body = parts.part(&rule.body)?;
+            parts.bodies.push(body);
+        }
+        if let Lexing::Longest { ignored } = &grammar.lexing {
+            parts.is_lexed = true;
+            if let Some(ignored) = ignored {
+                let dfa = regular::lower(ignored, meter)?;
+                parts.ignored = Some(parts.dfa(dfa));
+            }
+        }
+        parts.nullable = parts.least(false);
+        parts.productive = parts.least(true);
+        Ok(parts)
+    }
+
+    pub(super) fn get(&self, part: PartId) -> &Part {
+        &self.parts[part]
+    }
+
+    /// Whether the empty text is one of a part's.
+    pub(super) fn is_nullable(&self, part: PartId) -> bool {
+        self.nullable[part]
+    }
+
+    /// Whether a part has a text at all.
+    pub(super) fn is_productive(&self, part: PartId) -> bool {
+        self.productive[part]
+    }
+
+    /// The rules that a part refers to.
+    pub(super) fn rules_of(&self, part: PartId, found: &mut Vec<usize>) {
+        match &self.parts[part] {
+            Part::Rule(rule) => found.push(*rule),
+            Part::Sequence(parts) | Part::Choice(parts) => {
+                parts.iter().for_each(|&part| self.rules_of(part, found));
+            }
+            Part::Repeat { inner, max, .. } if *max != Some(0) => self.rules_of(*inner, found),
+            _ => {}
+        }
+    }
+
+    /// The rules that a part may begin with, before it read anything.
+    pub(super) fn corners_of(&self, part: PartId, found: &mut Vec<usize>) {
+        match &self.parts[part] {
+            Part::Rule(rule) => found.push(*rule),
+            Part::Choice(parts) => parts.iter().for_each(|&part| self.corners_of(part, found)),
+            Part::Sequence(parts) => {
+                for &part in parts {
+                    self.corners_of(part, found);
+                    if !self.nullable[part] {
+                        break;
+                    }
+                }
+            }
+            Part::Repeat { inner, max, .. } if *max != Some(0) => self.corners_of(*inner, found),
+            _ => {}
+        }
+    }
+
+    fn part(&mut self, expression: &Expression) -> Result<PartId> {
+        self.depth += 1;
+        if self.depth > MAX_NESTING {
+            return Err(Error::grammar_as_a_whole(format!(
+                "expressions lie within each other more than {MAX_NESTING} levels deep: name some of them"
+            )));
+        }
+        let part = self.kind(expression)?;
+        self.depth -= 1;
+        Ok(self.intern(part))
+    }
+
+    fn kind(&mut self, expression: &Expression) -> Result<Part> {
+        Ok(match &expression.0 {
+            Node::Literal(bytes) => Part::Bytes(bytes.clone()),
+            Node::Class(ranges) => {
+                let dfa = match self.classes.get(ranges) {
+                    Some(&dfa) => dfa,
+                    None => {
+                        let lowered = regular::lower(expression, self.meter)?;
+                        let dfa = self.dfa(lowered);
+                        self.classes.insert(ranges.clone(), dfa);
+                        dfa
+                    }
+                };
+                Part::Dfa { dfa, terminal: false }
+            }
+            Node::Regex(_) | Node::And(_) | Node::Not(_) => {
+                let dfa = regular::lower(expression, self.meter)?;
+                Part::Dfa { dfa: self.dfa(dfa), terminal: false }
+            }
+            Node::Terminal(terminal) => {
+                let dfa = regular::lower(&terminal.body, self.meter)?;
+                let dfa = if terminal.lazy { regular::lazy(&dfa, self.meter)? } else { dfa };
+                Part::Dfa { dfa: self.dfa(dfa), terminal: true }
+            }
+            Node::Rule(rule) => Part::Rule(*rule),
+            Node::Sequence(parts) => self.sequence(parts)?,
+            Node::Choice(parts) => {
+                let mut flat = Vec::with_capacity(parts.len());
+                for part in parts {
+                    let part = self.part(part)?;
+                    match &self.parts[part] {
+                        Part::Choice(inner) => flat.extend_from_slice(inner),
+                        _ => flat.push(part),
+                    }
+                }
+                match flat[..] {
+                    [one] => self.parts[one].clone(),
+                    _ => Part::Choice(flat),
+                }
+            }
+            Node::Repeat { inner, min, max } => {
+                let inner = self.part(inner)?;
+                match (min, max) {
+                    (1, Some(1)) => self.parts[inner].clone(),
+                    _ => Part::Repeat { inner, min: *min, max: *max },
+                }
+            }
+            Node::Constraint(constraint) => self.nested(constraint)?,
+            Node::Token { .. } => {
+                return Err(Error::grammar_as_a_whole(
+                    "tokens in a grammar are not offered; write their text, or a constraint behind a marker",
+                ));
+            }
+        })
+    }
+
+    fn sequence(&mut self, parts: &[Expression]) -> Result<Part> {
+        let mut flat: Vec<PartId> = Vec::with_capacity(parts.len());
+        let mut push = |own: &mut Self, part: PartId| {
+            // Literals beside each other are one, if they are not terminals.
+            if let (Some(&last), Part::Bytes(bytes)) = (flat.last(), &own.parts[part]) {
+                if bytes.is_empty() {
+                    return;
+                }
+                if let Part::Bytes(before) = &own.parts[last] {
+                    let joined = [before.as_slice(), bytes].concat();
+                    let joined = own.intern(Part::Bytes(joined));
+                    flat.pop();
+                    flat.push(joined);
+                    return;
+                }
+            }
+            flat.push(part);
+        };
+        for part in parts {
+            let part = self.part(part)?;
+            match self.parts[part].clone() {
+                Part::Sequence(inner) => inner.into_iter().for_each(|part| push(self, part)),
+                _ => push(self, part),
+            }
+        }
+        Ok(match flat[..] {
+            [] => Part::Bytes(Vec::new()),
+            [one] => self.parts[one].clone(),
+            _ => Part::Sequence(flat),
+        })
+    }
+
+    fn nested(&mut self, constraint: &Constraint) -> Result<Part> {
+        let nested = match constraint.lower_called(self.meter)? {
+            Called::Yes(text) if text.free.states == 0 => Nested::Called(text),
+            Called::No(Lowered::Rows(rows, _)) => Nested::Finite(rows),
+            Called::No(Lowered::Bytes(text)) if text.free.states == 0 => {
+                Nested::Finite(Box::new(RowDfa::from(&*text.dfa)))
+            }
+            _ => {
+                return Err(Error::grammar_as_a_whole(
+                    "a constraint on tokens, or one behind a marker, cannot be part of a grammar",
+                ));
+            }
+        };
+        self.nested.push(nested);
+        Ok(Part::Nested(self.nested.len() - 1))
+    }
+
+    fn dfa(&mut self, dfa: ByteDfa) -> usize {
+        // The number is that of the language, so that equal parts are one.
+        if let Some(known) = self.dfas.iter().rev().take(64).position(|known| **known == dfa) {
+            return self.dfas.len() - 1 - known;
+        }
+        self.dfas.push(Arc::new(dfa));
+        self.dfas.len() - 1
+    }
+
+    fn intern(&mut self, part: Part) -> PartId {
+        if let Some(&known) = self.known.get(&part) {
+            return known;
+        }
+        self.parts.push(part.clone());
+        self.known.insert(part, self.parts.len() - 1);
+        self.parts.len() - 1
+    }
+
+    /// For each part whether it has a text, which is asked for to be empty unless `any` text will do: the least solution.
+    fn least(&self, any: bool) -> Vec<bool> {
+        let mut holds = vec![false; self.parts.len()];
+        // The parts that refer to a part, or to the rule that has it as its body.
+        let mut users: Vec<Vec<PartId>> = vec![Vec::new(); self.parts.len()];
+        for (part, of) in self.parts.iter().enumerate() {
+            match of {
+                Part::Rule(rule) => users[self.bodies[*rule]].push(part),
+                Part::Sequence(parts) | Part::Choice(parts) => {
+                    parts.iter().for_each(|&inner| users[inner].push(part));
+                }
+                Part::Repeat { inner, .. } => users[*inner].push(part),
+                _ => {}
+            }
+        }
+        let mut rest: Vec<PartId> = (0..self.parts.len()).collect();
+        while let Some(part) = rest.pop() {
+            if holds[part] {
+                continue;
+            }
+            holds[part] = match &self.parts[part] {
+                Part::Bytes(bytes) => any || bytes.is_empty(),
+                Part::Dfa { dfa, .. } => {
+                    let dfa = &self.dfas[*dfa];
+                    if any { !dfa.is_empty() } else { dfa.is_accepting(dfa.start()) }
+                }
+                Part::Nested(nested) => any || self.nested[*nested].accepts_nothing_read(),
+                Part::Rule(rule) => holds[self.bodies[*rule]],
+                Part::Sequence(parts) => parts.iter().all(|&inner| holds[inner]),
+                Part::Choice(parts) => parts.iter().any(|&inner| holds[inner]),
+                Part::Repeat { inner, min, .. } => *min == 0 || holds[*inner],
+            };
+            if holds[part] {
+                rest.extend_from_slice(&users[part]);
+            }
+        }
+        holds
+    }
+}
+
+impl Nested {
+    /// Whether the empty text is in the language.
+    fn accepts_nothing_read(&self) -> bool {
+        match self {
+            Self::Finite(rows) => rows.rows().is_accepting(1),
+            Self::Called(text) => text.automaton.rows().is_accepting(1),
+        }
+    }
+}
