@@ -290,7 +290,7 @@ impl<'n, 'm> Subsets<'n, 'm> {
         let ended: Vec<Item> = items
             .iter()
             .filter_map(|item| match self.network.node(item.node) {
-                Node::Close { next } => Some(Item { node: next, ..*item }),
+                Node::Close { next, .. } => Some(Item { node: next, ..*item }),
                 _ => None,
             })
             .collect();
@@ -305,6 +305,10 @@ impl<'n, 'm> Subsets<'n, 'm> {
         matches!(self.network.node(item.node), Node::Close { .. })
     }
 
+    fn is_lazy(&self, item: &Item) -> bool {
+        matches!(self.network.node(item.node), Node::Close { lazy: true, .. })
+    }
+
     fn returns(&self, item: &Item) -> bool {
         matches!(self.network.node(item.node), Node::Return(_))
     }
@@ -312,6 +316,10 @@ impl<'n, 'm> Subsets<'n, 'm> {
     /// Where a byte leads that leads to `items`, in a piece.
     fn target(&mut self, piece: u32, items: &[Item], story: Story) -> Outcome<Target> {
         let mut items = self.closed(items)?.items;
+        // A lazy terminal ends now, and those beside it are given up.
+        if items.iter().any(|item| self.is_lazy(item)) {
+            items.retain(|item| self.is_lazy(item));
+        }
         // Terminals of which none can go on end now.
         while !items.is_empty() && !items.iter().any(|item| self.reads(item)) {
             if !items.iter().any(|item| self.closes(item)) {

@@ -13,6 +13,8 @@ use crate::limits::Meter;
 pub(crate) enum Expr {
     /// Any one of these byte strings. Without a string it is the empty language, which has no word.
     Literals(Vec<Vec<u8>>),
+    /// A run of neighbours out of these byte strings, in their order, which may be empty.
+    Run(Vec<Vec<u8>>),
     /// One character out of inclusive ranges, in UTF-8.
     Chars(Vec<(char, char)>),
     /// A finished automaton.
@@ -46,6 +48,7 @@ impl Expr {
         match self {
             // Words share states.
             Self::Literals(_) | Self::Chars(_) => 1,
+            Self::Run(words) => words.iter().map(Vec::len).sum(),
             Self::Dfa(dfa) => dfa.state_count(),
             Self::Union(exprs) | Self::Concat(exprs) => sum(exprs),
             Self::Repeat { expr, min, max } => {
@@ -77,6 +80,17 @@ impl Builder<'_, '_> {
                 let end = rows.state(true, &[]);
                 let start = rows.words(words.into_iter().map(|word| (word, end)));
                 self.nfa.copy(rows.rows(), start, next)
+            }
+            Expr::Run(words) => {
+                let mut starts = vec![next];
+                let mut after = next;
+                for word in words.iter().rev() {
+                    let bytes = word.iter().rev();
+                    let begin = bytes.copied().try_fold(after, |to, byte| self.nfa.bytes([(byte, byte, to)]))?;
+                    after = self.nfa.union([begin, next])?;
+                    starts.push(begin);
+                }
+                self.nfa.union(starts)
             }
             Expr::Chars(ranges) => self.chars(ranges, next),
             Expr::Dfa(dfa) => self.dfa(dfa, next),

@@ -8,12 +8,12 @@
 //! A network may be *lexed*: [`Node::Close`] stands behind each terminal, and a terminal goes on for as long as it, or any
 //! other that began at the same place, can.
 
-use super::{ByteDfa, RowDfa, Rows};
+use super::{ByteDfa, FastMap, RowDfa, Rows};
 use crate::error::{Error, Limit, Result};
 use crate::limits::Meter;
 
 /// A node of a [`Network`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Node {
     /// Reads a byte: the ranges `ranges[from..to]`.
     Bytes { from: u32, to: u32 },
@@ -23,14 +23,15 @@ pub(crate) enum Node {
     Call { enter: u32, from: u32, to: u32 },
     /// The end of a piece with an outcome.
     Return(u32),
-    /// The end of a terminal: goes on to `next` where none that began with it can read the next byte.
-    Close { next: u32 },
+    /// The end of a terminal: goes on to `next` where none that began with it can read the next byte. A lazy one goes on at
+    /// once, and those that began with it are given up.
+    Close { next: u32, lazy: bool },
     /// The end of the text.
     Accept,
 }
 
 /// The bytes `first..=last` lead to `next`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Range {
     pub(crate) first: u8,
     pub(crate) last: u8,
@@ -47,6 +48,10 @@ pub(crate) struct Network<'a> {
     origins: Vec<u32>,
     /// What nodes are added for.
     origin: u32,
+    /// Nodes of which equal ones are one: those that read, branch, and others.
+    reading: FastMap<Vec<Range>, u32>,
+    branching: FastMap<Vec<u32>, u32>,
+    other: FastMap<Node, u32>,
 }
 
 impl<'a> Network<'a> {
@@ -59,7 +64,17 @@ impl<'a> Network<'a> {
     pub(crate) fn new(meter: &'a Meter<'a>) -> Self {
         let nodes = vec![Node::Union { from: 0, to: 0 }, Node::Accept];
         let origins = vec![0; nodes.len()];
-        Self { meter, nodes, ranges: Vec::new(), branches: Vec::new(), origins, origin: 0 }
+        Self {
+            meter,
+            nodes,
+            ranges: Vec::new(),
+            branches: Vec::new(),
+            origins,
+            origin: 0,
+            reading: FastMap::default(),
+            branching: FastMap::default(),
+            other: FastMap::default(),
+        }
     }
 
     pub(super) fn meter(&self) -> &'a Meter<'a> {
@@ -95,8 +110,17 @@ impl<'a> Network<'a> {
 
     /// A node that reads one byte by `(first, last, next)`, which must be in order and disjoint.
     pub(crate) fn bytes(&mut self, ranges: impl IntoIterator<Item = (u8, u8, u32)>) -> Result<u32> {
+        let live = ranges.into_iter().filter(|range| range.2 != Self::DEAD);
+        let ranges: Vec<Range> = live.map(|(first, last, next)| Range { first, last, next }).collect();
+        if ranges.is_empty() {
+            return Ok(Self::DEAD);
+        }
+        if let Some(&known) = self.reading.get(&ranges) {
+            return Ok(known);
+        }
         let node = self.reserve()?;
-        self.fill_bytes(node, ranges)?;
+        self.fill_bytes(node, ranges.iter().map(|range| (range.first, range.last, range.next)))?;
+        self.reading.insert(ranges, node);
         Ok(node)
     }
 
@@ -116,8 +140,12 @@ impl<'a> Network<'a> {
             [] => Ok(Self::DEAD),
             [one] => Ok(*one),
             _ => {
+                if let Some(&known) = self.branching.get(branches) {
+                    return Ok(known);
+                }
                 let node = self.reserve()?;
                 self.fill(node, branches)?;
+                self.branching.insert(branches.to_vec(), node);
                 Ok(node)
             }
         }
@@ -141,12 +169,12 @@ impl<'a> Network<'a> {
 
     /// A node that returns with an outcome.
     pub(crate) fn returning(&mut self, outcome: u32) -> Result<u32> {
-        self.add(Node::Return(outcome))
+        self.shared(Node::Return(outcome))
     }
 
     /// A node that closes a terminal.
-    pub(crate) fn close(&mut self, next: u32) -> Result<u32> {
-        self.add(Node::Close { next })
+    pub(crate) fn close(&mut self, next: u32, lazy: bool) -> Result<u32> {
+        self.shared(Node::Close { next, lazy })
     }
 
     /// Copies in what `dfa` reads; see [`copy_rows`](Self::copy_rows).
@@ -188,6 +216,15 @@ impl<'a> Network<'a> {
             }
         }
         Ok(reading[start as usize])
+    }
+
+    fn shared(&mut self, node: Node) -> Result<u32> {
+        if let Some(&known) = self.other.get(&node) {
+            return Ok(known);
+        }
+        let id = self.add(node)?;
+        self.other.insert(node, id);
+        Ok(id)
     }
 
     fn add(&mut self, node: Node) -> Result<u32> {

@@ -6,16 +6,18 @@
 //! - **Left recursion** refers to a rule before anything was read in it. What follows the reference may follow the rule: all
 //!   such continuations become branches of a node behind the rule, so it is a loop as well. That holds through other rules
 //!   and behind parts that may be empty.
-//! - **Embedded recursion**, with something to read before and behind the reference, is a call. It reaches from the first
-//!   recursive part that has something before it to the last part behind it that is not recursive and not optional: of
+//! - **Embedded recursion**, with something to read before and behind the reference, is a call. It reaches from behind the
+//!   last part before it that is not optional to the last part behind it that is not recursive and not optional: of
 //!   `"[" (value ("," value)*)? "]" space?` the bracket is read by the caller, then `(value ("," value)*)? "]"` is called, and
-//!   the space is read by the caller again. So most pieces end with the byte that closes them.
+//!   the space is read by the caller again. So most pieces end with the byte that closes them. Where no such part follows, as
+//!   in `"a" s s`, and the copies would not end, a rule is called alone.
 //!
 //! Reference: J. Aycock and N. Horspool, *Faster Generalised LR Parsing*, CC 1999, and E. Scott and A. Johnstone, *Generalised
 //! Bottom Up Parsers With Reduced Stack Activity*, The Computer Journal 48(5), 2005: only embedded recursion needs a stack.
 
+use super::brackets::{Brackets, Place, circles};
 use super::parts::{Nested, Part, PartId, Parts};
-use crate::automaton::{FastMap, Jump, Network, Pushdown, components};
+use crate::automaton::{FastMap, Jump, Network, Pushdown};
 use crate::error::{Error, Result};
 use crate::limits::Meter;
 
@@ -25,8 +27,8 @@ const MAX_NESTING: usize = 1_000;
 /// What is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum PieceKey {
-    /// The parts of a sequence from one to another, both included, in a rule of a component.
-    Slice { sequence: PartId, from: usize, to: usize, circle: u32 },
+    /// The parts of an expanded sequence from one to another, both included, in a rule of a component.
+    Slice { sequence: PartId, from: usize, to: usize, circle: u32, knot: u32 },
     Rule(usize),
 }
 
@@ -35,10 +37,19 @@ enum PieceKey {
 struct Context {
     /// The left-recursive rules that are open and have read nothing; 0 for none.
     chain: u32,
-    /// Whether something was read within the rule.
-    behind: bool,
-    /// The strongly connected component of the rule.
-    circle: u32,
+    place: Place,
+}
+
+impl Context {
+    /// Behind something else of the same rule.
+    fn rest(self) -> Self {
+        Self { chain: 0, place: Place { behind: true, ..self.place } }
+    }
+
+    /// The same, repeated.
+    fn again(self) -> Self {
+        Self { chain: 0, place: Place { behind: false, ..self.place } }
+    }
 }
 
 /// A left-recursive rule that is open.
@@ -52,13 +63,13 @@ struct Link {
 pub(super) struct Emitter<'p, 'm> {
     parts: &'p Parts<'m>,
     pub(super) network: Network<'m>,
-    /// The strongly connected component of each rule; 0 where it does not depend on itself.
-    circle_of: Vec<u32>,
-    /// Likewise where only the rules count that a rule may begin with.
+    brackets: Brackets<'p, 'm>,
+    /// The strongly connected component of each rule where only the rules count that a rule may begin with; 0 where it does not
+    /// begin with itself.
     left_circle_of: Vec<u32>,
     corners: Vec<Vec<usize>>,
-    /// The components that a part refers to, where it was asked for.
-    recursive: FastMap<(PartId, u32), bool>,
+    /// What a part begins with that is on the left of nothing, by what follows and the rest of its context.
+    begins: FastMap<(PartId, u32, bool, u32), u32>,
     /// What a copy of a rule begins with, by rule, what follows and the chain.
     starts: FastMap<(usize, u32, u32), u32>,
     chains: Vec<Link>,
@@ -83,12 +94,6 @@ impl<'p, 'm> Emitter<'p, 'm> {
         let count = parts.bodies.len();
         let mut network = Network::new(meter);
         let returning = network.returning(0)?;
-        let rules = |part| {
-            let mut found = Vec::new();
-            parts.rules_of(part, &mut found);
-            sorted(found)
-        };
-        let references: Vec<Vec<usize>> = parts.bodies.iter().map(|&body| rules(body)).collect();
         let corners: Vec<Vec<usize>> = parts
             .bodies
             .iter()
@@ -101,10 +106,10 @@ impl<'p, 'm> Emitter<'p, 'm> {
         Ok(Self {
             parts,
             network,
-            circle_of: circles(count, &references),
+            brackets: Brackets::new(parts),
             left_circle_of: circles(count, &corners),
             corners,
-            recursive: FastMap::default(),
+            begins: FastMap::default(),
             starts: FastMap::default(),
             chains: vec![Link { before: 0, rule: usize::MAX, branches: Vec::new() }],
             pieces: FastMap::default(),
@@ -133,16 +138,21 @@ impl<'p, 'm> Emitter<'p, 'm> {
             debug_assert!(self.active.is_empty());
             let body = match piece {
                 PieceKey::Rule(rule) => self.rule(rule, self.returning, 0)?,
-                PieceKey::Slice { sequence, from, to, circle } => {
-                    let Part::Sequence(parts) = self.parts.get(sequence) else { continue };
-                    let parts = parts[from..=to].to_vec();
-                    let context = Context { chain: 0, behind: false, circle };
-                    self.row_of(&parts, self.returning, context, None)?.1
+                PieceKey::Slice { sequence, from, to, circle, knot } => {
+                    let parts = self.brackets.expanded(sequence);
+                    let context = Context { chain: 0, place: Place { circle, knot, behind: false } };
+                    let body = self.row_of(&parts[from..=to], self.returning, context, None)?.1;
+                    // What is ignored behind the opening bracket is read within.
+                    self.behind_piece(body)?
                 }
             };
             self.network.fill(enter, &[body])?;
         }
-        self.network.union(&first)
+        let first = self.network.union(&first)?;
+        match self.parts.lexing {
+            Some(skips) if skips.leading => self.behind_piece(first),
+            _ => Ok(first),
+        }
     }
 
     /// What texts of `part` that are not empty begin with, in front of `next`.
@@ -155,26 +165,38 @@ impl<'p, 'm> Emitter<'p, 'm> {
                 "rules refer to each other more than {MAX_NESTING} deep, groups within them counted: put some of them together"
             )));
         }
+        let key = (part, next, context.place.behind, context.place.circle);
+        if context.chain == 0
+            && let Some(&known) = self.begins.get(&key)
+        {
+            return Ok(known);
+        }
         self.depth += 1;
         let begins = self.some_of(part, next, context)?;
         self.depth -= 1;
+        if context.chain == 0 {
+            self.begins.insert(key, begins);
+        }
         Ok(begins)
     }
 
     fn some_of(&mut self, part: PartId, next: u32, context: Context) -> Result<u32> {
         match self.parts.get(part).clone() {
-            Part::Bytes(bytes) if self.parts.is_lexed => {
-                let after = self.behind_terminal(next)?;
+            Part::Bytes(bytes) if self.parts.lexing.is_some() => {
+                let after = self.behind_terminal(next, false)?;
                 self.word(&bytes, after)
             }
             Part::Bytes(bytes) => self.word(&bytes, next),
             Part::Dfa { dfa, terminal } => {
-                let next = if terminal { self.behind_terminal(next)? } else { next };
+                let next = match terminal {
+                    Some(lazy) => self.behind_terminal(next, lazy)?,
+                    None => next,
+                };
                 let dfa = &self.parts.dfas[dfa];
                 self.network.copy_dfa(dfa, next)
             }
             Part::Nested(nested) => {
-                let next = if self.parts.is_lexed { self.behind_terminal(next)? } else { next };
+                let next = if self.parts.lexing.is_some() { self.behind_terminal(next, false)? } else { next };
                 self.nested(nested, next)
             }
             Part::Rule(rule) => self.rule(rule, next, context.chain),
@@ -183,7 +205,10 @@ impl<'p, 'm> Emitter<'p, 'm> {
                     parts.into_iter().map(|part| self.some(part, next, context)).collect();
                 self.union(starts?)
             }
-            Part::Sequence(parts) => Ok(self.row_of(&parts, next, context, Some(part))?.0),
+            Part::Sequence(_) => {
+                let parts = self.brackets.expanded(part);
+                Ok(self.row_of(&parts, next, context, Some(part))?.0)
+            }
             Part::Repeat { inner, min, max } => self.repeat(inner, min, max, next, context),
         }
     }
@@ -217,8 +242,7 @@ impl<'p, 'm> Emitter<'p, 'm> {
         context: Context,
         sequence: Option<PartId>,
     ) -> Result<(u32, u32)> {
-        let covered = sequence.and_then(|sequence| Some((sequence, self.covered(parts, context)?)));
-        let rest = Context { chain: 0, behind: true, ..context };
+        let called = sequence.and_then(|sequence| Some((sequence, self.brackets.called(parts, context.place)?)));
         // What follows each part, and what a part that is not empty begins with, from the last part to the first.
         let mut follows = vec![next; parts.len() + 1];
         let mut begins = vec![Network::DEAD; parts.len()];
@@ -227,21 +251,19 @@ impl<'p, 'm> Emitter<'p, 'm> {
         let mut at = parts.len();
         while at > usize::from(is_chained) {
             at -= 1;
-            if let Some((sequence, (from, to))) = covered
+            if let Some((sequence, (from, to))) = called
                 && at == to
             {
-                // Nothing but what lies before it may refer to its inner parts.
-                let key = PieceKey::Slice { sequence, from, to, circle: context.circle };
-                let enter = self.piece(key)?;
+                let Place { circle, knot, .. } = context.place;
+                let enter = self.piece(PieceKey::Slice { sequence, from, to, circle, knot })?;
                 let after = self.behind_piece(follows[to + 1])?;
                 let call = self.network.call(enter, &[after])?;
-                let nullable = parts[from..=to].iter().all(|&part| self.parts.is_nullable(part));
-                begins[from] = call;
-                follows[from] = if nullable { self.union(vec![call, follows[to + 1]])? } else { call };
+                self.skips.insert(call, call);
+                (begins[from], follows[from]) = (call, call);
                 at = from;
                 continue;
             }
-            let context = if at == 0 { context } else { rest };
+            let context = if at == 0 { context } else { context.rest() };
             (begins[at], follows[at]) = self.both(parts[at], follows[at + 1], context)?;
         }
         // Parts behind such as are empty are where the sequence begins, too.
@@ -258,36 +280,6 @@ impl<'p, 'm> Emitter<'p, 'm> {
         Ok((first, if is_chained && !all_nullable { first } else { any }))
     }
 
-    /// The parts of a sequence that are called.
-    fn covered(&mut self, parts: &[PartId], context: Context) -> Option<(usize, usize)> {
-        if context.circle == 0 {
-            return None;
-        }
-        let is_recursive: Vec<bool> =
-            parts.iter().map(|&part| self.is_recursive(part, context.circle)).collect();
-        let behind = |at: usize| {
-            context.behind && at == 0 || parts[..at].iter().any(|&part| !self.parts.is_nullable(part))
-        };
-        let from = (0..parts.len()).find(|&at| is_recursive[at] && behind(at))?;
-        let closes = |at: &usize| !is_recursive[*at] && !self.parts.is_nullable(parts[*at]);
-        if let Some(to) = (from + 1..parts.len()).rev().find(closes) {
-            return Some((from, to));
-        }
-        let last = is_recursive.iter().rposition(|&is| is)?;
-        (last > from).then(|| (from, last - 1))
-    }
-
-    fn is_recursive(&mut self, part: PartId, circle: u32) -> bool {
-        if let Some(&known) = self.recursive.get(&(part, circle)) {
-            return known;
-        }
-        let mut rules = Vec::new();
-        self.parts.rules_of(part, &mut rules);
-        let is = rules.into_iter().any(|rule| self.circle_of[rule] == circle);
-        self.recursive.insert((part, circle), is);
-        is
-    }
-
     fn repeat(
         &mut self,
         inner: PartId,
@@ -296,7 +288,7 @@ impl<'p, 'm> Emitter<'p, 'm> {
         next: u32,
         context: Context,
     ) -> Result<u32> {
-        let rest = Context { chain: 0, behind: false, ..context };
+        let rest = context.again();
         let Some(max) = max else {
             let (again, mut follows) = self.looped(inner, next, rest)?;
             for _ in 1..min {
@@ -330,7 +322,7 @@ impl<'p, 'm> Emitter<'p, 'm> {
         let (node, again) = (self.network.reserve()?, self.network.reserve()?);
         self.loops.insert((inner, next), (again, node));
         self.loop_of.insert(node, (inner, again));
-        let begins = self.some(inner, node, Context { chain: 0, behind: false, ..context })?;
+        let begins = self.some(inner, node, context.again())?;
         self.network.fill(again, &[begins])?;
         self.network.fill(node, &[next, again])?;
         Ok((again, node))
@@ -352,8 +344,8 @@ impl<'p, 'm> Emitter<'p, 'm> {
         if let Some(&known) = self.starts.get(&(rule, next, chain)) {
             return Ok(known);
         }
-        let circle = self.circle_of[rule];
-        if circle != 0 && self.active.iter().any(|&(open, before)| open == rule && before != next) {
+        let place = self.brackets.place(rule);
+        if place.circle != 0 && self.active.iter().any(|&(open, before)| open == rule && before != next) {
             let enter = self.piece(PieceKey::Rule(rule))?;
             let after = self.behind_piece(next)?;
             let call = self.network.call(enter, &[after])?;
@@ -370,13 +362,13 @@ impl<'p, 'm> Emitter<'p, 'm> {
             self.starts.insert((rule, behind, 0), start);
             let link = self.chains.len() as u32;
             self.chains.push(Link { before: chain, rule, branches: vec![next] });
-            let context = Context { chain: link, behind: false, circle };
+            let context = Context { chain: link, place };
             let begins = self.some(body, behind, context)?;
             let branches = std::mem::take(&mut self.chains[link as usize].branches);
             self.network.fill(behind, &sorted(branches))?;
             begins
         } else {
-            self.some(body, next, Context { chain, behind: false, circle })?
+            self.some(body, next, Context { chain, place })?
         };
         self.network.fill(start, &[begins])?;
         self.active.pop();
@@ -429,9 +421,9 @@ impl<'p, 'm> Emitter<'p, 'm> {
     }
 
     /// What follows a terminal in front of `next`.
-    fn behind_terminal(&mut self, next: u32) -> Result<u32> {
+    fn behind_terminal(&mut self, next: u32, lazy: bool) -> Result<u32> {
         let next = if next == self.returning { next } else { self.behind_piece(next)? };
-        self.network.close(next)
+        self.network.close(next, lazy)
     }
 
     /// What follows a piece in front of `next`: what is ignored may come, which a piece does not end with.
@@ -443,7 +435,8 @@ impl<'p, 'm> Emitter<'p, 'm> {
         let node = self.network.reserve()?;
         self.skips.insert(next, node);
         self.skips.insert(node, node);
-        let closed = self.network.close(node)?;
+        let once = self.parts.lexing.is_some_and(|skips| skips.once);
+        let closed = self.network.close(if once { next } else { node }, false)?;
         let dfa = &self.parts.dfas[ignored];
         let skipped = self.network.copy_dfa(dfa, closed)?;
         self.network.fill(node, &[next, skipped])?;
@@ -459,8 +452,7 @@ impl<'p, 'm> Emitter<'p, 'm> {
     fn nested(&mut self, number: usize, next: u32) -> Result<u32> {
         match &self.parts.nested[number] {
             Nested::Finite(rows) => self.network.copy_rows(rows, next),
-            Nested::Called(text) => {
-                let automaton = &text.automaton;
+            Nested::Called(automaton) => {
                 let mut outermost = FastMap::default();
                 self.state(number, automaton, 1, Some(next), &mut outermost)?;
                 // The start without its end.
@@ -542,22 +534,6 @@ impl<'p, 'm> Emitter<'p, 'm> {
         rest.push((state, next, node));
         Ok(node)
     }
-}
-
-/// For each rule the number of its strongly connected component, from 1 on; 0 where it does not depend on itself.
-fn circles(count: usize, references: &[Vec<usize>]) -> Vec<u32> {
-    let children = |rule: u32| references[rule as usize].iter().map(|&rule| rule as u32).collect();
-    let mut circle_of = vec![0; count];
-    for (component, number) in components(count, 0..count as u32, children).iter().zip(1..) {
-        let is_circle = match component[..] {
-            [one] => references[one as usize].contains(&(one as usize)),
-            _ => true,
-        };
-        if is_circle {
-            component.iter().for_each(|&rule| circle_of[rule as usize] = number);
-        }
-    }
-    circle_of
 }
 
 fn sorted<T: Ord>(mut list: Vec<T>) -> Vec<T> {

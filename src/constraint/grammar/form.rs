@@ -33,8 +33,13 @@ pub(super) enum Lexing {
     /// Each [terminal](Node::Terminal) is as long as it can be, as a lexer that is told by the parser which terminals may come
     /// would cut the text: a terminal ends where no terminal that may come here can go on with the next byte.
     Longest {
-        /// What may stand between two terminals, as often as it likes.
+        /// What may stand between two terminals and behind the last one, as often as it likes. It may also stand behind a
+        /// [constraint](Node::Constraint), a [token](Node::Token) and a [grammar](Node::Grammar).
         ignored: Option<Expression>,
+        /// Whether it may stand in front of the first terminal too.
+        leading: bool,
+        /// Whether it may stand there only once, so that it bounds what is ignored.
+        once: bool,
     },
 }
 
@@ -65,8 +70,12 @@ pub(super) enum Node {
     Not(Arc<Expression>),
     /// A unit of lexing. Without rules within.
     Terminal(Arc<Terminal>),
+    /// A run of neighbours out of these, in their order, which may be empty.
+    Substring(Arc<[String]>),
     /// Another constraint, within the text.
     Constraint(Arc<Constraint>),
+    /// Another grammar, within the text, with its own way to cut it into terminals.
+    Grammar(Arc<Grammar>),
     /// One of some tokens, whatever their bytes; where `except` is set any token but these and the end of the sequence.
     Token { tokens: Vec<TokenName>, except: bool },
 }

@@ -9,6 +9,7 @@
 //! - `parts` are expressions made flat, with what is `regular` as automata;
 //! - `emit` makes a nondeterministic automaton with calls, which the room of automata determinises.
 
+mod brackets;
 mod builder;
 mod emit;
 mod form;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::form::{Expression, Grammar, Lexing, Node};
 use super::regular;
-use crate::automaton::{ByteDfa, FastMap, RowDfa};
-use crate::constraint::{Called, CalledText, Constraint, Lowered};
+use crate::automaton::{ByteDfa, ByteStateId, Determinized, FastMap, Pushdown, RowDfa};
+use crate::constraint::{Called, Constraint, Lowered};
 use crate::error::{Error, Result};
 use crate::limits::Meter;
 
@@ -19,8 +19,8 @@ pub(super) type PartId = usize;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Part {
     Bytes(Vec<u8>),
-    /// An automaton, by number; a terminal if it is one.
-    Dfa { dfa: usize, terminal: bool },
+    /// An automaton, by number; if it is a terminal, whether that is lazy.
+    Dfa { dfa: usize, terminal: Option<bool> },
     Nested(usize),
     Rule(usize),
     Sequence(Vec<PartId>),
@@ -31,7 +31,16 @@ pub(super) enum Part {
 /// An automaton of another constraint.
 pub(super) enum Nested {
     Finite(Box<RowDfa>),
-    Called(Box<CalledText>),
+    Called(Box<Pushdown>),
+}
+
+/// Where what is ignored may stand, beside behind each terminal.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Skips {
+    /// In front of the first, too.
+    pub(super) leading: bool,
+    /// Only once.
+    pub(super) once: bool,
 }
 
 /// The rules of a grammar as parts.
@@ -44,9 +53,10 @@ pub(super) struct Parts<'m> {
     pub(super) nested: Vec<Nested>,
     /// By rule.
     pub(super) bodies: Vec<PartId>,
-    /// What may stand between terminals, if texts are cut into terminals.
+    /// What may stand between terminals.
     pub(super) ignored: Option<usize>,
-    pub(super) is_lexed: bool,
+    /// If texts are cut into terminals, how it may.
+    pub(super) lexing: Option<Skips>,
     /// By part.
     nullable: Vec<bool>,
     productive: Vec<bool>,
@@ -69,7 +79,7 @@ impl<'m> Parts<'m> {
             nested: Vec::new(),
             bodies: Vec::new(),
             ignored: None,
-            is_lexed: false,
+            lexing: None,
             nullable: Vec::new(),
             productive: Vec::new(),
             depth: 0,
@@ -78,8 +88,8 @@ impl<'m> Parts<'m> {
             let body = parts.part(&rule.body)?;
             parts.bodies.push(body);
         }
-        if let Lexing::Longest { ignored } = &grammar.lexing {
-            parts.is_lexed = true;
+        if let Lexing::Longest { ignored, leading, once } = &grammar.lexing {
+            parts.lexing = Some(Skips { leading: *leading, once: *once });
             if let Some(ignored) = ignored {
                 let dfa = regular::lower(ignored, meter)?;
                 parts.ignored = Some(parts.dfa(dfa));
@@ -102,6 +112,29 @@ impl<'m> Parts<'m> {
     /// Whether a part has a text at all.
     pub(super) fn is_productive(&self, part: PartId) -> bool {
         self.productive[part]
+    }
+
+    /// Whether no text of a part is the beginning of another, as far as that can be told without its rules.
+    pub(super) fn closes(&self, part: PartId) -> bool {
+        match &self.parts[part] {
+            Part::Bytes(_) => true,
+            Part::Dfa { terminal: Some(true), .. } => true,
+            Part::Dfa { dfa, .. } => {
+                let dfa = &self.dfas[*dfa];
+                let ends = |state| !dfa.is_accepting(state) || (0..=u8::MAX).all(|b| dfa.next(state, b).0 == 0);
+                (1..dfa.state_count() as u32).map(ByteStateId).all(ends)
+            }
+            Part::Choice(parts) => {
+                // Bytes of one length each.
+                let mut lengths = parts.iter().map(|&part| match &self.parts[part] {
+                    Part::Bytes(bytes) => Some(bytes.len()),
+                    _ => None,
+                });
+                let first = lengths.next().flatten();
+                first.is_some() && lengths.all(|length| length == first)
+            }
+            Part::Nested(_) | Part::Rule(_) | Part::Sequence(_) | Part::Repeat { .. } => false,
+        }
     }
 
     /// The rules that a part refers to.
@@ -159,16 +192,16 @@ impl<'m> Parts<'m> {
                         dfa
                     }
                 };
-                Part::Dfa { dfa, terminal: false }
+                Part::Dfa { dfa, terminal: None }
             }
-            Node::Regex(_) | Node::And(_) | Node::Not(_) => {
+            Node::Regex(_) | Node::And(_) | Node::Not(_) | Node::Substring(_) => {
                 let dfa = regular::lower(expression, self.meter)?;
-                Part::Dfa { dfa: self.dfa(dfa), terminal: false }
+                Part::Dfa { dfa: self.dfa(dfa), terminal: None }
             }
             Node::Terminal(terminal) => {
                 let dfa = regular::lower(&terminal.body, self.meter)?;
                 let dfa = if terminal.lazy { regular::lazy(&dfa, self.meter)? } else { dfa };
-                Part::Dfa { dfa: self.dfa(dfa), terminal: true }
+                Part::Dfa { dfa: self.dfa(dfa), terminal: Some(terminal.lazy) }
             }
             Node::Rule(rule) => Part::Rule(*rule),
             Node::Sequence(parts) => self.sequence(parts)?,
@@ -194,6 +227,14 @@ impl<'m> Parts<'m> {
                 }
             }
             Node::Constraint(constraint) => self.nested(constraint)?,
+            Node::Grammar(grammar) => {
+                let nested = match grammar.lower(self.meter)? {
+                    Determinized::Finite(rows) => Nested::Finite(Box::new(rows)),
+                    Determinized::Called(automaton) => Nested::Called(Box::new(automaton)),
+                };
+                self.nested.push(nested);
+                Part::Nested(self.nested.len() - 1)
+            }
             Node::Token { .. } => {
                 return Err(Error::grammar_as_a_whole(
                     "tokens in a grammar are not offered; write their text, or a constraint behind a marker",
@@ -236,7 +277,7 @@ impl<'m> Parts<'m> {
 
     fn nested(&mut self, constraint: &Constraint) -> Result<Part> {
         let nested = match constraint.lower_called(self.meter)? {
-            Called::Yes(text) if text.free.states == 0 => Nested::Called(text),
+            Called::Yes(text) if text.free.states == 0 => Nested::Called(Box::new(text.automaton)),
             Called::No(Lowered::Rows(rows, _)) => Nested::Finite(rows),
             Called::No(Lowered::Bytes(text)) if text.free.states == 0 => {
                 Nested::Finite(Box::new(RowDfa::from(&*text.dfa)))
@@ -314,7 +355,7 @@ impl Nested {
     fn accepts_nothing_read(&self) -> bool {
         match self {
             Self::Finite(rows) => rows.rows().is_accepting(1),
-            Self::Called(text) => text.automaton.rows().is_accepting(1),
+            Self::Called(automaton) => automaton.rows().is_accepting(1),
         }
     }
 }

@@ -53,6 +53,7 @@ fn tree(expression: &Expression, meter: &Meter) -> Result<Expr> {
     Ok(match &expression.0 {
         Node::Literal(bytes) => Expr::Literals(vec![bytes.clone()]),
         Node::Class(ranges) => Expr::Chars(ranges.clone()),
+        Node::Substring(words) => Expr::Run(words.iter().map(|word| word.as_bytes().to_vec()).collect()),
         Node::Sequence(parts) => Expr::Concat(trees(parts)?),
         Node::Choice(parts) => Expr::Union(trees(parts)?),
         Node::Repeat { inner, min, max } => {
@@ -61,7 +62,7 @@ fn tree(expression: &Expression, meter: &Meter) -> Result<Expr> {
         Node::Regex(_) | Node::And(_) | Node::Not(_) | Node::Terminal(_) => {
             Expr::Dfa(Arc::new(lower(expression, meter)?))
         }
-        Node::Rule(_) | Node::Constraint(_) | Node::Token { .. } => {
+        Node::Rule(_) | Node::Constraint(_) | Node::Grammar(_) | Node::Token { .. } => {
             return Err(Error::grammar_as_a_whole(
                 "a terminal, an intersection or a complement holds a rule, a token or another constraint",
             ));
