@@ -3,9 +3,10 @@
 //! Recursion is *embedded* where there is something to read before and behind the reference. Parts of a sequence that hold it are
 //! called as one, from behind what opens them to what closes them: of `"[" space (value ("," value)*)? "]" space` the first
 //! bracket is read by the caller, then `space (value ("," value)*)? "]"` is called, and the last space is read by the caller
-//! again. A part *closes* if no text of it is the beginning of another, so that its last byte ends the piece. These brackets are
-//! called wherever they are. What they leave of the recursion, its *knots*, is called from the first recursive part to the last
-//! that has to be read and is not recursive, whatever that ends with.
+//! again. A part *closes* if no text of it is the beginning of another, so that its last byte begins or ends the piece. Where
+//! both what opens a piece and what closes it do, they are *brackets*, and called wherever they are. What they leave of the
+//! recursion, its *knots*, is called from behind the last part before it that has to be read to the last such part behind it,
+//! whatever these end with.
 
 use super::parts::{Part, PartId, Parts};
 use crate::automaton::{FastMap, components};
@@ -112,7 +113,7 @@ impl<'p, 'm> Brackets<'p, 'm> {
                 rules.into_iter().any(|rule| own.knot_of[rule] == place.knot)
             };
             let is_recursive: Vec<bool> = parts.iter().map(|&part| is_recursive(self, part)).collect();
-            self.between(parts, place, &is_recursive, |_, _| true)
+            self.between(parts, place, &is_recursive, |_| true)
         })
     }
 
@@ -123,7 +124,7 @@ impl<'p, 'm> Brackets<'p, 'm> {
         }
         let is_recursive: Vec<bool> =
             parts.iter().map(|&part| self.is_recursive(part, place.circle)).collect();
-        self.between(parts, place, &is_recursive, |own, part| own.parts.closes(part))
+        self.between(parts, place, &is_recursive, |part| self.parts.closes(part))
     }
 
     fn between(
@@ -131,14 +132,19 @@ impl<'p, 'm> Brackets<'p, 'm> {
         parts: &[PartId],
         place: Place,
         is_recursive: &[bool],
-        closes: impl Fn(&Self, PartId) -> bool,
+        closes: impl Fn(PartId) -> bool,
     ) -> Option<(usize, usize)> {
-        let is_read = |part: &PartId| !self.parts.is_nullable(*part);
-        let first = (0..parts.len())
-            .find(|&at| is_recursive[at] && (place.behind || parts[..at].iter().any(is_read)))?;
-        // With the optional parts before it, so that the call follows the byte that opens it.
-        let from = parts[..first].iter().rposition(is_read).map_or(0, |at| at + 1);
-        let ends = |at: &usize| !is_recursive[*at] && is_read(&parts[*at]) && closes(self, parts[*at]);
+        let is_read = |at: usize| !self.parts.is_nullable(parts[at]);
+        let begins = |at: usize| is_recursive[at] && (place.behind || (0..at).any(is_read));
+        let first = (0..parts.len()).find(|&at| begins(at))?;
+        // From behind what opens it, so that the call follows the last byte of that.
+        let opens = |&at: &usize| is_read(at) && closes(parts[at]);
+        let from = match (0..first).rev().find(opens) {
+            Some(at) => at + 1,
+            None if place.behind => 0,
+            None => return None,
+        };
+        let ends = |&at: &usize| !is_recursive[at] && is_read(at) && closes(parts[at]);
         (first + 1..parts.len()).rev().find(ends).map(|to| (from, to))
     }
 
