@@ -27,11 +27,12 @@ impl fmt::Debug for Given {
 }
 
 impl Constraint {
-    /// What was asked for, as JSON text; `None` where there is an automaton over bytes in it.
+    /// What was asked for, as JSON text; `None` where there is an automaton over bytes in it, or a grammar that was built by hand.
     ///
     /// Regexes, character patterns (as a regex of the same language), choices and JSON schemas are objects that
     /// [`from_request`](Self::from_request) reads, `{"regex": …}`, `{"choice": […]}` and `{"json": …}`; beside a schema
-    /// stand its `options` where they are not the default. Sets of tokens are `{"token_sets": [[id, …], …]}`,
+    /// stand its `options` where they are not the default. A grammar is OpenAI's `{"type": "grammar", "grammar": {"syntax": …,
+    /// "definition": …}}`, with its `start` where one was asked for. Sets of tokens are `{"token_sets": [[id, …], …]}`,
     /// transitions `{"transitions": {"initial": …, "accepting": […], "transitions": [[state, id, next], …]}}`, with
     /// their states numbered anew from 1; a constraint after free text `{"after": marker, "constraint": …}`, the marker being a
     /// text or the id of a token.
@@ -76,7 +77,14 @@ impl Constraint {
                 }})
                 .to_string()
             }
-            Kind::Grammar(_) => return None,
+            Kind::Grammar(_, given) => {
+                let given = given.as_deref()?;
+                let mut grammar = json!({"syntax": given.syntax.name(), "definition": given.text});
+                if let Some(start) = &given.start {
+                    grammar["start"] = json!(start);
+                }
+                json!({"type": "grammar", "grammar": grammar}).to_string()
+            }
             Kind::Dfa(dfa) => return automaton(dfa),
             Kind::After(marker, constraint) => {
                 let marker = match marker {

@@ -22,7 +22,8 @@ mod typed;
 use std::sync::Arc;
 
 use definition::Given;
-pub use grammar::{Expression, Grammar, GrammarBuilder};
+use grammar::GivenGrammar;
+pub use grammar::{Expression, Grammar, GrammarBuilder, Syntax};
 pub use json_schema::{
     Additional, Escapes, Formats, JsonOptions, Note, Numbers, Order, Treatment, Unknown, Unrolled, Whitespace,
 };
@@ -30,7 +31,7 @@ pub use marker::Marker;
 pub(crate) use marker::{CalledText, FreeText, TextAutomaton};
 pub use pattern::{CharClass, CharPattern, PatternItem};
 pub(crate) use regex::Regex;
-pub use request::{NamedSchema, ResponseFormat, StructuredOutputs};
+pub use request::{GrammarFormat, GrammarText, NamedSchema, ResponseFormat, StructuredOutputs};
 pub(crate) use tokens::TokenAutomaton;
 pub use tokens::Transitions;
 
@@ -65,7 +66,8 @@ enum Kind {
     Pattern(CharPattern),
     /// With the schema as it was given.
     JsonSchema(Box<json_schema::Schema>, Arc<Given>),
-    Grammar(Arc<Grammar>),
+    /// With its text, if it was read from one.
+    Grammar(Arc<Grammar>, Option<Arc<GivenGrammar>>),
     Dfa(Arc<ByteDfa>),
     Transitions(Transitions),
     TokenSets(Vec<Vec<TokenId>>),
@@ -339,7 +341,7 @@ impl Constraint {
     /// # Ok::<(), burn_dfa::Error>(())
     /// ```
     pub fn of_grammar(grammar: Grammar) -> Self {
-        Kind::Grammar(Arc::new(grammar)).into()
+        Kind::Grammar(Arc::new(grammar), None).into()
     }
 
     /// The words of an automaton's language, such as an
@@ -408,7 +410,7 @@ impl Constraint {
                 }
                 (Texts::Copied(rows), unrolled) => Called::No(Lowered::Rows(Box::new(rows), unrolled)),
             },
-            Kind::Grammar(grammar) => match grammar.lower(meter)? {
+            Kind::Grammar(grammar, _) => match grammar.lower(meter)? {
                 Determinized::Finite(rows) => {
                     Called::No(Lowered::Rows(Box::new(rows), Unrolled::default()))
                 }
@@ -435,7 +437,7 @@ impl Constraint {
                 let (rows, unrolled) = schema.lower(meter)?;
                 return Ok(Lowered::Rows(Box::new(rows), unrolled));
             }
-            Kind::Grammar(grammar) => match grammar.lower(meter)? {
+            Kind::Grammar(grammar, _) => match grammar.lower(meter)? {
                 Determinized::Finite(rows) => {
                     return Ok(Lowered::Rows(Box::new(rows), Unrolled::default()));
                 }

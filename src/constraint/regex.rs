@@ -11,6 +11,7 @@ use regex_syntax::ast::{self, AssertionKind, Ast, ClassSetItem};
 use regex_syntax::hir::translate::TranslatorBuilder;
 use regex_syntax::hir::{Dot, Hir, HirKind, Repetition};
 
+use super::json_schema::ecma;
 use crate::automaton::{ByteDfa, Nfa};
 use crate::error::{Error, Limit, Result};
 use crate::limits::Meter;
@@ -18,7 +19,18 @@ use crate::limits::Meter;
 /// A pattern that was read.
 #[derive(Clone, Debug)]
 pub(crate) struct Regex {
-    hir: Hir,
+    form: Form,
+}
+
+/// What a regex is made of.
+#[derive(Clone, Debug)]
+enum Form {
+    /// A pattern in the syntax of `regex-syntax`.
+    Hir(Hir),
+    /// A pattern of ECMA-262.
+    Ecma(ecma::Pattern),
+    /// Any number of these texts in a row, in their order, or none.
+    Substring(Vec<String>),
 }
 
 /// Most bytes of a pattern's Thompson automaton, where the limits allow as much.
@@ -59,32 +71,68 @@ impl Regex {
                 r"a Unicode word boundary in a pattern that matches bytes that are not UTF-8: write (?-u:\b), or leave Unicode on",
             ));
         }
-        Ok(Self { hir })
+        Ok(Self { form: Form::Hir(hir) })
     }
 
-    /// A pattern of another dialect, translated, over UTF-8. (Printing and parsing it would not do:
-    /// `regex-syntax` prints `(a+)?` as `a+?`.)
-    pub(crate) fn from_hir(hir: Hir) -> Self {
-        Self { hir }
+    /// Reads a pattern of ECMA-262; the case of ASCII letters makes no difference where `ignore_case`.
+    ///
+    /// # Errors
+    /// The offset and the reason.
+    pub(crate) fn ecma(pattern: &str, ignore_case: bool) -> std::result::Result<Self, (usize, String)> {
+        match ecma::Pattern::parse_with(pattern, ignore_case) {
+            Ok(pattern) => Ok(Self { form: Form::Ecma(pattern) }),
+            Err(refusal) => Err((refusal.offset, refusal.reason)),
+        }
+    }
+
+    /// Any number of these texts in a row, in their order, or none.
+    pub(crate) fn substring(texts: Vec<String>) -> Self {
+        Self { form: Form::Substring(texts) }
     }
 
     /// The language of the strings that the pattern matches as a whole.
     pub(crate) fn lower(&self, meter: &Meter) -> Result<ByteDfa> {
-        determinize(&self.hir, meter)
+        match &self.form {
+            Form::Hir(hir) => determinize(hir, meter),
+            Form::Ecma(pattern) => pattern.lower_whole(meter),
+            Form::Substring(texts) => lower_substring(texts, meter),
+        }
     }
+}
 
-    /// The language of the strings that the pattern matches somewhere: `(?s:.*)` before and after.
-    pub(crate) fn lower_search(&self, meter: &Meter) -> Result<ByteDfa> {
-        let any = || {
-            Hir::repetition(regex_syntax::hir::Repetition {
-                min: 0,
-                max: None,
-                greedy: true,
-                sub: Box::new(Hir::dot(Dot::AnyChar)),
-            })
-        };
-        determinize(&Hir::concat(vec![any(), self.hir.clone(), any()]), meter)
+/// The language of the strings that `hir`, a pattern of another dialect, matches as a whole. (Printing and parsing it
+/// would not do: `regex-syntax` prints `(a+)?` as `a+?`.)
+pub(super) fn lower(hir: &Hir, meter: &Meter) -> Result<ByteDfa> {
+    determinize(hir, meter)
+}
+
+/// The language of the strings that `hir` matches somewhere: `(?s:.*)` before and after.
+pub(super) fn lower_search(hir: &Hir, meter: &Meter) -> Result<ByteDfa> {
+    let any = || {
+        Hir::repetition(regex_syntax::hir::Repetition {
+            min: 0,
+            max: None,
+            greedy: true,
+            sub: Box::new(Hir::dot(Dot::AnyChar)),
+        })
+    };
+    determinize(&Hir::concat(vec![any(), hir.clone(), any()]), meter)
+}
+
+/// A chain of the texts, with the start and the end between any two.
+fn lower_substring(texts: &[String], meter: &Meter) -> Result<ByteDfa> {
+    let mut nfa = Nfa::new(meter);
+    let mut at = Nfa::ACCEPT;
+    let mut starts = vec![at];
+    for text in texts.iter().rev() {
+        for &byte in text.as_bytes().iter().rev() {
+            at = nfa.bytes([(byte, byte, at)])?;
+        }
+        at = nfa.union([Nfa::ACCEPT, at])?;
+        starts.push(at);
     }
+    let start = nfa.union(starts)?;
+    nfa.determinize(start)
 }
 
 fn determinize(hir: &Hir, meter: &Meter) -> Result<ByteDfa> {

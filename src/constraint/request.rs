@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::Constraint;
+use super::{Constraint, Syntax};
 use super::json_schema::{Json, JsonOptions, Malformed};
 use crate::error::{Error, Result};
 
@@ -39,6 +39,71 @@ pub enum ResponseFormat {
         /// The schema with its name.
         json_schema: NamedSchema,
     },
+    /// A text of a grammar: the `format` of a custom tool.
+    Grammar(GrammarFormat),
+}
+
+/// The grammar of a custom tool, as chat completions write it, with everything under `grammar`, or as responses do, without.
+///
+/// ```
+/// use burn_dfa::constraint::ResponseFormat;
+/// use serde_json::json;
+///
+/// let definition = json!({"syntax": "lark", "definition": "start: /[0-9]+/ (\"+\" /[0-9]+/)*"});
+/// let format: ResponseFormat = serde_json::from_value(json!({"type": "grammar", "grammar": definition}))?;
+/// assert!(format.to_constraint()?.is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum GrammarFormat {
+    /// `{"grammar": {"syntax": …, "definition": …}}`
+    Within {
+        /// The grammar.
+        grammar: GrammarText,
+    },
+    /// `{"syntax": …, "definition": …}`
+    Flat(GrammarText),
+}
+
+/// A grammar and its syntax.
+///
+/// ```
+/// use burn_dfa::constraint::GrammarText;
+/// use serde_json::json;
+///
+/// let text: GrammarText = serde_json::from_value(json!({"syntax": "regex", "definition": "a+"}))?;
+/// assert!(text.to_constraint().is_ok());
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GrammarText {
+    /// `lark` or `regex`; here also `gbnf` and `ebnf`.
+    pub syntax: String,
+    /// The text.
+    pub definition: String,
+    /// The rule where texts begin, which OpenAI does not ask for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<String>,
+}
+
+impl GrammarText {
+    /// The constraint.
+    ///
+    /// # Errors
+    /// - [`Error::is_request`]: a syntax that is none, or a start of a regex;
+    /// - what [`Constraint::grammar`] and [`Constraint::regex`] refuse.
+    pub fn to_constraint(&self) -> Result<Constraint> {
+        match (self.syntax.as_str(), self.start.as_deref()) {
+            ("regex", None) => Constraint::regex(&self.definition),
+            ("regex", Some(_)) => Err(Error::request("a regex has no `start`; leave it out")),
+            (name, start) => {
+                let syntax = name.parse().map_err(|error: Error| Error::request(error.to_string()))?;
+                Constraint::given_grammar(syntax, &self.definition, start)
+            }
+        }
+    }
 }
 
 /// The `json_schema` of a [`ResponseFormat`].
@@ -83,6 +148,9 @@ impl ResponseFormat {
             Self::Text => Ok(None),
             Self::JsonObject => Constraint::json_schema(serde_json::json!({"type": "object"})).map(Some),
             Self::JsonSchema { json_schema } => of_schema(&json_schema.schema).map(Some),
+            Self::Grammar(GrammarFormat::Within { grammar } | GrammarFormat::Flat(grammar)) => {
+                grammar.to_constraint().map(Some)
+            }
         }
     }
 }
@@ -97,7 +165,7 @@ impl ResponseFormat {
 /// let constraint = outputs.to_constraint()?;
 /// # let _ = constraint;
 /// let outputs: StructuredOutputs = serde_json::from_value(json!({"grammar": "root ::= \"a\""}))?;
-/// assert!(outputs.to_constraint().unwrap_err().is_request());
+/// assert!(outputs.to_constraint().is_ok());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -111,7 +179,13 @@ pub struct StructuredOutputs {
     /// Strings of which the output is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<Vec<String>>,
-    /// Fields that are not offered, such as `grammar`; refused by [`to_constraint`](Self::to_constraint)
+    /// A grammar in XGrammar's [EBNF](super::Syntax::Ebnf).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grammar: Option<String>,
+    /// The same, as SGLang calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ebnf: Option<String>,
+    /// Fields that are not offered, such as `structural_tag`; refused by [`to_constraint`](Self::to_constraint)
     /// unless they are null.
     #[serde(flatten)]
     pub other: Map<String, Value>,
@@ -121,8 +195,8 @@ impl StructuredOutputs {
     /// The constraint.
     ///
     /// # Errors
-    /// - [`Error::is_request`]: not exactly one of `json`, `regex` and `choice`, or another field;
-    /// - what [`Constraint::json_schema`], [`Constraint::regex`] and [`Constraint::choice`] refuse.
+    /// - [`Error::is_request`]: not exactly one of `json`, `regex`, `choice`, `grammar` and `ebnf`, or another field;
+    /// - what [`Constraint::json_schema`], [`Constraint::regex`], [`Constraint::choice`] and [`Constraint::grammar`] refuse.
     pub fn to_constraint(&self) -> Result<Constraint> {
         self.read(of_value)
     }
@@ -131,25 +205,31 @@ impl StructuredOutputs {
     fn read(&self, of_schema: impl FnOnce(&Value) -> Result<Constraint>) -> Result<Constraint> {
         if let Some((name, _)) = self.other.iter().find(|(_, value)| !value.is_null()) {
             return Err(Error::request(format!(
-                "`{name}` of `structured_outputs` is not offered; use one of `json`, `regex` and `choice`"
+                "`{name}` of `structured_outputs` is not offered; use one of `json`, `regex`, `choice`, `grammar` and `ebnf`"
             )));
         }
-        match (&self.json, &self.regex, &self.choice) {
-            (Some(Value::String(text)), None, None) => {
+        let grammar = match (&self.grammar, &self.ebnf) {
+            (Some(_), Some(_)) => return Err(Error::request(WANTED)),
+            (one, other) => one.as_ref().or(other.as_ref()),
+        };
+        match (&self.json, &self.regex, &self.choice, grammar) {
+            (Some(Value::String(text)), None, None, None) => {
                 let schema = Json::read(text).map_err(|malformed| {
                     Error::request(format!("`json` is a string that holds no JSON schema: {malformed}"))
                 })?;
                 Constraint::of_schema(schema, &JsonOptions::default())
             }
-            (Some(schema), None, None) => of_schema(schema),
-            (None, Some(regex), None) => Constraint::regex(regex),
-            (None, None, Some(choice)) => Constraint::choice(choice.iter().cloned()),
-            _ => {
-                Err(Error::request("`structured_outputs` wants exactly one of `json`, `regex` and `choice`"))
-            }
+            (Some(schema), None, None, None) => of_schema(schema),
+            (None, Some(regex), None, None) => Constraint::regex(regex),
+            (None, None, Some(choice), None) => Constraint::choice(choice.iter().cloned()),
+            (None, None, None, Some(grammar)) => Constraint::grammar(Syntax::Ebnf, grammar),
+            _ => Err(Error::request(WANTED)),
         }
     }
 }
+
+const WANTED: &str =
+    "`structured_outputs` wants exactly one of `json`, `regex`, `choice`, `grammar` and `ebnf`";
 
 impl TryFrom<&StructuredOutputs> for Constraint {
     type Error = Error;
@@ -178,7 +258,7 @@ impl Constraint {
     ///
     /// # Errors
     /// - [`Error::is_request`]: neither form, both at once, malformed, or asking for what is not offered;
-    /// - what [`Constraint::json_schema`], [`Constraint::regex`] and [`Constraint::choice`] refuse.
+    /// - what [`Constraint::json_schema`], [`Constraint::regex`], [`Constraint::choice`] and [`Constraint::grammar`] refuse.
     pub fn from_request(request: &Value) -> Result<Option<Self>> {
         of_request(Json::of(request))
     }

@@ -5,22 +5,35 @@
 //! ```
 //!
 //! - `form` is the intermediate form, `builder` makes it;
-//! - `gbnf`, `ebnf` and `lark` read the three syntaxes; `source` shows where they went wrong;
+//! - `gbnf`, `ebnf` and `lark` read the three syntaxes; `source` shows where they went wrong; `cursor`, `literal` and `rules` are what
+//!   GBNF and EBNF share; `syntax` chooses among them;
 //! - `parts` are expressions made flat, with what is `regular` as automata;
-//! - `emit` makes a nondeterministic automaton with calls, which the room of automata determinises.
+//! - `brackets` decides what is called, `emit` makes a nondeterministic automaton with calls, which the room of automata
+//!   determinises.
 
 mod brackets;
 mod builder;
+mod cursor;
+mod ebnf;
 mod emit;
 mod form;
+mod gbnf;
+mod lark;
+mod literal;
 mod parts;
+#[cfg(test)]
+mod recognise;
 mod regular;
+mod rules;
 mod source;
+mod syntax;
 #[cfg(test)]
 mod tests;
 
 pub use builder::GrammarBuilder;
 pub use form::{Expression, Grammar};
+pub(super) use syntax::GivenGrammar;
+pub use syntax::Syntax;
 
 use self::emit::Emitter;
 use self::parts::Parts;

@@ -35,7 +35,7 @@ mod conflict;
 mod depth;
 mod document;
 mod draft;
-mod ecma;
+pub(super) mod ecma;
 mod emit;
 mod format;
 mod formula;

@@ -22,21 +22,21 @@ use std::hash::{Hash, Hasher};
 
 use self::term::Term;
 use crate::automaton::ByteDfa;
-use crate::constraint::Regex;
+use crate::constraint::regex;
 use crate::error::Result;
 use crate::limits::Meter;
 
 /// Why a pattern is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub(in crate::constraint) struct Refusal {
     /// In bytes.
-    pub(super) offset: usize,
-    pub(super) reason: String,
+    pub(in crate::constraint) offset: usize,
+    pub(in crate::constraint) reason: String,
 }
 
 /// A pattern that was read. Two are equal where their texts are.
 #[derive(Clone, Debug)]
-pub(super) struct Pattern {
+pub(in crate::constraint) struct Pattern {
     source: String,
     term: Term,
 }
@@ -47,7 +47,19 @@ impl Pattern {
     /// # Errors
     /// Where it is not a valid pattern, or uses what is not supported.
     pub(super) fn parse(pattern: &str) -> std::result::Result<Self, Refusal> {
-        Ok(Self { source: pattern.to_owned(), term: read::parse(pattern)? })
+        Self::parse_with(pattern, false)
+    }
+
+    /// Reads a pattern; where `ignore_case`, the case of ASCII letters in it makes no difference.
+    ///
+    /// # Errors
+    /// Where it is not a valid pattern, or uses what is not supported.
+    pub(in crate::constraint) fn parse_with(
+        pattern: &str,
+        ignore_case: bool,
+    ) -> std::result::Result<Self, Refusal> {
+        let source = if ignore_case { format!("(?i){pattern}") } else { pattern.to_owned() };
+        Ok(Self { source, term: read::parse(pattern, ignore_case)? })
     }
 
     /// The automaton of the strings, in UTF-8, that the pattern matches somewhere.
@@ -56,8 +68,19 @@ impl Pattern {
     /// Where a limit is breached.
     pub(super) fn lower(&self, meter: &Meter) -> Result<ByteDfa> {
         match self.term.hir() {
-            Some(hir) => Regex::from_hir(hir).lower_search(meter),
+            Some(hir) => regex::lower_search(&hir, meter),
             None => machine::lower(&self.term, meter),
+        }
+    }
+
+    /// The automaton of the strings, in UTF-8, that the pattern matches as a whole.
+    ///
+    /// # Errors
+    /// Where a limit is breached.
+    pub(in crate::constraint) fn lower_whole(&self, meter: &Meter) -> Result<ByteDfa> {
+        match self.term.hir() {
+            Some(hir) => regex::lower(&hir, meter),
+            None => machine::lower(&Term::Concat(vec![Term::Start, self.term.clone(), Term::End]), meter),
         }
     }
 }

@@ -11,14 +11,14 @@ use crate::constraint::regex;
 /// Deepest nesting of groups.
 const MAX_DEPTH: usize = 100;
 
-/// Parses `pattern`.
-pub(super) fn parse(pattern: &str) -> Result<Term> {
+/// Parses `pattern`; where `ignore_case`, the case of ASCII letters in it makes no difference.
+pub(super) fn parse(pattern: &str, ignore_case: bool) -> Result<Term> {
     if pattern.len() > regex::MAX_BYTES {
         let reason = regex::too_many("bytes", regex::MAX_BYTES);
         return Err(Refusal { offset: regex::MAX_BYTES, reason });
     }
     let groups = group_count(pattern);
-    let mut parser = Parser { cursor: Cursor { pattern, at: 0 }, depth: 0, groups, classes: 0 };
+    let mut parser = Parser { cursor: Cursor { pattern, at: 0 }, depth: 0, groups, classes: 0, ignore_case };
     let term = parser.disjunction()?;
     match parser.cursor.peek() {
         None => Ok(term),
@@ -34,6 +34,8 @@ struct Parser<'a> {
     groups: u32,
     /// Escapes of classes so far.
     classes: usize,
+    /// Whether the case of ASCII letters makes no difference.
+    ignore_case: bool,
 }
 
 impl Parser<'_> {
@@ -79,7 +81,7 @@ impl Parser<'_> {
             Some('[') => Term::Class(self.class(start)?),
             Some('.') => Term::Class(escape::terminators(true)),
             Some('\\') => match self.escape(false)? {
-                Escape::Char(c) => literal(c),
+                Escape::Char(c) => self.literal(c),
                 Escape::Class(set) => Term::Class(set),
             },
             Some('*' | '+' | '?') => {
@@ -88,7 +90,7 @@ impl Parser<'_> {
             Some('{') if self.braces(start)?.is_some() => {
                 return Err(self.cursor.refuse(start, "a quantifier with nothing to repeat"));
             }
-            Some(c) => literal(c),
+            Some(c) => self.literal(c),
             None => return Ok(Term::Concat(Vec::new())),
         };
         self.quantified(atom)
@@ -230,10 +232,30 @@ impl Parser<'_> {
                 }
             }
         }
+        self.fold(&mut set);
         if negated {
             set.negate();
         }
         Ok(set)
+    }
+
+    fn literal(&self, c: char) -> Term {
+        let mut set = ClassUnicode::new([ClassUnicodeRange::new(c, c)]);
+        self.fold(&mut set);
+        Term::Class(set)
+    }
+
+    /// Adds the other case of ASCII letters, where it makes no difference.
+    fn fold(&self, set: &mut ClassUnicode) {
+        if !self.ignore_case {
+            return;
+        }
+        let letters = ('a'..='z').chain('A'..='Z');
+        let has = |c: char| set.ranges().iter().any(|range| (range.start()..=range.end()).contains(&c));
+        let other =
+            |c: char| if c.is_ascii_lowercase() { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() };
+        let others: Vec<char> = letters.filter(|&c| has(c)).map(other).collect();
+        set.union(&ClassUnicode::new(others.into_iter().map(|c| ClassUnicodeRange::new(c, c))));
     }
 
     fn class_atom(&mut self, start: usize) -> Result<Escape> {
@@ -243,10 +265,6 @@ impl Parser<'_> {
             Some(c) => Ok(Escape::Char(c)),
         }
     }
-}
-
-fn literal(c: char) -> Term {
-    Term::Class(ClassUnicode::new([ClassUnicodeRange::new(c, c)]))
 }
 
 /// The number of capturing groups: every `(` outside of classes that is not followed by `?`, and named groups.

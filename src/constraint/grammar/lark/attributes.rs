@@ -1,0 +1,173 @@
+//! What stands in brackets behind the name of a rule: `[lazy]`, `[suffix="."]`, `[capture="x"]`.
+
+use super::cursor::{Cursor, Name};
+use super::tree::{Kind, Tree};
+use crate::error::Result;
+
+/// How a rule is to be matched.
+#[derive(Default)]
+pub(super) struct Attributes<'t> {
+    /// It ends as soon as it can.
+    pub(super) lazy: bool,
+    /// What ends it.
+    pub(super) end: Option<End<'t>>,
+    /// The end of the sequence ends it, as `stop=""` asks, which only makes a terminal of it.
+    pub(super) whole: bool,
+    /// How many characters it has at most.
+    pub(super) max_chars: Option<usize>,
+    /// A temperature makes a terminal of a rule.
+    pub(super) temperature: bool,
+    /// The names that were met, and where.
+    met: Vec<(&'t str, usize)>,
+}
+
+/// What ends a rule, which is matched up to the first place where its body and this have been matched.
+pub(super) struct End<'t> {
+    pub(super) value: Tree<'t>,
+    /// Whether it was asked for by `stop`, which hides it from what captures the rule: a string that follows
+    /// the rule and begins with the same text begins with this very text.
+    pub(super) stop: bool,
+}
+
+impl<'t> Attributes<'t> {
+    /// Where an attribute is written.
+    pub(super) fn place(&self, name: &str) -> Option<usize> {
+        self.met.iter().find(|(met, _)| *met == name).map(|&(_, at)| at)
+    }
+}
+
+impl<'t> Cursor<'t> {
+    /// Reads the attributes of a rule, if there are any.
+    pub(super) fn attributes(&mut self) -> Result<Attributes<'t>> {
+        let mut attributes = Attributes::default();
+        let open = self.at;
+        if !self.eat("[") {
+            return Ok(attributes);
+        }
+        self.bracketed(|cursor| {
+            loop {
+                cursor.blanks();
+                if cursor.rest().starts_with(']') {
+                    break;
+                }
+                cursor.attribute(&mut attributes)?;
+                if !cursor.eat(",") {
+                    break;
+                }
+            }
+            cursor.close("]", open)
+        })?;
+        if let Some(at) = attributes.place("stop_capture")
+            && attributes.end.is_none()
+            && !attributes.whole
+        {
+            return Err(self.error_at(at, "`stop_capture` needs `stop` or `suffix`"));
+        }
+        Ok(attributes)
+    }
+
+    fn attribute(&mut self, attributes: &mut Attributes<'t>) -> Result<()> {
+        let Name { text: name, at, .. } = self.name("the name of an attribute")?;
+        if attributes.place(name).is_some() {
+            return Err(self.error_at(at, format!("`{name}` is given twice")));
+        }
+        attributes.met.push((name, at));
+        match name {
+            "lazy" => attributes.lazy = true,
+            "suffix" | "stop" => self.end(attributes, name, at)?,
+            "max_chars" => {
+                self.equals(name)?;
+                attributes.max_chars = Some(self.count()?);
+            }
+            "temperature" => {
+                self.equals(name)?;
+                attributes.temperature = true;
+                self.temperature()?;
+            }
+            "capture" => {
+                if self.eat("=") {
+                    self.capture(name)?;
+                }
+            }
+            "stop_capture" => {
+                self.equals(name)?;
+                self.capture(name)?;
+            }
+            "max_tokens" => {
+                let reason = "`max_tokens` is not supported: how a text is cut into tokens is no matter of its language; \
+                              bound its characters by `max_chars=`, or by counts such as `{0,100}`";
+                return Err(self.error_at(at, reason));
+            }
+            _ => {
+                let known = "capture, lazy, max_chars, stop, stop_capture, suffix, temperature";
+                return Err(self.error_at(at, format!("there is no attribute `{name}`; there are: {known}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn equals(&mut self, name: &str) -> Result<()> {
+        self.expect("=", &format!("after `{name}`"))
+    }
+
+    /// Reads the value of `suffix` or `stop`.
+    fn end(&mut self, attributes: &mut Attributes<'t>, name: &str, at: usize) -> Result<()> {
+        self.equals(name)?;
+        if attributes.end.is_some() || attributes.whole {
+            return Err(self.error_at(at, "`stop` and `suffix` do not go together"));
+        }
+        self.blanks();
+        let place = self.at;
+        let begins = self.peek().is_some_and(|c| matches!(c, '"' | '/')) || self.rest().starts_with("%regex");
+        if !begins && !self.at_name() {
+            let reason =
+                format!("expected a string, a regex or a terminal after `{name}=`, found {}", self.found());
+            return Err(self.error(reason));
+        }
+        let value = self.atom()?;
+        match &value.kind {
+            Kind::Name(rule) if !rule.bytes().any(|byte| byte.is_ascii_uppercase()) => {
+                Err(self.error_at(place, format!("`{name}=` takes a terminal, and `{rule}` names a rule")))
+            }
+            text if text.text().is_some_and(<[u8]>::is_empty) => {
+                attributes.whole = name == "stop";
+                if attributes.whole {
+                    return Ok(());
+                }
+                Err(self.error_at(place, "`suffix=` must not be empty"))
+            }
+            _ => {
+                attributes.end = Some(End { value, stop: name == "stop" });
+                Ok(())
+            }
+        }
+    }
+
+    fn temperature(&mut self) -> Result<()> {
+        self.blanks();
+        let rest = self.rest();
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && !"+-.".contains(c)).unwrap_or(rest.len());
+        let text = &rest[..end];
+        let number =
+            text.bytes().any(|byte| byte.is_ascii_digit()).then(|| text.parse::<f64>().ok()).flatten();
+        if !number.is_some_and(|number| number.is_finite() && number >= 0.0) {
+            return Err(self.error("a temperature is a number from 0 on"));
+        }
+        self.at += end;
+        Ok(())
+    }
+
+    fn capture(&mut self, name: &str) -> Result<()> {
+        self.blanks();
+        let at = self.at;
+        let text = self.plain_string(name)?;
+        if text.is_empty() {
+            return Err(self.error_at(at, format!("`{name}=` must not be empty")));
+        }
+        if !text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte)) {
+            let reason = format!("`{name}=` may have letters, digits, `_`, `-` and `.` only");
+            return Err(self.error_at(at, reason));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,95 @@
+//! `x-guidance` at the root of a schema: how llguidance is told to write JSON.
+
+use serde::Deserialize;
+
+use crate::constraint::{JsonOptions, Whitespace};
+
+/// Most blanks in one place where there may be any number: what is generated has to come to an end.
+const MAX_BLANKS: usize = 16;
+
+/// How llguidance's patterns for white space begin.
+const BLANK: &str = r"[\x20\x0A\x0D\x09]";
+
+/// The escapes that llguidance allows unless it is told otherwise.
+const ESCAPES: &str = "nrbtf\\\"u";
+
+/// The root of a schema.
+#[derive(Deserialize)]
+struct Root {
+    #[serde(rename = "x-guidance")]
+    guidance: Option<Guidance>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Guidance {
+    item_separator: Option<String>,
+    key_separator: Option<String>,
+    whitespace_flexible: Option<bool>,
+    whitespace_pattern: Option<String>,
+    json_allowed_escapes: Option<String>,
+    json_allow_general_unicode_escapes: Option<bool>,
+    /// Allows what is not needed here, where `oneOf` is exact.
+    #[serde(rename = "coerce_one_of")]
+    _coerce_one_of: Option<bool>,
+    /// The same, of keywords that are not known.
+    #[serde(rename = "lenient")]
+    _lenient: Option<bool>,
+}
+
+/// How the JSON of a schema is written, by default with blanks between any two of its parts.
+///
+/// # Errors
+/// What of `x-guidance` cannot be honoured, or the way in which it is malformed.
+pub(super) fn options(schema: &str) -> Result<JsonOptions, String> {
+    let given = if schema.starts_with('{') {
+        let root = serde_json::from_str::<Root>(schema).map_err(|error| format!("`x-guidance`: {error}"))?;
+        root.guidance.unwrap_or_default()
+    } else {
+        Guidance::default()
+    };
+    if given.json_allowed_escapes.as_deref().is_some_and(|escapes| !same_characters(escapes, ESCAPES)) {
+        return Err(format!("`json_allowed_escapes` of `x-guidance` may only be {ESCAPES:?}, the default"));
+    }
+    if given.json_allow_general_unicode_escapes == Some(true) {
+        return Err(
+            "`json_allow_general_unicode_escapes` of `x-guidance` is not supported: leave it out".into()
+        );
+    }
+    Ok(JsonOptions::new().with_whitespace(whitespace(&given)?))
+}
+
+fn whitespace(given: &Guidance) -> Result<Whitespace, String> {
+    let flexible = given.whitespace_flexible.unwrap_or(true);
+    let separators =
+        [given.item_separator.as_deref().unwrap_or(","), given.key_separator.as_deref().unwrap_or(":")];
+    match (separators, given.whitespace_pattern.as_deref()) {
+        ([",", ":"], None) if flexible => Ok(Whitespace::Flexible(MAX_BLANKS)),
+        ([",", ":"], None) => Ok(Whitespace::Compact),
+        ([",", ":"], Some(pattern)) => bounded(pattern).ok_or_else(|| {
+            format!(
+                "`whitespace_pattern` of `x-guidance` may be `{BLANK}+` or `{BLANK}{{1,n}}`, not `{pattern}`"
+            )
+        }),
+        ([", ", ": "], None) if !flexible => Ok(Whitespace::Spaced),
+        _ => Err("of the separators of `x-guidance` only `,` and `:` are supported, \
+                  or `, ` and `: ` where `whitespace_flexible` is `false`"
+            .into()),
+    }
+}
+
+/// The white space of a pattern for at least one blank.
+fn bounded(pattern: &str) -> Option<Whitespace> {
+    match pattern.strip_prefix(BLANK)? {
+        "+" | "*" => Some(Whitespace::Flexible(MAX_BLANKS)),
+        counts => {
+            let most =
+                counts.strip_prefix("{1,").or_else(|| counts.strip_prefix("{0,"))?.strip_suffix('}')?;
+            Some(Whitespace::Flexible(most.parse().ok()?))
+        }
+    }
+}
+
+fn same_characters(one: &str, other: &str) -> bool {
+    one.chars().all(|c| other.contains(c)) && other.chars().all(|c| one.contains(c))
+}

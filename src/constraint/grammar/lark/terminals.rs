@@ -1,0 +1,152 @@
+//! Terminals, and what else is matched as a whole: regular expressions out of trees.
+
+use std::sync::Arc;
+
+use super::super::form::{Expression, Node, Terminal};
+use super::rules::Lowering;
+use super::tree::{Definition, Kind, Tree};
+use crate::error::Result;
+
+/// Most levels of a terminal, those of the terminals within it counted.
+const MAX_LEVELS: usize = 512;
+
+/// A regular expression, and how deep it is.
+#[derive(Clone)]
+pub(super) struct Regular {
+    pub(super) expression: Expression,
+    levels: usize,
+}
+
+/// What is known of a terminal.
+#[derive(Clone)]
+pub(super) enum Known {
+    /// It is being made.
+    Begun,
+    /// It can be part of others.
+    Made(Regular),
+}
+
+impl<'t> Lowering<'_, 't> {
+    /// The unit of lexing that a terminal is within rules.
+    pub(super) fn unit(&mut self, name: &'t str, at: usize) -> Result<Arc<Terminal>> {
+        if let Some(unit) = self.units.get(name) {
+            return Ok(Arc::clone(unit));
+        }
+        let body = self.terminal(name, at, 0)?.expression;
+        let unit = Arc::new(Terminal { name: Some(name.to_owned()), body, lazy: false });
+        self.units.insert(name, Arc::clone(&unit));
+        Ok(unit)
+    }
+
+    /// What a terminal stands for, as a part of what is `levels` deep already; `at` is where it is asked for.
+    pub(super) fn terminal(&mut self, name: &'t str, at: usize, levels: usize) -> Result<Regular> {
+        match self.known.get(name) {
+            Some(Known::Begun) => {
+                return Err(
+                    self.error(at, format!("the terminal `{name}` is part of itself; only rules can be"))
+                );
+            }
+            Some(Known::Made(regular)) => {
+                let regular = regular.clone();
+                self.check_levels(levels + regular.levels, at)?;
+                return Ok(regular);
+            }
+            None => {}
+        }
+        let definition = self.definition(name, at)?;
+        if !definition.terminal {
+            let reason = format!("`{name}` is a rule, and what is matched as a whole has no rules within");
+            return Err(self.error(at, reason));
+        }
+        self.known.insert(name, Known::Begun);
+        let outer = self.rule.replace(name);
+        let made = self.regular(&definition.body, levels + 1)?;
+        self.rule = outer;
+        // Shared, so that a terminal within a terminal is no copy.
+        let inner = Arc::new(made.expression);
+        let expression = Expression(Node::Repeat { inner, min: 1, max: Some(1) });
+        let regular = Regular { expression, levels: made.levels + 1 };
+        self.known.insert(name, Known::Made(regular.clone()));
+        Ok(regular)
+    }
+
+    /// What a tree stands for where it is matched as a whole.
+    pub(super) fn regular(&mut self, tree: &Tree<'t>, levels: usize) -> Result<Regular> {
+        self.check_levels(levels, tree.at)?;
+        let (node, levels) = match &tree.kind {
+            Kind::Regular(expression) => return Ok(Regular { expression: expression.clone(), levels: 1 }),
+            Kind::Name(name) => return self.terminal(name, tree.at, levels),
+            Kind::Foreign(_, what) => {
+                return Err(
+                    self.error(tree.at, format!("{what} cannot be part of what is matched as a whole"))
+                );
+            }
+            Kind::Sequence(parts) => self.each(parts, levels, Node::Sequence)?,
+            Kind::Choice(parts) => self.each(parts, levels, Node::Choice)?,
+            Kind::And(parts) => self.each(parts, levels, Node::And)?,
+            Kind::Not(inner) => {
+                let inner = self.regular(inner, levels + 1)?;
+                (Node::Not(Arc::new(inner.expression)), inner.levels)
+            }
+            Kind::Repeat { inner, min, max } => {
+                let inner = self.regular(inner, levels + 1)?;
+                let (min, max) = (*min, *max);
+                (Node::Repeat { inner: Arc::new(inner.expression), min, max }, inner.levels)
+            }
+        };
+        Ok(Regular { expression: Expression(node), levels: levels + 1 })
+    }
+
+    fn each(
+        &mut self,
+        parts: &[Tree<'t>],
+        levels: usize,
+        node: impl FnOnce(Vec<Expression>) -> Node,
+    ) -> Result<(Node, usize)> {
+        let mut deepest = 0;
+        let mut expressions = Vec::with_capacity(parts.len());
+        for part in parts {
+            let regular = self.regular(part, levels + 1)?;
+            deepest = deepest.max(regular.levels);
+            expressions.push(regular.expression);
+        }
+        Ok((node(expressions), deepest))
+    }
+
+    fn check_levels(&self, levels: usize, at: usize) -> Result<()> {
+        if levels > MAX_LEVELS {
+            let reason =
+                format!("terminals within terminals are more than {MAX_LEVELS} levels deep: make them rules");
+            return Err(self.error(at, reason));
+        }
+        Ok(())
+    }
+
+    /// The body of a rule whose attributes ask that it is matched as a whole, if they do.
+    pub(super) fn whole(&mut self, rule: &Definition<'t>) -> Result<Option<Expression>> {
+        let attributes = &rule.attributes;
+        let foreign = matches!(rule.body.kind, Kind::Foreign(_, "`%json`" | "`%lark`"));
+        let bounded = attributes.end.is_some() || attributes.max_chars.is_some();
+        if !attributes.lazy && !attributes.whole && !bounded && (!attributes.temperature || foreign) {
+            return Ok(None);
+        }
+        let mut body = self.regular(&rule.body, 0)?.expression;
+        if let Some(max) = attributes.max_chars {
+            if attributes.end.is_some() {
+                let at = attributes.place("max_chars").unwrap_or(rule.at);
+                let reason =
+                    "`max_chars` does not go with `stop` or `suffix`: repeat the body `{0,n}` times instead";
+                return Err(self.error(at, reason));
+            }
+            let any = Expression(Node::Class(vec![('\0', char::MAX)]));
+            body = Expression(Node::And(vec![body, any.repeat(0, Some(max))]));
+        }
+        if let Some(end) = &attributes.end {
+            let end = self.regular(&end.value, 0)?.expression;
+            body = Expression::sequence([body, end]);
+        }
+        let lazy = attributes.lazy || attributes.end.is_some();
+        let name = Some(rule.name.to_owned());
+        Ok(Some(Expression(Node::Terminal(Arc::new(Terminal { name, body, lazy })))))
+    }
+}

@@ -1,0 +1,135 @@
+//! Every construct of the syntax, by what it matches and by what is refused.
+//!
+//! What a grammar matches is found by trying all ways to cut the text, so that the tests need no compiler. Where it
+//! matters how a text is cut into terminals they look at the form instead.
+
+mod definitions;
+mod expressions;
+
+use std::collections::BTreeSet;
+
+use super::super::form::{Expression, Grammar, Lexing, Node, Terminal};
+use super::read;
+use crate::limits::{Limits, Meter};
+
+/// Where in a text an expression that begins at a place can end.
+struct Matcher<'a> {
+    grammar: &'a Grammar,
+    text: &'a str,
+}
+
+impl Matcher<'_> {
+    fn ends(&self, expression: &Expression, from: usize) -> BTreeSet<usize> {
+        let rest = &self.text.as_bytes()[from..];
+        match &expression.0 {
+            Node::Literal(bytes) if rest.starts_with(bytes) => [from + bytes.len()].into(),
+            Node::Literal(_) => BTreeSet::new(),
+            Node::Class(ranges) => match self.text[from..].chars().next() {
+                Some(c) if ranges.iter().any(|&(first, last)| (first..=last).contains(&c)) => {
+                    [from + c.len_utf8()].into()
+                }
+                _ => BTreeSet::new(),
+            },
+            Node::Regex(regex) => {
+                let limits = Limits::default();
+                let dfa = regex.lower(&Meter::start(&limits)).unwrap();
+                self.places(from).filter(|&to| dfa.matches(&rest[..to - from])).collect()
+            }
+            Node::Rule(number) => self.ends(&self.grammar.rules[*number].body, from),
+            Node::Sequence(parts) => {
+                parts.iter().fold([from].into(), |at, part| self.all(&at, |from| self.ends(part, from)))
+            }
+            Node::Choice(parts) => parts.iter().flat_map(|part| self.ends(part, from)).collect(),
+            Node::Repeat { inner, min, max } => self.times(inner, *min, *max, from),
+            Node::And(parts) => {
+                let ends = |part| self.ends(part, from);
+                parts.iter().map(ends).reduce(|one, other| &one & &other).unwrap()
+            }
+            Node::Not(inner) => {
+                let ends = self.ends(inner, from);
+                self.places(from).filter(|to| !ends.contains(to)).collect()
+            }
+            Node::Terminal(terminal) => {
+                let ends = self.ends(&terminal.body, from);
+                match &self.grammar.lexing {
+                    Lexing::Longest { ignored: Some(ignored), once, .. } => {
+                        let most = once.then_some(1);
+                        self.all(&ends, |from| self.times(ignored, 0, most, from))
+                    }
+                    _ => ends,
+                }
+            }
+            Node::Substring(pieces) => {
+                let runs =
+                    (0..pieces.len()).flat_map(|first| (first..=pieces.len()).map(move |last| (first, last)));
+                let mut runs: Vec<String> = runs.map(|(first, last)| pieces[first..last].concat()).collect();
+                runs.push(String::new());
+                let found = runs.iter().filter(|run| self.text[from..].starts_with(run.as_str()));
+                found.map(|run| from + run.len()).collect()
+            }
+            Node::Constraint(constraint) => {
+                let dfa = constraint.to_byte_dfa(&Limits::default()).unwrap().unwrap();
+                self.places(from).filter(|&to| dfa.matches(&rest[..to - from])).collect()
+            }
+            Node::Grammar(grammar) => {
+                let nested = Matcher { grammar, text: self.text };
+                nested.ends(&grammar.rules[grammar.start].body, from)
+            }
+            Node::Token { .. } => panic!("a token has no text"),
+        }
+    }
+
+    fn places(&self, from: usize) -> impl Iterator<Item = usize> {
+        (from..=self.text.len()).filter(|&to| self.text.is_char_boundary(to))
+    }
+
+    fn all(&self, at: &BTreeSet<usize>, ends: impl Fn(usize) -> BTreeSet<usize>) -> BTreeSet<usize> {
+        at.iter().flat_map(|&from| ends(from)).collect()
+    }
+
+    fn times(&self, inner: &Expression, min: usize, max: Option<usize>, from: usize) -> BTreeSet<usize> {
+        let (mut at, mut found) = (BTreeSet::from([from]), BTreeSet::new());
+        for time in 0..=max.unwrap_or(min + self.text.len() + 1) {
+            if time >= min {
+                found.extend(&at);
+            }
+            at = self.all(&at, |from| self.ends(inner, from));
+        }
+        found
+    }
+}
+
+fn matches(grammar: &Grammar, text: &str) -> bool {
+    Matcher { grammar, text }.ends(&grammar.rules[grammar.start].body, 0).contains(&text.len())
+}
+
+/// That a grammar is read, and which texts it matches.
+fn language(text: &str, accepted: &[&str], rejected: &[&str]) {
+    let grammar = read(text, None).unwrap();
+    for accepted in accepted {
+        assert!(matches(&grammar, accepted), "{text}\nrejects {accepted:?}");
+    }
+    for rejected in rejected {
+        assert!(!matches(&grammar, rejected), "{text}\naccepts {rejected:?}");
+    }
+}
+
+/// That a grammar is refused at a line and a column, with words in the reason.
+fn refused(text: &str, place: (usize, usize), words: &str) {
+    let error = read(text, None).unwrap_err();
+    assert!(error.is_grammar(), "{error}");
+    assert_eq!(error.place(), Some(place), "{text}\n{error}");
+    assert!(error.to_string().contains(words), "{error}");
+}
+
+/// The body of the rule of a name.
+fn body<'a>(grammar: &'a Grammar, name: &str) -> &'a Node {
+    &grammar.rules.iter().find(|rule| rule.name == name).unwrap().body.0
+}
+
+fn terminal<'a>(grammar: &'a Grammar, name: &str) -> &'a Terminal {
+    match body(grammar, name) {
+        Node::Terminal(terminal) => terminal,
+        other => panic!("{other:?}"),
+    }
+}

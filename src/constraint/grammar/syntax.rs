@@ -1,0 +1,131 @@
+//! The syntaxes of grammars, and constraints that are read from them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::{Grammar, ebnf, gbnf, lark};
+use crate::constraint::{Constraint, Kind};
+use crate::error::{Error, Result};
+
+/// How a grammar is written. It is asked for, never guessed from a text.
+///
+/// ```
+/// use burn_dfa::constraint::Syntax;
+///
+/// assert_eq!("lark".parse::<Syntax>()?, Syntax::Lark);
+/// assert_eq!(Syntax::Gbnf.start(), "root");
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Syntax {
+    /// That of llama.cpp.
+    Gbnf,
+    /// That of XGrammar, which SGLang and vLLM take.
+    Ebnf,
+    /// That of llguidance, which OpenAI takes for tools; it cuts texts into terminals.
+    Lark,
+}
+
+impl Syntax {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Gbnf, Self::Ebnf, Self::Lark];
+
+    /// The rule where texts begin, unless another one is asked for.
+    pub fn start(self) -> &'static str {
+        match self {
+            Self::Gbnf | Self::Ebnf => "root",
+            Self::Lark => "start",
+        }
+    }
+
+    /// The name, in small letters.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Gbnf => "gbnf",
+            Self::Ebnf => "ebnf",
+            Self::Lark => "lark",
+        }
+    }
+}
+
+impl fmt::Display for Syntax {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Syntax {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let found = Self::ALL.into_iter().find(|syntax| syntax.name() == name);
+        found.ok_or_else(|| Error::input(format!("`{name}` is no syntax of grammars: gbnf, ebnf or lark")))
+    }
+}
+
+/// A grammar as it was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in super::super) struct GivenGrammar {
+    pub(in super::super) syntax: Syntax,
+    pub(in super::super) text: String,
+    pub(in super::super) start: Option<String>,
+}
+
+impl Grammar {
+    /// Reads a grammar; texts begin with the rule `start`, or with the [usual one](Syntax::start).
+    ///
+    /// # Errors
+    /// Where the text cannot be read or asks for what is not offered; the error has the [`place`](Error::place).
+    pub fn read(syntax: Syntax, text: &str, start: Option<&str>) -> Result<Self> {
+        match syntax {
+            Syntax::Gbnf => gbnf::read(text, start),
+            Syntax::Ebnf => ebnf::read(text, start),
+            Syntax::Lark => lark::read(text, start),
+        }
+    }
+}
+
+impl Constraint {
+    /// Texts of a context-free grammar, written in one of the [syntaxes](Syntax).
+    ///
+    /// Left and right recursion become loops; only recursion with something before and behind it needs a stack, of
+    /// [`Limits::frames`](crate::Limits::frames). A grammar may be ambiguous. What is refused when it is compiled is one where
+    /// how much is on the stack stays ambiguous without end, as for palindromes.
+    ///
+    /// ```
+    /// use burn_dfa::constraint::Syntax;
+    /// use burn_dfa::{Constraint, Limits};
+    ///
+    /// let sums = r#"
+    ///     root ::= term ("+" term)*
+    ///     term ::= [0-9]+ | "(" root ")"
+    /// "#;
+    /// let automaton = Constraint::grammar(Syntax::Gbnf, sums)?.to_automaton(&Limits::default())?.unwrap();
+    /// assert!(automaton.matches(b"1+(2+(33+4))") && !automaton.matches(b"1+(2"));
+    ///
+    /// let error = Constraint::grammar(Syntax::Gbnf, "root ::= term").unwrap_err();
+    /// assert_eq!(error.place(), Some((1, 10)));
+    /// # Ok::<(), burn_dfa::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Where the text cannot be read or asks for what is not offered; the error has the [`place`](Error::place).
+    pub fn grammar(syntax: Syntax, text: &str) -> Result<Self> {
+        Self::given_grammar(syntax, text, None)
+    }
+
+    /// As [`grammar`](Self::grammar), of the texts of the rule `start`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn grammar_from(syntax: Syntax, text: &str, start: &str) -> Result<Self> {
+        Self::given_grammar(syntax, text, Some(start))
+    }
+
+    pub(in super::super) fn given_grammar(syntax: Syntax, text: &str, start: Option<&str>) -> Result<Self> {
+        let grammar = Grammar::read(syntax, text, start)?;
+        let given = GivenGrammar { syntax, text: text.to_owned(), start: start.map(str::to_owned) };
+        Ok(Kind::Grammar(grammar.into(), Some(given.into())).into())
+    }
+}
