@@ -4,6 +4,7 @@ mod artifact;
 mod automaton;
 #[path = "../common/mod.rs"]
 mod common;
+mod grammar;
 mod guarantee;
 mod json_schema;
 mod mistakes;

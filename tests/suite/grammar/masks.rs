@@ -1,0 +1,124 @@
+//! Token tables of grammars: a token is legal just where the recogniser finds a text that begins with its bytes, and is
+//! short enough for the budget.
+
+use burn_dfa::table::RowPosition;
+use burn_dfa::{TokenId, TokenTable, Vocabulary};
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng, rngs::StdRng};
+
+use super::earley::{Chart, Recogniser};
+use super::form::Grammar;
+use super::{compiled, limits, random};
+use crate::common::words::{EOS, vocabulary_of};
+
+/// Tokens that open and close several brackets, and cross the borders of rules.
+const WORDS: [&str; 44] = [
+    "aa", "ab", "ba", "abab", "((", "(((", "([", "[(", "[[", "[[[[", "))", ")))", ")]", "])", "]]", "]]]]",
+    "()", "[]", "()()", "[[]]", ")(", "][", "),", "],", "),(", "],[", ")],[(", ",1", ",(", ",[[", "1,",
+    "1,1,1", "(1", "1)", "1)]", "(1,1)", "(a", "a)", "+1", "1+", "1+1+", "+(", ")+", "a+b",
+];
+
+/// The tokens that may follow, by the recogniser.
+fn legal(chart: &mut Chart, vocabulary: &Vocabulary, remaining: u32) -> Vec<TokenId> {
+    let len = chart.len();
+    let mut is_legal = |token: &TokenId| {
+        let room = remaining as usize;
+        match vocabulary.bytes(*token) {
+            None => room > 0 && chart.accepts(),
+            Some(bytes) => {
+                // The token itself, and the end of the sequence.
+                let legal = chart.extend(bytes) && chart.left().is_some_and(|left| left + 2 <= room);
+                chart.truncate(len);
+                legal
+            }
+        }
+    };
+    (0..vocabulary.len() as u32).map(TokenId).filter(|token| is_legal(token)).collect()
+}
+
+/// Walks along a random text, and compares the tokens that may follow everywhere; the number of tokens of several bytes that
+/// could be chosen.
+pub fn walk(
+    grammar: &Grammar,
+    table: &TokenTable,
+    recogniser: &Recogniser,
+    vocabulary: &Vocabulary,
+    budget: u32,
+    rng: &mut StdRng,
+) -> usize {
+    let mut position = RowPosition::new(table.start(), budget);
+    let mut chart = Chart::new(recogniser);
+    let mut read = Vec::new();
+    let mut words = 0;
+    for _ in 0..24 {
+        let tokens = (0..vocabulary.len() as u32).map(TokenId);
+        let found: Vec<TokenId> =
+            tokens.filter(|&token| table.can_end(&table.after(&position, token))).collect();
+        let expected = legal(&mut chart, vocabulary, position.remaining);
+        let texts = |tokens: &[TokenId]| -> Vec<String> {
+            let bytes = tokens.iter().map(|&token| vocabulary.bytes(token).unwrap_or(b"the end"));
+            bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned()).collect()
+        };
+        assert!(
+            found == expected,
+            "{:?} instead of {:?} after {:?}, {position:?}, of\n{grammar}",
+            texts(&found),
+            texts(&expected),
+            texts(&read)
+        );
+        // Longer tokens are rarer, and more is at stake.
+        let longer: Vec<TokenId> = found.iter().copied().filter(|token| token.0 > EOS.0).collect();
+        words += longer.len();
+        let choice = if longer.is_empty() || rng.random_ratio(1, 3) { &found } else { &longer };
+        let token = *choice.choose(rng).expect("a row is never without a token");
+        let Some(bytes) = vocabulary.bytes(token) else { break };
+        assert!(chart.extend(bytes));
+        position = table.after(&position, token);
+        read.push(token);
+    }
+    words
+}
+
+/// Compares both forms of the table of a grammar with the recogniser, with and without a budget.
+fn check(grammar: &Grammar, vocabulary: &Vocabulary, rng: &mut StdRng) -> Option<usize> {
+    let recogniser = Recogniser::new(grammar);
+    let (constraint, _) = compiled(grammar, &recogniser)?;
+    let mut words = 0;
+    for compile in [TokenTable::compile, TokenTable::walk] {
+        let table = compile(&constraint, vocabulary, &limits());
+        let table = table.unwrap_or_else(|error| panic!("{error}\n{grammar}"));
+        for _ in 0..3 {
+            words += walk(grammar, &table, &recogniser, vocabulary, RowPosition::UNLIMITED, rng);
+        }
+        // Elsewhere budgets count tokens, not bytes.
+        if table.is_walked() {
+            let needed = table.tokens_to_end(table.start());
+            let least = Chart::new(&recogniser).left().unwrap();
+            assert_eq!(needed as usize, least + 1, "{grammar}");
+            for more in [0, 1, 2, 4, 9] {
+                words += walk(grammar, &table, &recogniser, vocabulary, needed + more, rng);
+            }
+        }
+    }
+    Some(words)
+}
+
+#[test]
+fn masks_are_exact() {
+    let vocabulary = vocabulary_of(&WORDS);
+    let (mut grammars, mut words) = (0, 0);
+    for seed in 0..240 {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let grammar = if seed % 2 == 0 {
+            random::nested(&mut rng)
+        } else {
+            random::grammar(&mut rng, &random::ALPHABET)
+        };
+        if let Some(found) = check(&grammar, &vocabulary, &mut rng) {
+            grammars += 1;
+            words += found;
+        }
+    }
+    println!("{grammars} grammars, {words} tokens of several bytes");
+    assert!(words > grammars && grammars > 0, "{grammars} grammars, {words} tokens of several bytes");
+}
