@@ -23,7 +23,7 @@ pub(super) struct Brackets<'p, 'm> {
     knot_of: Vec<u32>,
     /// The components that a part refers to.
     recursive: FastMap<(PartId, u32), bool>,
-    expanded: FastMap<PartId, Vec<PartId>>,
+    expanded: FastMap<(PartId, u32), Vec<PartId>>,
 }
 
 /// Where a sequence stands.
@@ -67,38 +67,55 @@ impl<'p, 'm> Brackets<'p, 'm> {
         Place { circle: self.circle_of[rule], knot: self.knot_of[rule], behind: false }
     }
 
-    /// The parts of a sequence, with rules that are sequences put in for their names behind the first.
-    pub(super) fn expanded(&mut self, sequence: PartId) -> Vec<PartId> {
-        if let Some(known) = self.expanded.get(&sequence) {
+    /// The parts of a sequence in a rule of a component, with rules that are sequences put in for their names behind the first:
+    /// those that do not depend on themselves, and those that lack but an opening part to be brackets.
+    pub(super) fn expanded(&mut self, sequence: PartId, circle: u32) -> Vec<PartId> {
+        if let Some(known) = self.expanded.get(&(sequence, circle)) {
             return known.clone();
         }
         let mut expanded = Vec::new();
         if let Part::Sequence(parts) = self.parts.get(sequence) {
             for (at, &part) in parts.iter().enumerate() {
-                let mut open = Vec::new();
-                if at == 0 { expanded.push(part) } else { self.expand(part, &mut open, &mut expanded) }
-                if expanded.len() > MAX_EXPANDED {
-                    expanded.clone_from(parts);
-                    break;
+                if at == 0 { expanded.push(part) } else { self.expand(part, &mut expanded) }
+            }
+            for at in (1..expanded.len()).rev() {
+                if let Some(closed) = self.closed(&expanded, at, circle) {
+                    expanded = closed;
                 }
             }
+            if expanded.len() > MAX_EXPANDED {
+                expanded.clone_from(parts);
+            }
         }
-        self.expanded.insert(sequence, expanded.clone());
+        self.expanded.insert((sequence, circle), expanded.clone());
         expanded
     }
 
-    fn expand(&self, part: PartId, open: &mut Vec<usize>, expanded: &mut Vec<PartId>) {
-        if let Part::Rule(rule) = self.parts.get(part)
-            && let Part::Sequence(inner) = self.parts.get(self.parts.bodies[*rule])
-            && !open.contains(rule)
-            && expanded.len() + inner.len() <= MAX_EXPANDED
+    /// Puts in a rule that does not depend on itself.
+    fn expand(&self, part: PartId, expanded: &mut Vec<PartId>) {
+        if let Part::Rule(rule) = *self.parts.get(part)
+            && let Part::Sequence(inner) = self.parts.get(self.parts.bodies[rule])
+            && self.circle_of[rule] == 0
+            && expanded.len() <= MAX_EXPANDED
         {
-            open.push(*rule);
-            inner.iter().for_each(|&part| self.expand(part, open, expanded));
-            open.pop();
+            inner.iter().for_each(|&part| self.expand(part, expanded));
         } else {
             expanded.push(part);
         }
+    }
+
+    /// A sequence with a rule put in at `at` that closes what the sequence opens; `None` where it does not.
+    fn closed(&mut self, sequence: &[PartId], at: usize, circle: u32) -> Option<Vec<PartId>> {
+        let parts = self.parts;
+        let Part::Rule(rule) = *parts.get(sequence[at]) else { return None };
+        let Part::Sequence(inner) = parts.get(parts.bodies[rule]) else { return None };
+        let place = Place { circle, knot: 0, behind: false };
+        if self.circle_of[rule] != circle || self.bracket(inner, place).is_some() {
+            return None;
+        }
+        let closed = [&sequence[..at], inner, &sequence[at + 1..]].concat();
+        let (from, to) = self.bracket(&closed, place)?;
+        (from <= at && to >= at + inner.len() - 1).then_some(closed)
     }
 
     /// The parts of an expanded sequence that are called, from one to another, both included.
@@ -170,7 +187,7 @@ impl<'p, 'm> Brackets<'p, 'm> {
                 self.left_by_brackets(*inner, Place { behind: false, ..place }, found);
             }
             Part::Sequence(_) => {
-                let parts = self.expanded(part);
+                let parts = self.expanded(part, place.circle);
                 let called = self.bracket(&parts, place);
                 for (at, &part) in parts.iter().enumerate() {
                     if called.is_none_or(|(from, to)| at < from || at > to) {

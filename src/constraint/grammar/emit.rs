@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::limits::Meter;
 
 /// Most rules and groups within each other, where they are copied.
-const MAX_NESTING: usize = 1_000;
+const MAX_NESTING: usize = 256;
 
 /// What is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -139,7 +139,7 @@ impl<'p, 'm> Emitter<'p, 'm> {
             let body = match piece {
                 PieceKey::Rule(rule) => self.rule(rule, self.returning, 0)?,
                 PieceKey::Slice { sequence, from, to, circle, knot } => {
-                    let parts = self.brackets.expanded(sequence);
+                    let parts = self.brackets.expanded(sequence, circle);
                     let context = Context { chain: 0, place: Place { circle, knot, behind: false } };
                     let body = self.row_of(&parts[from..=to], self.returning, context, None)?.1;
                     // What is ignored behind the opening bracket is read within.
@@ -206,7 +206,7 @@ impl<'p, 'm> Emitter<'p, 'm> {
                 self.union(starts?)
             }
             Part::Sequence(_) => {
-                let parts = self.brackets.expanded(part);
+                let parts = self.brackets.expanded(part, context.place.circle);
                 Ok(self.row_of(&parts, next, context, Some(part))?.0)
             }
             Part::Repeat { inner, min, max } => self.repeat(inner, min, max, next, context),
@@ -358,8 +358,10 @@ impl<'p, 'm> Emitter<'p, 'm> {
         self.active.push((rule, next));
         let begins = if left != 0 && self.comes_back(rule, chain) {
             let behind = self.network.reserve()?;
-            // What follows the rule is followed by itself.
-            self.starts.insert((rule, behind, 0), start);
+            if chain == 0 {
+                // What follows the rule is followed by itself.
+                self.starts.insert((rule, behind, 0), start);
+            }
             let link = self.chains.len() as u32;
             self.chains.push(Link { before: chain, rule, branches: vec![next] });
             let context = Context { chain: link, place };
