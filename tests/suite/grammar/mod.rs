@@ -158,12 +158,12 @@ fn compare(grammars: u64, random: impl Fn(&mut StdRng) -> Grammar) -> Counts {
     counts
 }
 
-/// Of a hundred random grammars, how many have an automaton at least. To be set to a little less than what is measured. Of the
+/// Of a hundred random grammars, how many have an automaton at least. It was 48 when this was written. Of the
 /// others about 17 have no text; most are ambiguous, or no deterministic automaton has their language.
-const WILD: usize = 1;
+const WILD: usize = 45;
 
-/// The same of a hundred grammars that are nearly deterministic.
-const NESTED: usize = 1;
+/// The same of a hundred grammars that are nearly deterministic; it was all of them.
+const NESTED: usize = 98;
 
 #[test]
 fn the_automata_of_random_grammars_are_exact() {
