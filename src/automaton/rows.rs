@@ -48,6 +48,15 @@ impl Rows {
         state
     }
 
+    /// As [`push`](Self::push), of runs of which no two neighbours could be one, and none leads to 0.
+    pub(super) fn push_whole(&mut self, accepting: bool, runs: &[Run]) -> u32 {
+        let from = self.runs.len();
+        self.runs.extend_from_slice(runs);
+        self.spans.push((from as u32, self.runs.len() as u32));
+        self.accepting.push(accepting);
+        self.state_count() as u32 - 1
+    }
+
     /// Adds `count` states whose rows are yet to be [filled](Self::fill), and returns the first.
     pub(super) fn reserve(&mut self, count: usize) -> u32 {
         let first = self.state_count();

@@ -13,8 +13,9 @@ use crate::limits::Meter;
 /// states are never shared.
 pub(crate) struct SharedRows {
     rows: Rows,
-    /// The states that are shared, by the hash of their rows; 0 where there is none. A power of two in length.
-    known: Vec<u32>,
+    /// The states that are shared, each at the place that the hash of its row gives, or behind it; state 0 where there is
+    /// none. A power of two in length.
+    known: Vec<Known>,
     known_count: usize,
     scratch: Vec<Run>,
     /// The call states.
@@ -28,7 +29,7 @@ impl SharedRows {
     pub(crate) fn new() -> Self {
         Self {
             rows: Rows::new(),
-            known: vec![0; 1 << 6],
+            known: vec![Known::default(); 1 << 6],
             known_count: 0,
             scratch: Vec::new(),
             calls: FastMap::default(),
@@ -62,7 +63,7 @@ impl SharedRows {
     /// Refuses more states, memory or time than allowed; call it now and then while adding states.
     pub(crate) fn check(&self, meter: &Meter) -> Result<()> {
         self.rows.check(meter)?;
-        meter.bytes(self.rows.bytes() + self.known.len() * size_of::<u32>())
+        meter.bytes(self.rows.bytes() + self.known.len() * size_of::<Known>())
     }
 
     /// `count` states yet to be filled, numbered in a row; returns the first.
@@ -89,16 +90,21 @@ impl SharedRows {
     /// The state with this row, which must satisfy the invariants of [`Rows`].
     fn shared(&mut self, accepting: bool, row: &[Run]) -> u32 {
         let mask = self.known.len() - 1;
-        let mut at = hash(accepting, row) as usize & mask;
+        let hash = hash(accepting, row);
+        let mut at = hash as usize & mask;
         loop {
-            match self.known[at] {
-                0 => break,
-                state if self.is_accepting(state) == accepting && self.row(state) == row => return state,
-                _ => at = (at + 1) & mask,
+            let known = self.known[at];
+            if known.state == 0 {
+                break;
             }
+            let is_same = |state| self.is_accepting(state) == accepting && self.row(state) == row;
+            if known.hash == hash && is_same(known.state) {
+                return known.state;
+            }
+            at = (at + 1) & mask;
         }
-        let state = self.rows.push(accepting, row.iter().copied());
-        self.known[at] = state;
+        let state = self.rows.push_whole(accepting, row);
+        self.known[at] = Known { hash, state };
         self.known_count += 1;
         if self.known_count * 2 > self.known.len() {
             self.grow();
@@ -109,13 +115,13 @@ impl SharedRows {
     /// Makes room for twice as many shared states.
     fn grow(&mut self) {
         let mask = self.known.len() * 2 - 1;
-        let mut known = vec![0; mask + 1];
-        for &state in self.known.iter().filter(|&&state| state != 0) {
-            let mut at = hash(self.is_accepting(state), self.row(state)) as usize & mask;
-            while known[at] != 0 {
+        let mut known = vec![Known::default(); mask + 1];
+        for &entry in self.known.iter().filter(|entry| entry.state != 0) {
+            let mut at = entry.hash as usize & mask;
+            while known[at].state != 0 {
                 at = (at + 1) & mask;
             }
-            known[at] = state;
+            known[at] = entry;
         }
         self.known = known;
     }
@@ -150,11 +156,14 @@ impl SharedRows {
         if at == to {
             return state;
         }
+        let mut row = std::mem::take(&mut self.scratch);
         let mut to = to;
         for (&state, &byte) in along.iter().zip(path).rev() {
-            let row = replaced(self.row(state), byte, to);
-            to = self.state(self.is_accepting(state), &row);
+            replace(self.row(state), byte, to, &mut row);
+            let accepting = self.is_accepting(state);
+            to = if row.is_empty() && !accepting { 0 } else { self.shared(accepting, &row) };
         }
+        self.scratch = row;
         to
     }
 
@@ -249,35 +258,46 @@ struct Node {
     children: Vec<Run>,
 }
 
+/// A state that is shared.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    /// Of its row. Rows with other hashes need not be looked at.
+    hash: u32,
+    state: u32,
+}
+
 /// A hash whose low bits are well mixed.
-fn hash(accepting: bool, row: &[Run]) -> u64 {
+fn hash(accepting: bool, row: &[Run]) -> u32 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut hash = u64::from(accepting) + 1;
     for run in row {
         let word = u64::from(run.first) << 40 | u64::from(run.last) << 32 | u64::from(run.target);
         hash = (hash.rotate_left(23) ^ word).wrapping_mul(FACTOR);
     }
-    hash ^ hash >> 32
+    (hash ^ hash >> 32) as u32
 }
 
-/// `row` with `byte` leading to `to`.
-fn replaced(row: &[Run], byte: u8, to: u32) -> Vec<Run> {
-    let mut new = Vec::with_capacity(row.len() + 2);
-    for &run in row {
-        if run.last < byte || run.first > byte {
-            new.push(run);
-            continue;
-        }
+/// Makes `new` the `row` with `byte` leading to `to`.
+fn replace(row: &[Run], byte: u8, to: u32, new: &mut Vec<Run>) {
+    new.clear();
+    let before = row.partition_point(|run| run.last < byte);
+    new.extend_from_slice(&row[..before]);
+    let mut rest = &row[before..];
+    let mut after = None;
+    if let Some((&run, others)) = rest.split_first()
+        && run.first <= byte
+    {
         if run.first < byte {
             new.push(Run { last: byte - 1, ..run });
         }
-        if run.last > byte {
-            new.push(Run { first: byte + 1, ..run });
-        }
+        after = (run.last > byte).then(|| Run { first: byte + 1, ..run });
+        rest = others;
     }
-    if to != 0 {
-        let at = new.partition_point(|run| run.first < byte);
-        new.insert(at, Run { first: byte, last: byte, target: to });
+    append(new, 0, Run { first: byte, last: byte, target: to });
+    // Only what follows the byte at once can be one run with it.
+    let mut rest = after.iter().chain(rest);
+    if let Some(&run) = rest.next() {
+        append(new, 0, run);
     }
-    new
+    new.extend(rest);
 }
