@@ -111,21 +111,22 @@ impl Distinctions {
         let intervals = count;
         let mut merged = vec![0u8; intervals];
         count = 1;
-        // Splits the blocks of `merged`: intervals of one block stay together if they have the same mark.
+        // The mark of an interval of each block.
+        let mut mark_of = [0; 256];
+        // Splits the blocks of `merged`: intervals of one block stay together if they have the same mark. False when no
+        // block is left to split.
         let mut refine = |marks: &[u32]| {
-            let mut mark_of = [None; 256];
-            let splits = |(&block, &mark): (&u8, &u32)| {
-                mark_of[block as usize].replace(mark).is_some_and(|other| other != mark)
-            };
-            if count == intervals || !merged.iter().zip(marks).any(splits) {
-                return;
+            merged.iter().zip(marks).for_each(|(&block, &mark)| mark_of[block as usize] = mark);
+            let is_split = |(&block, &mark): (&u8, &u32)| mark_of[block as usize] != mark;
+            if merged.iter().zip(marks).any(is_split) {
+                let mut refined: FastMap<(u8, u32), u8> = FastMap::default();
+                for (block, &mark) in merged.iter_mut().zip(marks) {
+                    let new = refined.len() as u8;
+                    *block = *refined.entry((*block, mark)).or_insert(new);
+                }
+                count = refined.len();
             }
-            let mut refined: FastMap<(u8, u32), u8> = FastMap::default();
-            for (block, &mark) in merged.iter_mut().zip(marks) {
-                let new = refined.len() as u8;
-                *block = *refined.entry((*block, mark)).or_insert(new);
-            }
-            count = refined.len();
+            count < intervals
         };
         let mut marks = vec![0; intervals];
         let mut next = 0;
@@ -133,14 +134,17 @@ impl Distinctions {
             next += 1;
             marks[interval[symbol] as usize] = next;
         }
-        refine(&marks);
+        let mut may_split = refine(&marks);
         for shape in 0..self.shapes.len() as u32 {
+            if !may_split {
+                break;
+            }
             marks.fill(0);
             for &run in self.shapes.get(shape) {
                 let (first, last) = (interval[(run >> 8 & 0xff) as usize], interval[(run & 0xff) as usize]);
                 marks[first as usize..=last as usize].fill((run >> 16) + 1);
             }
-            refine(&marks);
+            may_split = refine(&marks);
         }
         // Numbered in order of their first byte. Intervals without a byte have no run either.
         let mut numbers = [None; 256];

@@ -136,10 +136,11 @@ impl Pushdown {
         let mut jumps = vec![Jump::None];
         let mut at = 1;
         while let Some(&state) = queue.get(at) {
-            let runs = draft.rows.row(state).iter();
-            let runs = runs.map(|run| Run { target: number(run.target, &mut queue), ..*run });
+            let row = draft.rows.row(state);
+            let runs = row.iter().map(|run| Run { target: number(run.target, &mut queue), ..*run });
             rows.push(draft.rows.is_accepting(state), runs);
             jumps.push(match (draft.calls.get(&state), outcomes.get(&state)) {
+                _ if !row.is_empty() => Jump::None,
                 (Some(call), _) => {
                     let mut returns = Vec::with_capacity(call.returns.len());
                     for (outcome, &to) in call.returns.iter().enumerate() {

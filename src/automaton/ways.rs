@@ -111,29 +111,32 @@ impl Graph<'_> {
 struct Queue {
     /// The bytes of the ways that come first.
     bytes: u32,
-    /// The frames of these.
-    now: BinaryHeap<Reverse<(u32, u32, u32)>>,
-    /// The frames of those that are one byte longer.
-    next: Vec<Reverse<(u32, u32, u32)>>,
+    /// The frames, the states and the ends of these; the fewest frames come last.
+    now: Vec<(u32, u32, u32)>,
+    /// Further ones, which were found since they are taken out.
+    more: BinaryHeap<Reverse<(u32, u32, u32)>>,
+    /// Of those that are one byte longer.
+    next: Vec<(u32, u32, u32)>,
     later: BinaryHeap<Reverse<(Way, u32, u32)>>,
 }
 
 impl Queue {
     fn push(&mut self, way: Way, state: u32, end: u32) {
         match way.bytes - self.bytes {
-            0 => self.now.push(Reverse((way.frames, state, end))),
-            1 => self.next.push(Reverse((way.frames, state, end))),
+            0 => self.more.push(Reverse((way.frames, state, end))),
+            1 => self.next.push((way.frames, state, end)),
             _ => self.later.push(Reverse((way, state, end))),
         }
     }
 
     fn pop(&mut self) -> Option<(Way, u32, u32)> {
-        while self.now.is_empty() {
+        while self.now.is_empty() && self.more.is_empty() {
             let later = self.later.peek().map(|Reverse((way, ..))| way.bytes);
             let next = (!self.next.is_empty()).then_some(self.bytes + 1);
             self.bytes = next.into_iter().chain(later).min()?;
             if next == Some(self.bytes) {
-                self.now = std::mem::take(&mut self.next).into();
+                std::mem::swap(&mut self.now, &mut self.next);
+                self.now.sort_unstable_by_key(|&(frames, ..)| Reverse(frames));
             }
             while let Some(Reverse((way, state, end))) = self.later.peek().copied()
                 && way.bytes <= self.bytes + 1
@@ -142,6 +145,10 @@ impl Queue {
                 self.push(way, state, end);
             }
         }
-        self.now.pop().map(|Reverse((frames, state, end))| (Way { bytes: self.bytes, frames }, state, end))
+        let frames = |&(frames, ..): &(u32, u32, u32)| frames;
+        let more = self.more.peek().map(|Reverse(more)| frames(more));
+        let is_more = more.is_some_and(|more| self.now.last().is_none_or(|now| more < frames(now)));
+        let found = if is_more { self.more.pop().map(|Reverse(more)| more) } else { self.now.pop() };
+        found.map(|(frames, state, end)| (Way { bytes: self.bytes, frames }, state, end))
     }
 }
