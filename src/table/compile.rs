@@ -226,11 +226,29 @@ struct Walk<'a> {
 
 const UNKNOWN: ColumnId = ColumnId::MAX;
 
-/// What is known of the symbols that leave a column as it is.
+/// What is known of the symbols that leave a column, or a state, as it is.
 #[derive(Clone, Copy, Default)]
-struct Rests {
+pub(super) struct Rests {
     yes: Symbols,
     no: Symbols,
+}
+
+impl Rests {
+    /// Whether no byte whose symbol is among `symbols` changes anything, where `rests` tells that of a byte.
+    pub(super) fn all(&mut self, symbols: Symbols, mut rests: impl FnMut(u8) -> bool) -> bool {
+        loop {
+            if symbols & self.no != 0 {
+                return false;
+            }
+            let open = symbols & !self.yes;
+            if open == 0 {
+                return true;
+            }
+            let next = open.trailing_zeros();
+            let all = (0..=u8::MAX).filter(|&byte| symbol(byte) == next).all(&mut rests);
+            *(if all { &mut self.yes } else { &mut self.no }) |= 1 << next;
+        }
+    }
 }
 
 impl<'a> Walk<'a> {
@@ -285,22 +303,10 @@ impl<'a> Walk<'a> {
         if self.step(column, first) != column {
             return false;
         }
-        loop {
-            let Rests { yes, no } = self.rests[column as usize];
-            if symbols & no != 0 {
-                return false;
-            }
-            let open = symbols & !yes;
-            if open == 0 {
-                return true;
-            }
-            let next = open.trailing_zeros();
-            let rests = (0..=u8::MAX)
-                .filter(|&byte| symbol(byte) == next)
-                .all(|byte| self.step(column, byte) == column);
-            let known = &mut self.rests[column as usize];
-            *(if rests { &mut known.yes } else { &mut known.no }) |= 1 << next;
-        }
+        let mut known = self.rests[column as usize];
+        let rests = known.all(symbols, |byte| self.step(column, byte) == column);
+        self.rests[column as usize] = known;
+        rests
     }
 
     fn bytes(&self) -> usize {

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::build::{RESERVED_TOKENS_TO_END, no_token_path, reserved_rows, with_the_end};
+use super::compile::Rests;
 use super::special::spelled_classes;
-use super::{RowPosition, SpecialTokens, StateId, TableParts, TokenReading, TokenTable};
+use super::{SpecialTokens, StateId, TableParts, TokenReading, TokenTable};
 use crate::automaton::{ByteRows, Csr, RowDfa};
 use crate::constraint::{FreeText, TextAutomaton};
 use crate::error::Result;
@@ -83,13 +84,16 @@ impl TableParts {
     }
 }
 
+/// The table of an automaton with the special-token edges of `free`. The distance to the end is counted in bytes where every
+/// byte that a state takes is a token, and in tokens otherwise.
+///
+/// # Errors
+/// Where a limit is breached, or no tokens lead from the start to the end.
 fn walked(dfa: &RowDfa, free: &FreeText, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
     let mut parts = TableParts::spread(dfa.rows(), free, 2, vocabulary, meter)?;
     let own = dfa.bytes_to_end()[1..].iter().map(|&bytes| bytes.saturating_add(1));
     parts.tokens_to_end = RESERVED_TOKENS_TO_END.into_iter().chain(own).collect();
     if !spells_every_byte(dfa.rows(), free, vocabulary) {
-        // Counts as alive until the distances are known.
-        parts.tokens_to_end.fill(0);
         let edges = token_edges(&parts, vocabulary, meter)?;
         parts.tokens_to_end = to_end(&parts, edges);
     } else if !free.special_edges.is_empty() {
@@ -139,24 +143,46 @@ fn token_edges(parts: &TableParts, vocabulary: &Vocabulary, meter: &Meter) -> Re
     let TokenReading::Bytes { column_of, special, .. } = &parts.reading else {
         return Ok(Vec::new());
     };
+    let (trie, states) = (vocabulary.trie(), parts.next.len() / parts.columns);
+    let read = |from: u32, byte: u8| parts.row(StateId(from))[column_of[byte as usize] as usize];
+    let is_text = |tokens: &[TokenId]| tokens.iter().any(|&id| special.column(id).is_none());
     let mut edges = Vec::new();
-    let mut landings = Vec::new();
-    for state in StateId::RESERVED..(parts.next.len() / parts.columns) as u32 {
+    let mut rests = vec![Rests::default(); states];
+    // For each state the last one of which an edge leads there.
+    let mut met = vec![0; states];
+    let mut path = vec![0; trie.max_depth() + 1];
+    for state in StateId::RESERVED..states as u32 {
         meter.time()?;
         meter.bytes(edges.len().saturating_mul(size_of::<(u32, u32)>()))?;
-        landings.clear();
-        parts.each_text(
-            &RowPosition::unlimited(StateId(state)),
-            vocabulary,
-            column_of,
-            None,
-            |_, landing| landings.push(landing.0),
-        );
+        let mut add = |to: u32| {
+            if std::mem::replace(&mut met[to as usize], state) != state {
+                edges.push((state, to));
+            }
+        };
+        path[0] = state;
+        let mut node = 0;
+        while node < trie.len() {
+            let depth = trie.depth(node);
+            let to = read(path[depth - 1], trie.byte(node));
+            let end = trie.end(node) as usize;
+            if to == StateId::DEAD.0 {
+                node = end;
+            } else if rests[to as usize].all(trie.below(node), |byte| read(to, byte) == to) {
+                // Whatever comes below leads to this state as well.
+                if is_text(&trie.all_tokens()[trie.subtree(node)]) {
+                    add(to);
+                }
+                node = end;
+            } else {
+                if is_text(trie.tokens(node)) {
+                    add(to);
+                }
+                path[depth] = to;
+                node += 1;
+            }
+        }
         let marked = special.of(parts.row(StateId(state)));
-        landings.extend(marked.iter().filter(|&&to| to != StateId::DEAD.0));
-        landings.sort_unstable();
-        landings.dedup();
-        edges.extend(landings.iter().map(|&landing| (state, landing)));
+        marked.iter().filter(|&&to| to != StateId::DEAD.0).for_each(|&to| add(to));
     }
     Ok(edges)
 }
