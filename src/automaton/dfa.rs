@@ -105,6 +105,11 @@ impl ByteDfa {
         ByteStateId(self.transitions[state.index() * self.class_count + class])
     }
 
+    /// The next states of `state`, by class.
+    pub(crate) fn row(&self, state: ByteStateId) -> &[u32] {
+        &self.transitions[state.index() * self.class_count..][..self.class_count]
+    }
+
     /// Whether the bytes read so far are a word of the language.
     ///
     /// # Panics

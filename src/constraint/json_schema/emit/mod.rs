@@ -251,20 +251,18 @@ impl<'p, 'a> Emitter<'p, 'a> {
         let states = 1..scalar.state_count() as u32;
         // A state that ends and has no transition is the exit itself.
         let exit = |state: u32| scalar.end(state).map_or(0, |outcome| exits[outcome as usize]);
-        let goes_on: Vec<bool> = states.clone().map(|state| scalar.goes_on(state)).collect();
-        let mut next = self.rows.reserve(goes_on.iter().filter(|&&goes_on| goes_on).count());
+        let goes_on = |state: u32| !scalar.row(state).is_empty();
+        let mut next = self.rows.reserve(states.clone().filter(|&state| goes_on(state)).count());
         let mut numbers = vec![0; scalar.state_count()];
-        for (state, &goes_on) in states.clone().zip(&goes_on) {
-            numbers[state as usize] = if goes_on { next } else { exit(state) };
-            next += u32::from(goes_on);
+        for state in states.clone() {
+            numbers[state as usize] = if goes_on(state) { next } else { exit(state) };
+            next += u32::from(goes_on(state));
         }
-        let (mut runs, mut row) = (Vec::new(), Vec::new());
-        for (state, _) in states.zip(&goes_on).filter(|&(_, &goes_on)| goes_on) {
-            scalar.row(state, &mut runs);
+        let mut row = Vec::new();
+        for state in states.filter(|&state| goes_on(state)) {
+            let runs = scalar.row(state).iter();
             row.clear();
-            for &(first, last, to) in &runs {
-                row.push(Run { first, last, target: numbers[to as usize] });
-            }
+            row.extend(runs.map(|run| Run { target: numbers[run.target as usize], ..*run }));
             let exit = exit(state);
             if exit != 0 {
                 row.extend_from_slice(self.rows.row(exit));

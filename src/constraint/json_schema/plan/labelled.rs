@@ -1,21 +1,22 @@
 //! Automata over the texts of scalars, whose accepting states are labelled with outcomes.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
-use crate::automaton::{ByteDfa, ByteStateId};
+use crate::automaton::{ByteDfa, ByteStateId, Rows, Run};
 
 /// An automaton over the texts of scalars whose accepting states have outcomes. State 0 is dead.
 #[derive(Debug)]
 pub(in super::super) enum Labelled {
-    /// All texts have one outcome. `intervals` are the bytes as runs of one class.
-    Alike { dfa: Arc<ByteDfa>, intervals: Vec<(u8, u8, usize)>, outcome: u32 },
-    /// Texts differ in their outcomes: rows of runs, and for each state the outcome of a text that ends there.
-    Apart { start: u32, rows: Vec<Vec<(u8, u8, u32)>>, ends: Vec<Option<u32>> },
+    /// All texts have one outcome. The rows are those of the automaton, made when they are first asked for.
+    Alike { dfa: Arc<ByteDfa>, rows: OnceCell<Rows>, outcome: u32 },
+    /// Texts differ in their outcomes: for each state the outcome of a text that ends there.
+    Apart { start: u32, rows: Rows, ends: Vec<Option<u32>> },
 }
 
 impl Labelled {
     pub(super) fn alike(dfa: Arc<ByteDfa>, outcome: u32) -> Self {
-        Self::Alike { intervals: dfa.intervals(), dfa, outcome }
+        Self::Alike { dfa, rows: OnceCell::new(), outcome }
     }
 
     pub(in super::super) fn start(&self) -> u32 {
@@ -28,33 +29,15 @@ impl Labelled {
     pub(in super::super) fn state_count(&self) -> usize {
         match self {
             Self::Alike { dfa, .. } => dfa.state_count(),
-            Self::Apart { rows, .. } => rows.len(),
+            Self::Apart { rows, .. } => rows.state_count(),
         }
     }
 
-    /// Replaces the contents of `row` by the transitions of a state, in order.
-    pub(in super::super) fn row(&self, state: u32, row: &mut Vec<(u8, u8, u32)>) {
-        row.clear();
-        let (dfa, intervals) = match self {
-            Self::Alike { dfa, intervals, .. } => (dfa, intervals),
-            Self::Apart { rows, .. } => return row.extend_from_slice(&rows[state as usize]),
-        };
-        for &(first, last, class) in intervals {
-            let to = dfa.next_by_class(ByteStateId(state), class).0;
-            match row.last_mut() {
-                _ if to == 0 => {}
-                Some(run) if run.2 == to && run.1 + 1 == first => run.1 = last,
-                _ => row.push((first, last, to)),
-            }
-        }
-    }
-
-    /// Whether a state has transitions.
-    pub(in super::super) fn goes_on(&self, state: u32) -> bool {
+    /// The transitions of a state, in order.
+    pub(in super::super) fn row(&self, state: u32) -> &[Run] {
         match self {
-            Self::Alike { dfa, .. } => (0..dfa.class_count())
-                .any(|class| dfa.next_by_class(ByteStateId(state), class) != ByteStateId::DEAD),
-            Self::Apart { rows, .. } => !rows[state as usize].is_empty(),
+            Self::Alike { dfa, rows, .. } => rows.get_or_init(|| Rows::from(&**dfa)).row(state),
+            Self::Apart { rows, .. } => rows.row(state),
         }
     }
 
@@ -76,12 +59,12 @@ impl Labelled {
 
     /// The outcome of a text.
     pub(in super::super) fn outcome(&self, text: &[u8]) -> Option<u32> {
-        let mut row = Vec::new();
-        let mut state = self.start();
-        for byte in text {
-            self.row(state, &mut row);
-            state = row.iter().find(|run| run.0 <= *byte && *byte <= run.1)?.2;
-        }
-        self.end(state)
+        let end = match self {
+            Self::Alike { dfa, .. } => text.iter().fold(dfa.start(), |state, &byte| dfa.next(state, byte)).0,
+            Self::Apart { start, rows, .. } => {
+                text.iter().fold(*start, |state, &byte| rows.next(state, byte))
+            }
+        };
+        self.end(end)
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::labelled::Labelled;
 use super::live::live;
 use super::{Plan, Planner};
-use crate::automaton::{ByteDfa, ByteStateId, FastMap, Interner};
+use crate::automaton::{ByteDfa, ByteStateId, FastMap, Interner, Rows};
 use crate::constraint::json_schema::formula::Formula;
 use crate::error::Result;
 
@@ -22,16 +22,27 @@ pub(super) struct Judged {
 
 /// The automata that run side by side.
 pub(super) struct Product<'p, 'a, 'b> {
-    pub(super) planner: &'p mut Planner<'a>,
+    planner: &'p mut Planner<'a>,
     /// The automaton of all texts, and those of the leaves.
-    pub(super) automata: &'b [Arc<ByteDfa>],
-    pub(super) leaves: &'b [Judged],
-    pub(super) residues: Vec<Formula>,
+    automata: &'b [Arc<ByteDfa>],
+    leaves: &'b [Judged],
+    residues: Vec<Formula>,
     /// For each set of dead automata: on which of the others the formula depends, or `None` if no text can be accepted.
-    pub(super) live: FastMap<Vec<bool>, Option<Vec<bool>>>,
+    live: FastMap<Vec<bool>, Option<Vec<bool>>>,
+    /// A set of dead automata.
+    dead: Vec<bool>,
 }
 
-impl Product<'_, '_, '_> {
+impl<'p, 'a, 'b> Product<'p, 'a, 'b> {
+    pub(super) fn new(
+        planner: &'p mut Planner<'a>,
+        automata: &'b [Arc<ByteDfa>],
+        leaves: &'b [Judged],
+        residues: Vec<Formula>,
+    ) -> Self {
+        Self { planner, automata, leaves, residues, live: FastMap::default(), dead: Vec::new() }
+    }
+
     pub(super) fn run(mut self, plan: &mut Plan) -> Result<Option<Labelled>> {
         let (symbols, columns) = joint_symbols(self.automata);
         // The bytes as runs of one symbol.
@@ -49,17 +60,20 @@ impl Product<'_, '_, '_> {
         let start = vectors.intern(&start).0;
         let mut found: Vec<Option<Vec<bool>>> = vec![None];
         let mut rows = vec![Vec::new()];
+        let automata = self.automata;
+        let (mut vector, mut next, mut targets) = (Vec::new(), Vec::new(), vec![0; columns.len()]);
         let mut at = 1;
         while at < vectors.len() {
-            let vector = vectors.get(at as u32).to_vec();
-            let mut targets = vec![0; columns.len()];
+            vector.clear();
+            vector.extend_from_slice(vectors.get(at as u32));
+            // The dead state leads nowhere but to itself.
+            let alive = vector.iter().zip(automata).enumerate().filter(|(_, (state, _))| **state != 0);
+            let alive: Vec<(usize, &[u32])> =
+                alive.map(|(number, (&state, dfa))| (number, dfa.row(ByteStateId(state)))).collect();
+            next.resize(vector.len(), 0);
             for (target, classes) in targets.iter_mut().zip(&columns) {
-                let mut next: Vec<u32> = vector
-                    .iter()
-                    .zip(self.automata)
-                    .zip(classes)
-                    .map(|((&state, dfa), &class)| dfa.next_by_class(ByteStateId(state), class).0)
-                    .collect();
+                next.fill(0);
+                alive.iter().for_each(|&(number, row)| next[number] = row[classes[number]]);
                 self.settle(&mut next);
                 *target = vectors.intern(&next).0;
             }
@@ -86,27 +100,31 @@ impl Product<'_, '_, '_> {
         if !live[start as usize] {
             return Ok(None);
         }
-        for row in &mut rows {
-            row.retain(|&(_, _, to)| live[to as usize]);
+        let mut kept = Rows::new();
+        for row in &rows[1..] {
+            kept.push(false, row.iter().copied().filter(|&(_, _, to)| live[to as usize]));
         }
         let ends = found.iter().map(|found| found.as_ref().map(|answers| plan.outcome(answers))).collect();
-        Ok(Some(Labelled::Apart { start, rows, ends }))
+        Ok(Some(Labelled::Apart { start, rows: kept, ends }))
     }
 
     /// Sets the states of automata on which nothing depends any more to the dead state, so that equal vectors are found.
     fn settle(&mut self, vector: &mut [u32]) {
-        let dead: Vec<bool> = vector.iter().map(|&state| state == 0).collect();
-        if !self.live.contains_key(&dead) {
-            let live = self.live_beside(&dead);
-            self.live.insert(dead.clone(), live);
-        }
-        match &self.live[&dead] {
+        self.dead.clear();
+        self.dead.extend(vector.iter().map(|&state| state == 0));
+        let live = match self.live.get(&self.dead) {
+            Some(live) => live,
+            None => {
+                let dead = self.dead.clone();
+                let live = self.live_beside(&dead);
+                self.live.entry(dead).or_insert(live)
+            }
+        };
+        match live {
             None => vector.fill(0),
             Some(live) => {
                 for (state, live) in vector.iter_mut().zip(live) {
-                    if !live {
-                        *state = 0;
-                    }
+                    *state *= u32::from(*live);
                 }
             }
         }

@@ -9,7 +9,7 @@ use super::frame::answers;
 use super::labelled::Labelled;
 use super::product::{Judged, Product};
 use super::{Plan, Planner};
-use crate::automaton::{ByteDfa, Expr, FastMap, Op};
+use crate::automaton::{ByteDfa, Expr, Op};
 use crate::constraint::json_schema::format::{Certainty, Exactness, Format};
 use crate::constraint::json_schema::formula::{Formula, Leaf, Term};
 use crate::constraint::json_schema::json::Json;
@@ -258,8 +258,7 @@ impl Planner<'_> {
             }
             judged.push(Judged { leaf, surely, possibly: automata.len() - 1 });
         }
-        Product { planner: self, automata: &automata, leaves: &judged, residues, live: FastMap::default() }
-            .run(plan)
+        Product::new(self, &automata, &judged, residues).run(plan)
     }
 }
 
