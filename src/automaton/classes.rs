@@ -113,18 +113,19 @@ impl Distinctions {
         count = 1;
         // The mark of an interval of each block.
         let mut mark_of = [0; 256];
+        let mut split: FastMap<(u8, u32), u8> = FastMap::default();
         // Splits the blocks of `merged`: intervals of one block stay together if they have the same mark. False when no
         // block is left to split.
         let mut refine = |marks: &[u32]| {
             merged.iter().zip(marks).for_each(|(&block, &mark)| mark_of[block as usize] = mark);
-            let is_split = |(&block, &mark): (&u8, &u32)| mark_of[block as usize] != mark;
-            if merged.iter().zip(marks).any(is_split) {
-                let mut refined: FastMap<(u8, u32), u8> = FastMap::default();
-                for (block, &mark) in merged.iter_mut().zip(marks) {
-                    let new = refined.len() as u8;
-                    *block = *refined.entry((*block, mark)).or_insert(new);
+            split.clear();
+            for (block, &mark) in merged.iter_mut().zip(marks) {
+                if mark_of[*block as usize] != mark {
+                    *block = *split.entry((*block, mark)).or_insert_with(|| {
+                        count += 1;
+                        (count - 1) as u8
+                    });
                 }
-                count = refined.len();
             }
             count < intervals
         };

@@ -40,6 +40,7 @@ impl Draft<'_> {
         let mut copies = Copies {
             reach: self.reach(),
             return_of: self.returning.iter().zip(0..).map(|(&state, outcome)| (state, outcome)).collect(),
+            first: vec![(0, 0); self.rows.state_count()],
             done: Specialised {
                 rows: Rows::new(),
                 start: 0,
@@ -97,7 +98,7 @@ impl Draft<'_> {
                     None => reach[state as usize],
                 };
                 if ends & !reach[user as usize] != 0 {
-                    reach[user as usize] |= ends;
+            reach[user as usize] |= ends;
                     rest.push(user);
                 }
             }
@@ -119,6 +120,9 @@ struct Copies {
     reach: Vec<Ends>,
     return_of: FastMap<u32, usize>,
     done: Specialised,
+    /// Of each state the first copy with its ends, which most have no other than; no ends where there is none.
+    first: Vec<(Ends, u32)>,
+    /// The other copies.
     known: FastMap<(u32, Ends), u32>,
     /// States that were not copied yet, with their ends and their copies.
     open: Vec<(u32, Ends, u32)>,
@@ -130,6 +134,10 @@ impl Copies {
         if self.reach[state as usize] & ends == 0 {
             return 0;
         }
+        let (first, copy) = self.first[state as usize];
+        if first == ends {
+            return copy;
+        }
         if let Some(&outcome) = self.return_of.get(&state) {
             // Its number among the outcomes that count.
             let number = (ends & (returning(outcome) - 1) & !TEXT).count_ones() as usize;
@@ -140,11 +148,17 @@ impl Copies {
             return self.done.returning[number];
         }
         let (rows, open) = (&mut self.done.rows, &mut self.open);
-        *self.known.entry((state, ends)).or_insert_with(|| {
+        let mut new = || {
             let copy = rows.reserve(1);
             open.push((state, ends, copy));
             copy
-        })
+        };
+        if first == 0 {
+            let copy = new();
+            self.first[state as usize] = (ends, copy);
+            return copy;
+        }
+        *self.known.entry((state, ends)).or_insert_with(new)
     }
 
     /// The copy of a call where only `ends` count.

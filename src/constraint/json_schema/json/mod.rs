@@ -37,12 +37,18 @@ impl Members {
         self.0.insert(name, member).is_none()
     }
 
+    /// The member of a name.
     pub(crate) fn get(&self, name: &str) -> Option<&Json> {
+        // A schema with few keywords is asked for many: to compare names is faster than to hash them.
+        const FEW: usize = 8;
+        if self.0.len() <= FEW {
+            return self.0.iter().find(|(known, _)| *known == name).map(|(_, member)| member);
+        }
         self.0.get(name)
     }
 
     pub(crate) fn contains_key(&self, name: &str) -> bool {
-        self.0.contains_key(name)
+        self.get(name).is_some()
     }
 
     pub(crate) fn len(&self) -> usize {
