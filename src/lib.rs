@@ -1,7 +1,7 @@
 //! Constrained decoding as tensors, for [Burn](burn).
 //!
-//! A constraint (a regex, a choice, a JSON schema, a character pattern, explicit transitions) is compiled on the
-//! host, once, to an automaton over the tokens of a vocabulary. Its transitions are tensors on the model's
+//! A constraint (a regex, a choice, a JSON schema, a grammar, a character pattern, explicit transitions) is compiled
+//! on the host, once, to an automaton over the tokens of a vocabulary. Its transitions are tensors on the model's
 //! device, and in the generation loop everything stays there: look up the state, mask the logits, sample,
 //! advance.
 //!
@@ -98,6 +98,8 @@ mod guide {
     struct Constraints;
     #[doc = include_str!("../docs/generation.md")]
     struct Generation;
+    #[doc = include_str!("../docs/grammars.md")]
+    struct Grammars;
     #[doc = include_str!("../docs/json-schema.md")]
     struct JsonSchema;
     #[doc = include_str!("../docs/limits.md")]

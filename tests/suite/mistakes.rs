@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use burn::tensor::{DType, Device};
+use burn_dfa::constraint::Syntax;
 use burn_dfa::generation::{Cancel, GenerationConfig, Output, Request, choose, generate_as, stream};
 use burn_dfa::{Constraint, Limits, Result, TokenId, TokenTable, Vocabulary};
 use burn_dfa_llama::LlamaConfig;
@@ -22,7 +23,7 @@ const INTRODUCTION: &str = "# Likely mistakes, and what is said to them
 
 Every refusal is a [`burn_dfa::Error`](../src/error.rs): its message names the place and the way out, its predicates
 (`is_pattern`, `is_budget`, …) tell kinds apart for a program. `is_constraint` is true of all refusals of the constraint
-itself, whatever the request. Here are twenty mistakes that are easily made, with what is said to each. This page is
+itself, whatever the request. Here are twenty-four mistakes that are easily made, with what is said to each. This page is
 written by a [test](../tests/suite/mistakes.rs) that makes them.
 
 In these lines `vocabulary` is that of the embedded model, `model` one of as many logits, `prompt` some of its tokens,
@@ -89,7 +90,14 @@ fn page() -> String {
         "A choice of a type with fields",
             choose::<Person>(&model, &vocabulary, request(64), &config);
         "A response format that nobody knows", Constraint::from_request(&json!({"type": "json"}));
-        "A grammar", Constraint::from_request(&json!({"structured_outputs": {"grammar": "root ::= \"a\""}}));
+        "A structural tag", Constraint::from_request(&json!({"structured_outputs": {"structural_tag": "{}"}}));
+        "A rule that is not defined", Constraint::grammar(Syntax::Gbnf, "root ::= term (\"+\" term)*");
+        "A literal that is not closed", Constraint::grammar(Syntax::Ebnf, "root ::= \"yes");
+        "Palindromes, whose middle nothing marks",
+            Constraint::grammar(Syntax::Gbnf, r#"root ::= "a" root "a" | "b" root "b" | "c"?"#)
+                .and_then(|constraint| TokenTable::compile(&constraint, &vocabulary, &limits));
+        "A syntax of grammars that nobody knows",
+            Constraint::from_request(&json!({"type": "grammar", "grammar": {"syntax": "yacc", "definition": "s: 'a';"}}));
         "A vocabulary without an end of sequence",
             Vocabulary::from_tokenizer_json(tokenizer)
                 .and_then(|vocabulary| TokenTable::compile(&word, &vocabulary, &limits));
@@ -104,12 +112,13 @@ fn page() -> String {
             run(&model, &vocabulary, request(4), &config).and_then(|output| output.parse::<Person>());
         "A model whose logits are all −∞", run(&broken, &vocabulary, request(64).with_table(&table), &config);
     ];
-    assert_eq!(mistakes.len(), 20);
+    assert_eq!(mistakes.len(), 24);
 
     let mut page = INTRODUCTION.to_owned();
     for (number, (title, mistake, said)) in (1..).zip(mistakes) {
         let mistake = mistake.split_whitespace().collect::<Vec<_>>().join(" ");
-        write!(page, "\n## {number}. {title}\n\n```text\n{mistake}\n```\n\n> {said}\n").unwrap();
+        let said = quoted(&said);
+        write!(page, "\n## {number}. {title}\n\n```text\n{mistake}\n```\n\n{said}").unwrap();
     }
     // Not a mistake, but an error.
     let cancelled = generate_as::<Person>(&model, &vocabulary, request(64).with_cancel(&cancel), &config);
@@ -122,6 +131,14 @@ fn page() -> String {
     )
     .unwrap();
     page
+}
+
+/// What is said, as a quotation; the lines of a grammar that it shows are indented, which makes code of them.
+fn quoted(said: &str) -> String {
+    let (reason, shown) = said.split_once('\n').unwrap_or((said, ""));
+    let shown: String = shown.lines().map(|line| format!("> {line}\n")).collect();
+    let between = if shown.is_empty() { "" } else { ">\n" };
+    format!("> {reason}\n{between}{shown}")
 }
 
 #[test]
