@@ -34,6 +34,20 @@ impl ByteRows {
         self.rows.row(state)
     }
 
+    /// All states but the dead one, with their rows.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (u32, &[Run])> {
+        (1..self.state_count() as u32).map(|state| (state, self.row(state)))
+    }
+
+    /// The rows with some of their runs; states keep their numbers.
+    pub(super) fn kept(&self, keeps: impl Fn(&Run) -> bool) -> Self {
+        let mut rows = Rows::new();
+        for (state, row) in self.all() {
+            rows.push(self.is_accepting(state), row.iter().copied().filter(&keeps));
+        }
+        rows.into()
+    }
+
     /// Number of classes of bytes.
     pub(crate) fn class_count(&self) -> usize {
         self.classes.count()

@@ -21,7 +21,8 @@ pub(crate) fn components(
         loop {
             if let Some(node) = enter.take() {
                 met_so_far += 1;
-                (met[node as usize], low[node as usize], open[node as usize]) = (met_so_far, met_so_far, true);
+                (met[node as usize], low[node as usize], open[node as usize]) =
+                    (met_so_far, met_so_far, true);
                 stack.push(node);
                 path.push((node, children(node), 0));
             }

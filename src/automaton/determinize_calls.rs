@@ -66,11 +66,7 @@ type Outcome<T> = std::result::Result<T, Failure>;
 impl Network<'_> {
     /// The deterministic automaton of the texts that lead from `start` to [`ACCEPT`](Self::ACCEPT), and the most leads of a
     /// state; `None` where there is no such text. At most `positions` different leads are followed.
-    pub(crate) fn determinize(
-        &self,
-        start: u32,
-        positions: usize,
-    ) -> Outcome<Option<(Determinized, usize)>> {
+    pub(crate) fn determinize(&self, start: u32, positions: usize) -> Outcome<Option<(Determinized, usize)>> {
         Subsets::new(self, positions).run(start)
     }
 }
@@ -97,9 +93,16 @@ enum Target {
 enum Story {
     Start,
     /// By a byte from another state.
-    Read { from: u32, byte: u8 },
+    Read {
+        from: u32,
+        byte: u8,
+    },
     /// Behind a call: from the state `from` of its piece by `byte`.
-    After { call: u32, from: u32, byte: u8 },
+    After {
+        call: u32,
+        from: u32,
+        byte: u8,
+    },
 }
 
 /// A part that is entered with one set of items.
@@ -316,9 +319,9 @@ impl<'n, 'm> Subsets<'n, 'm> {
     /// Where a byte leads that leads to `items`, in a piece.
     fn target(&mut self, piece: u32, items: &[Item], story: Story) -> Outcome<Target> {
         let mut items = self.closed(items)?.items;
-        // A lazy terminal ends now, and those beside it are given up.
+        // Where a lazy terminal ends, those beside it end as well or are given up.
         if items.iter().any(|item| self.is_lazy(item)) {
-            items.retain(|item| self.is_lazy(item));
+            items.retain(|item| self.closes(item));
         }
         // Terminals of which none can go on end now.
         while !items.is_empty() && !items.iter().any(|item| self.reads(item)) {
@@ -498,11 +501,8 @@ impl<'n, 'm> Subsets<'n, 'm> {
         let words = key[1..].chunks_exact(3);
         let items: Vec<Item> =
             words.map(|word| Item { tag: word[0], lead: word[1], node: word[2] }).collect();
-        let behind = if items.iter().any(|item| self.closes(item)) {
-            self.behind(&items)?.items
-        } else {
-            Vec::new()
-        };
+        let behind =
+            if items.iter().any(|item| self.closes(item)) { self.behind(&items)?.items } else { Vec::new() };
         let accepts = |item: &Item| item.node == Network::ACCEPT && item.lead == 0;
         let accepting = items.iter().chain(&behind).any(accepts);
         let inner = self.edges(&items);

@@ -86,7 +86,8 @@ impl Builder<'_, '_> {
                 let mut after = next;
                 for word in words.iter().rev() {
                     let bytes = word.iter().rev();
-                    let begin = bytes.copied().try_fold(after, |to, byte| self.nfa.bytes([(byte, byte, to)]))?;
+                    let begin =
+                        bytes.copied().try_fold(after, |to, byte| self.nfa.bytes([(byte, byte, to)]))?;
                     after = self.nfa.union([begin, next])?;
                     starts.push(begin);
                 }

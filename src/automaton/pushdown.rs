@@ -279,6 +279,12 @@ impl Pushdown {
         }
     }
 
+    /// The same with some of its runs; states keep their numbers, even where no run is left that leads to them, and their ways to
+    /// the ends, which are those by all runs.
+    pub(crate) fn kept(self, keeps: impl Fn(&Run) -> bool) -> Self {
+        Self { rows: self.rows.kept(keeps), ..self }
+    }
+
     /// What `state` does to the stack.
     pub(crate) fn jump(&self, state: u32) -> &Jump {
         &self.jumps[state as usize]

@@ -1,7 +1,7 @@
 //! Finished automata as rows of runs, which take less memory than a table with an entry for each state and byte class.
 
 use super::canonical::{number, spread};
-use super::{ByteDfa, ByteRows, Rows};
+use super::{ByteDfa, ByteRows, Rows, Run};
 use crate::error::Result;
 use crate::limits::Meter;
 
@@ -47,6 +47,12 @@ impl RowDfa {
     /// Where a limit is breached.
     pub(crate) fn spread(&self, meter: &Meter) -> Result<ByteDfa> {
         spread(&self.rows, meter)
+    }
+
+    /// The same with some of its runs; states keep their numbers, even where no run is left that leads to them, and their
+    /// distances to the end, which are those by all runs.
+    pub(crate) fn kept(&self, keeps: impl Fn(&Run) -> bool) -> Self {
+        Self { rows: self.rows.kept(keeps), bytes_to_end: self.bytes_to_end.clone() }
     }
 
     /// Its rows.

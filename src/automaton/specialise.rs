@@ -98,7 +98,7 @@ impl Draft<'_> {
                     None => reach[state as usize],
                 };
                 if ends & !reach[user as usize] != 0 {
-            reach[user as usize] |= ends;
+                    reach[user as usize] |= ends;
                     rest.push(user);
                 }
             }

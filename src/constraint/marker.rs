@@ -92,6 +92,11 @@ impl Marker {
 }
 
 impl FreeText {
+    /// Whether there is none, and all tokens are read as text.
+    pub(super) fn is_empty(&self) -> bool {
+        self.states == 0 && self.special_edges.is_empty()
+    }
+
     /// As many more states of free text before those that are there, up to `marker`, which leads to the state `start` of the
     /// numbers then.
     fn behind(self, marker: &Marker, start: u32) -> Self {

@@ -19,11 +19,12 @@ mod tokens;
 #[cfg(feature = "typed")]
 mod typed;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use definition::Given;
-use grammar::GivenGrammar;
 pub use grammar::{Expression, Grammar, GrammarBuilder, Syntax};
+use grammar::{GivenGrammar, Lexical};
 pub use json_schema::{
     Additional, Escapes, Formats, JsonOptions, Note, Numbers, Order, Treatment, Unknown, Unrolled, Whitespace,
 };
@@ -39,7 +40,7 @@ use self::json_schema::{Json, Malformed, Texts};
 use crate::automaton::{ByteAutomaton, ByteDfa, Determinized, Expr, RowDfa};
 use crate::error::{Error, Limit, Result};
 use crate::limits::{Limits, Meter};
-use crate::vocabulary::TokenId;
+use crate::vocabulary::{TokenId, Vocabulary};
 
 /// What the output has to be.
 ///
@@ -398,6 +399,24 @@ impl Constraint {
         })
     }
 
+    /// The same with ids for the tokens that a grammar names by their text.
+    ///
+    /// # Errors
+    /// Where the vocabulary has no special token of a name.
+    pub(crate) fn with_ids(&self, vocabulary: &Vocabulary) -> Result<Cow<'_, Self>> {
+        let found = match &self.kind {
+            Kind::Grammar(grammar, given) => {
+                grammar.with_ids(vocabulary)?.map(|grammar| Kind::Grammar(Arc::new(grammar), given.clone()))
+            }
+            Kind::After(marker, constraint) => match constraint.with_ids(vocabulary)? {
+                Cow::Owned(constraint) => Some(Kind::After(marker.clone(), Box::new(constraint))),
+                Cow::Borrowed(_) => None,
+            },
+            _ => None,
+        };
+        Ok(found.map_or(Cow::Borrowed(self), |kind| Cow::Owned(kind.into())))
+    }
+
     /// The automaton of the constraint, with calls where that is better.
     pub(crate) fn lower_called(&self, meter: &Meter) -> Result<Called> {
         if meter.limits().frames > Limits::MAX_FRAMES {
@@ -410,15 +429,17 @@ impl Constraint {
                 }
                 (Texts::Copied(rows), unrolled) => Called::No(Lowered::Rows(Box::new(rows), unrolled)),
             },
-            Kind::Grammar(grammar, _) => match grammar.lower(meter)? {
-                Determinized::Finite(rows) => {
-                    Called::No(Lowered::Rows(Box::new(rows), Unrolled::default()))
+            Kind::Grammar(grammar, _) => {
+                let Lexical { determinized, special_edges } = grammar.lower(meter)?;
+                match determinized {
+                    Determinized::Finite(rows) => Called::No(finite(rows, special_edges, meter)?),
+                    Determinized::Called(automaton) if meter.limits().frames > 0 => {
+                        let free = FreeText { states: 0, special_edges };
+                        Called::Yes(Box::new(CalledText { automaton, free }))
+                    }
+                    Determinized::Called(_) => return Err(recursive()),
                 }
-                Determinized::Called(automaton) if meter.limits().frames > 0 => {
-                    Called::Yes(Box::new(CalledText { automaton, free: FreeText::default() }))
-                }
-                Determinized::Called(_) => return Err(recursive()),
-            },
+            }
             Kind::After(marker, constraint) => match constraint.lower_called(meter)? {
                 Called::Yes(text) => Called::Yes(Box::new(text.behind(marker, meter)?)),
                 Called::No(lowered) => Called::No(lowered.behind(marker, meter)?),
@@ -437,12 +458,13 @@ impl Constraint {
                 let (rows, unrolled) = schema.lower(meter)?;
                 return Ok(Lowered::Rows(Box::new(rows), unrolled));
             }
-            Kind::Grammar(grammar, _) => match grammar.lower(meter)? {
-                Determinized::Finite(rows) => {
-                    return Ok(Lowered::Rows(Box::new(rows), Unrolled::default()));
-                }
-                Determinized::Called(_) => return Err(recursive()),
-            },
+            Kind::Grammar(grammar, _) => {
+                let Lexical { determinized, special_edges } = grammar.lower(meter)?;
+                return match determinized {
+                    Determinized::Finite(rows) => finite(rows, special_edges, meter),
+                    Determinized::Called(_) => Err(recursive()),
+                };
+            }
             Kind::Dfa(dfa) => Arc::clone(dfa),
             Kind::Transitions(transitions) => {
                 return Ok(Lowered::Tokens(transitions.lower(), Vec::new()));
@@ -457,10 +479,19 @@ impl Constraint {
     }
 }
 
+/// A grammar without calls.
+fn finite(rows: RowDfa, special_edges: Vec<(u32, TokenId, u32)>, meter: &Meter) -> Result<Lowered> {
+    if special_edges.is_empty() {
+        return Ok(Lowered::Rows(Box::new(rows), Unrolled::default()));
+    }
+    let free = FreeText { states: 0, special_edges };
+    Ok(Lowered::Bytes(TextAutomaton { free, ..Arc::new(rows.spread(meter)?).into() }))
+}
+
 /// Of a recursive grammar where a finite automaton is asked for.
 fn recursive() -> Error {
     Error::grammar_as_a_whole(
-        "it is recursive, and no finite automaton has its texts: give it a stack by `Limits::frames`, or take `to_automaton`",
+        "it is recursive, and no finite automaton has its texts: give it a stack, by `Limits::frames` above 0 and a vocabulary with a token for each byte in use, or take `to_automaton`",
     )
 }
 

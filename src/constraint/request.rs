@@ -8,8 +8,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Constraint, Syntax};
 use super::json_schema::{Json, JsonOptions, Malformed};
+use super::{Constraint, Syntax};
 use crate::error::{Error, Result};
 
 /// OpenAI's `response_format`.

@@ -192,6 +192,7 @@ impl TokenTable {
     /// The automaton, with calls where there is to be a stack and the vocabulary spells every byte in use.
     fn lower_called(constraint: &Constraint, vocabulary: &Vocabulary, meter: &Meter) -> Result<Called> {
         check_eos(vocabulary)?;
+        let constraint = &*constraint.with_ids(vocabulary)?;
         if meter.limits().frames > 0 {
             let called = constraint.lower_called(meter)?;
             if !matches!(&called, Called::Yes(text) if !pushdown::spells_every_byte(text, vocabulary)) {
@@ -203,7 +204,7 @@ impl TokenTable {
 
     fn lower(constraint: &Constraint, vocabulary: &Vocabulary, meter: &Meter) -> Result<Lowered> {
         check_eos(vocabulary)?;
-        constraint.lower(meter)
+        constraint.with_ids(vocabulary)?.lower(meter)
     }
 
     /// The table of a row without a constraint: it starts in [`StateId::UNCONSTRAINED`] and allows every token of

@@ -17,6 +17,7 @@
 
 use super::brackets::{Brackets, Place, circles};
 use super::parts::{Nested, Part, PartId, Parts};
+use super::tokens;
 use crate::automaton::{FastMap, Jump, Network, Pushdown};
 use crate::error::{Error, Result};
 use crate::limits::Meter;
@@ -28,7 +29,13 @@ const MAX_NESTING: usize = 256;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum PieceKey {
     /// The parts of an expanded sequence from one to another, both included, in a rule of a component.
-    Slice { sequence: PartId, from: usize, to: usize, circle: u32, knot: u32 },
+    Slice {
+        sequence: PartId,
+        from: usize,
+        to: usize,
+        circle: u32,
+        knot: u32,
+    },
     Rule(usize),
 }
 
@@ -187,6 +194,12 @@ impl<'p, 'm> Emitter<'p, 'm> {
                 self.word(&bytes, after)
             }
             Part::Bytes(bytes) => self.word(&bytes, next),
+            Part::Tokens(tokens) => {
+                let lexed = self.parts.lexing.is_some();
+                let next = if lexed { self.behind_terminal(next, false)? } else { next };
+                let byte = |number: u8| tokens::FIRST + number;
+                self.network.bytes(tokens.into_iter().map(|number| (byte(number), byte(number), next)))
+            }
             Part::Dfa { dfa, terminal } => {
                 let next = match terminal {
                     Some(lazy) => self.behind_terminal(next, lazy)?,
@@ -196,7 +209,8 @@ impl<'p, 'm> Emitter<'p, 'm> {
                 self.network.copy_dfa(dfa, next)
             }
             Part::Nested(nested) => {
-                let next = if self.parts.lexing.is_some() { self.behind_terminal(next, false)? } else { next };
+                let next =
+                    if self.parts.lexing.is_some() { self.behind_terminal(next, false)? } else { next };
                 self.nested(nested, next)
             }
             Part::Rule(rule) => self.rule(rule, next, context.chain),
@@ -242,7 +256,8 @@ impl<'p, 'm> Emitter<'p, 'm> {
         context: Context,
         sequence: Option<PartId>,
     ) -> Result<(u32, u32)> {
-        let called = sequence.and_then(|sequence| Some((sequence, self.brackets.called(parts, context.place)?)));
+        let called =
+            sequence.and_then(|sequence| Some((sequence, self.brackets.called(parts, context.place)?)));
         // What follows each part, and what a part that is not empty begins with, from the last part to the first.
         let mut follows = vec![next; parts.len() + 1];
         let mut begins = vec![Network::DEAD; parts.len()];
@@ -270,8 +285,7 @@ impl<'p, 'm> Emitter<'p, 'm> {
         let mut first = Vec::new();
         for (at, &part) in parts.iter().enumerate().take(last_nullable + 1) {
             // Where nothing was read yet, the part may be recursive on the left.
-            let begin =
-                if is_chained { self.some(part, follows[at + 1], context)? } else { begins[at] };
+            let begin = if is_chained { self.some(part, follows[at + 1], context)? } else { begins[at] };
             first.push(begin);
         }
         let first = self.union(first)?;
@@ -294,7 +308,11 @@ impl<'p, 'm> Emitter<'p, 'm> {
             for _ in 1..min {
                 follows = self.both(inner, follows, rest)?.1;
             }
-            return if min <= 1 && context.chain == 0 { Ok(again) } else { self.some(inner, follows, context) };
+            return if min <= 1 && context.chain == 0 {
+                Ok(again)
+            } else {
+                self.some(inner, follows, context)
+            };
         };
         if max == 0 || max < min {
             return Ok(Network::DEAD);
@@ -500,7 +518,9 @@ impl<'p, 'm> Emitter<'p, 'm> {
                     }
                     let reads = self.network.bytes(ranges)?;
                     match next {
-                        Some(next) if automaton.rows().is_accepting(state) => self.network.union(&[reads, next])?,
+                        Some(next) if automaton.rows().is_accepting(state) => {
+                            self.network.union(&[reads, next])?
+                        }
                         _ => reads,
                     }
                 }

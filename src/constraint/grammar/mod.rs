@@ -8,6 +8,7 @@
 //! - `gbnf`, `ebnf` and `lark` read the three syntaxes; `source` shows where they went wrong; `cursor`, `literal` and `rules` are what
 //!   GBNF and EBNF share; `syntax` chooses among them;
 //! - `parts` are expressions made flat, with what is `regular` as automata;
+//! - `tokens` are what a grammar names of a vocabulary;
 //! - `brackets` decides what is called, `emit` makes a nondeterministic automaton with calls, which the room of automata
 //!   determinises.
 
@@ -29,6 +30,7 @@ mod source;
 mod syntax;
 #[cfg(test)]
 mod tests;
+mod tokens;
 
 pub use builder::GrammarBuilder;
 pub use form::{Expression, Grammar};
@@ -40,18 +42,44 @@ use self::parts::Parts;
 use crate::automaton::{ConflictKind, Determinized, Failure};
 use crate::error::{Error, Result};
 use crate::limits::Meter;
+use crate::vocabulary::TokenId;
 
 /// The most leads of a state: how many calls apart ways to read the same text may be.
 const POSITIONS: usize = 8;
+
+/// The automaton of a grammar's texts.
+pub(super) struct Lexical {
+    pub(super) determinized: Determinized,
+    /// The edges of tokens that are read whole: the state, the token, and where it leads.
+    pub(super) special_edges: Vec<(u32, TokenId, u32)>,
+}
 
 impl Grammar {
     /// The automaton of the grammar's texts.
     ///
     /// # Errors
     /// Where there is no text, where the grammar is ambiguous in height without end, where a limit is breached.
-    pub(super) fn lower(&self, meter: &Meter) -> Result<Determinized> {
+    pub(super) fn lower(&self, meter: &Meter) -> Result<Lexical> {
         let parts = Parts::new(self, meter)?;
-        let mut emitter = Emitter::new(&parts, meter)?;
+        let determinized = self.determinized(&parts, meter)?;
+        if parts.tokens.is_empty() {
+            return Ok(Lexical { determinized, special_edges: Vec::new() });
+        }
+        Ok(match determinized {
+            Determinized::Finite(rows) => {
+                let special_edges = tokens::edges(rows.rows().all(), &parts.tokens);
+                Lexical { determinized: Determinized::Finite(rows.kept(tokens::bytes_alone)), special_edges }
+            }
+            Determinized::Called(automaton) => {
+                let special_edges = tokens::edges(automaton.rows().all(), &parts.tokens);
+                let determinized = Determinized::Called(automaton.kept(tokens::bytes_alone));
+                Lexical { determinized, special_edges }
+            }
+        })
+    }
+
+    fn determinized(&self, parts: &Parts, meter: &Meter) -> Result<Determinized> {
+        let mut emitter = Emitter::new(parts, meter)?;
         let start = emitter.emit(self.start)?;
         match emitter.network.determinize(start, POSITIONS) {
             Ok(Some((determinized, _))) => Ok(determinized),

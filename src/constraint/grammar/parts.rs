@@ -5,12 +5,13 @@
 
 use std::sync::Arc;
 
-use super::form::{Expression, Grammar, Lexing, Node};
-use super::regular;
+use super::form::{Expression, Grammar, Lexing, Node, TokenName};
+use super::{Lexical, regular, tokens};
 use crate::automaton::{ByteDfa, ByteStateId, Determinized, FastMap, Pushdown, RowDfa};
 use crate::constraint::{Called, Constraint, Lowered};
 use crate::error::{Error, Result};
 use crate::limits::Meter;
+use crate::vocabulary::TokenId;
 
 /// The number of a part.
 pub(super) type PartId = usize;
@@ -20,12 +21,21 @@ pub(super) type PartId = usize;
 pub(super) enum Part {
     Bytes(Vec<u8>),
     /// An automaton, by number; if it is a terminal, whether that is lazy.
-    Dfa { dfa: usize, terminal: Option<bool> },
+    Dfa {
+        dfa: usize,
+        terminal: Option<bool>,
+    },
     Nested(usize),
     Rule(usize),
     Sequence(Vec<PartId>),
     Choice(Vec<PartId>),
-    Repeat { inner: PartId, min: usize, max: Option<usize> },
+    Repeat {
+        inner: PartId,
+        min: usize,
+        max: Option<usize>,
+    },
+    /// One of some tokens, by number.
+    Tokens(Vec<u8>),
 }
 
 /// An automaton of another constraint.
@@ -51,6 +61,8 @@ pub(super) struct Parts<'m> {
     pub(super) dfas: Vec<Arc<ByteDfa>>,
     classes: FastMap<Vec<(char, char)>, usize>,
     pub(super) nested: Vec<Nested>,
+    /// The tokens that are named.
+    pub(super) tokens: Vec<TokenId>,
     /// By rule.
     pub(super) bodies: Vec<PartId>,
     /// What may stand between terminals.
@@ -77,6 +89,7 @@ impl<'m> Parts<'m> {
             dfas: Vec::new(),
             classes: FastMap::default(),
             nested: Vec::new(),
+            tokens: Vec::new(),
             bodies: Vec::new(),
             ignored: None,
             lexing: None,
@@ -95,9 +108,32 @@ impl<'m> Parts<'m> {
                 parts.ignored = Some(parts.dfa(dfa));
             }
         }
+        parts.check_bytes()?;
         parts.nullable = parts.least(false);
         parts.productive = parts.least(true);
         Ok(parts)
+    }
+
+    /// Refuses bytes that stand for tokens, where there are tokens.
+    fn check_bytes(&self) -> Result<()> {
+        let of_part =
+            |part: &Part| matches!(part, Part::Bytes(bytes) if bytes.iter().any(|&b| b >= tokens::FIRST));
+        let of_nested = |nested: &Nested| match nested {
+            Nested::Finite(rows) => tokens::are_read_by_rows(rows),
+            Nested::Called(automaton) => {
+                !tokens::edges(automaton.rows().all(), &[TokenId(0); tokens::MOST]).is_empty()
+            }
+        };
+        let clash = !self.tokens.is_empty()
+            && (self.parts.iter().any(of_part)
+                || self.dfas.iter().any(|dfa| tokens::are_read_by_dfa(dfa))
+                || self.nested.iter().any(of_nested));
+        if clash {
+            return Err(Error::grammar_as_a_whole(
+                "it names tokens, and bytes from F8 on, which no UTF-8 text has: leave one of them out",
+            ));
+        }
+        Ok(())
     }
 
     pub(super) fn get(&self, part: PartId) -> &Part {
@@ -121,7 +157,8 @@ impl<'m> Parts<'m> {
             Part::Dfa { terminal: Some(true), .. } => true,
             Part::Dfa { dfa, .. } => {
                 let dfa = &self.dfas[*dfa];
-                let ends = |state| !dfa.is_accepting(state) || (0..=u8::MAX).all(|b| dfa.next(state, b).0 == 0);
+                let ends =
+                    |state| !dfa.is_accepting(state) || (0..=u8::MAX).all(|b| dfa.next(state, b).0 == 0);
                 (1..dfa.state_count() as u32).map(ByteStateId).all(ends)
             }
             Part::Choice(parts) => {
@@ -133,6 +170,7 @@ impl<'m> Parts<'m> {
                 let first = lengths.next().flatten();
                 first.is_some() && lengths.all(|length| length == first)
             }
+            Part::Tokens(_) => true,
             Part::Nested(_) | Part::Rule(_) | Part::Sequence(_) | Part::Repeat { .. } => false,
         }
     }
@@ -228,19 +266,55 @@ impl<'m> Parts<'m> {
             }
             Node::Constraint(constraint) => self.nested(constraint)?,
             Node::Grammar(grammar) => {
-                let nested = match grammar.lower(self.meter)? {
+                let Lexical { determinized, special_edges } = grammar.lower(self.meter)?;
+                if !special_edges.is_empty() {
+                    return Err(Error::grammar_as_a_whole(
+                        "a grammar within another one names tokens: write them around it",
+                    ));
+                }
+                let nested = match determinized {
                     Determinized::Finite(rows) => Nested::Finite(Box::new(rows)),
                     Determinized::Called(automaton) => Nested::Called(Box::new(automaton)),
                 };
                 self.nested.push(nested);
                 Part::Nested(self.nested.len() - 1)
             }
-            Node::Token { .. } => {
+            Node::Token { tokens, except: false } => {
+                let numbers: Result<Vec<u8>> = tokens.iter().map(|token| self.token(token)).collect();
+                let mut numbers = numbers?;
+                numbers.sort_unstable();
+                numbers.dedup();
+                Part::Tokens(numbers)
+            }
+            Node::Token { except: true, .. } => {
                 return Err(Error::grammar_as_a_whole(
-                    "tokens in a grammar are not offered; write their text, or a constraint behind a marker",
+                    "any token but some is not offered: say what may come as text",
                 ));
             }
         })
+    }
+
+    /// The number of a token.
+    fn token(&mut self, token: &TokenName) -> Result<u8> {
+        let id = match token {
+            TokenName::Id(id) => *id,
+            TokenName::Text(name) => {
+                return Err(Error::grammar_as_a_whole(format!(
+                    "it names the token {name:?}, whose id a vocabulary has to tell: compile a table of it"
+                )));
+            }
+        };
+        if let Some(known) = self.tokens.iter().position(|known| *known == id) {
+            return Ok(known as u8);
+        }
+        if self.tokens.len() == tokens::MOST {
+            let most = tokens::MOST;
+            return Err(Error::grammar_as_a_whole(format!(
+                "it names more than {most} tokens: say less of them"
+            )));
+        }
+        self.tokens.push(id);
+        Ok(self.tokens.len() as u8 - 1)
     }
 
     fn sequence(&mut self, parts: &[Expression]) -> Result<Part> {
@@ -277,9 +351,9 @@ impl<'m> Parts<'m> {
 
     fn nested(&mut self, constraint: &Constraint) -> Result<Part> {
         let nested = match constraint.lower_called(self.meter)? {
-            Called::Yes(text) if text.free.states == 0 => Nested::Called(Box::new(text.automaton)),
+            Called::Yes(text) if text.free.is_empty() => Nested::Called(Box::new(text.automaton)),
             Called::No(Lowered::Rows(rows, _)) => Nested::Finite(rows),
-            Called::No(Lowered::Bytes(text)) if text.free.states == 0 => {
+            Called::No(Lowered::Bytes(text)) if text.free.is_empty() => {
                 Nested::Finite(Box::new(RowDfa::from(&*text.dfa)))
             }
             _ => {
@@ -332,6 +406,7 @@ impl<'m> Parts<'m> {
             }
             holds[part] = match &self.parts[part] {
                 Part::Bytes(bytes) => any || bytes.is_empty(),
+                Part::Tokens(tokens) => any && !tokens.is_empty(),
                 Part::Dfa { dfa, .. } => {
                     let dfa = &self.dfas[*dfa];
                     if any { !dfa.is_empty() } else { dfa.is_accepting(dfa.start()) }

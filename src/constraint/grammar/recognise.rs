@@ -86,7 +86,9 @@ impl Table<'_> {
             }
             Node::Not(inner) => &(start..=self.text.len()).collect::<Ends>() - &self.ends(inner, start),
             Node::Token { .. } => Ends::new(),
-            Node::Terminal(_) | Node::Substring(_) | Node::Constraint(_) | Node::Grammar(_) => unimplemented!(),
+            Node::Terminal(_) | Node::Substring(_) | Node::Constraint(_) | Node::Grammar(_) => {
+                unimplemented!()
+            }
         }
     }
 }

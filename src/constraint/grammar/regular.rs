@@ -21,7 +21,9 @@ pub(super) fn lower(expression: &Expression, meter: &Meter) -> Result<ByteDfa> {
         Node::And(parts) => {
             let mut parts = parts.iter();
             let Some(first) = parts.next() else { return any_text(meter) };
-            parts.try_fold(lower(first, meter)?, |all, part| all.product(&lower(part, meter)?, Op::Intersection, meter))
+            parts.try_fold(lower(first, meter)?, |all, part| {
+                all.product(&lower(part, meter)?, Op::Intersection, meter)
+            })
         }
         Node::Not(inner) => any_text(meter)?.product(&lower(inner, meter)?, Op::Difference, meter),
         _ => tree(expression, meter)?.determinize(meter),

@@ -1,5 +1,8 @@
 //! Small grammars, compiled.
 
+mod hostile;
+mod tokens;
+
 use super::{Expression, Grammar};
 use crate::automaton::ByteAutomaton;
 use crate::{Constraint, Error, Limits};
