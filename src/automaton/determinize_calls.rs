@@ -319,9 +319,9 @@ impl<'n, 'm> Subsets<'n, 'm> {
     /// Where a byte leads that leads to `items`, in a piece.
     fn target(&mut self, piece: u32, items: &[Item], story: Story) -> Outcome<Target> {
         let mut items = self.closed(items)?.items;
-        // Where a lazy terminal ends, those beside it end as well or are given up.
+        // A lazy terminal ends now, and those beside it are given up.
         if items.iter().any(|item| self.is_lazy(item)) {
-            items.retain(|item| self.closes(item));
+            items.retain(|item| self.is_lazy(item));
         }
         // Terminals of which none can go on end now.
         while !items.is_empty() && !items.iter().any(|item| self.reads(item)) {

@@ -23,8 +23,8 @@ pub(crate) enum Node {
     Call { enter: u32, from: u32, to: u32 },
     /// The end of a piece with an outcome.
     Return(u32),
-    /// The end of a terminal: goes on to `next` where none that began with it can read the next byte. Where a lazy
-    /// one ends, those that began with it end there as well or are given up.
+    /// The end of a terminal: goes on to `next` where none that began with it can read the next byte. A lazy one
+    /// goes on at once, and those that began with it are given up, as llguidance does.
     Close { next: u32, lazy: bool },
     /// The end of the text.
     Accept,
