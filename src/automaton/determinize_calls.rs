@@ -43,7 +43,7 @@ pub(crate) struct Conflict {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConflictKind {
-    /// After the text the first may end, and the second go on.
+    /// After the text what the first calls may end, and the second go on.
     End,
     /// After the text the two are within different numbers of calls, and there are more such ways than are followed.
     Height,
@@ -161,6 +161,8 @@ struct Subsets<'n, 'm> {
     news: Vec<(u32, u32)>,
     /// The most leads of a state.
     widest: usize,
+    /// What is being read.
+    now: Story,
     seen: FastMap<Item, ()>,
     work: usize,
 }
@@ -185,6 +187,7 @@ impl<'n, 'm> Subsets<'n, 'm> {
             outcomes: Interner::new(),
             news: Vec::new(),
             widest: 1,
+            now: Story::Start,
             seen: FastMap::default(),
             work: 0,
         }
@@ -242,7 +245,7 @@ impl<'n, 'm> Subsets<'n, 'm> {
                 }
                 Node::Call { enter, .. } => {
                     let Some(lead) = self.longer(item.lead, item.node) else {
-                        return Err(self.too_far_ahead(items, item));
+                        return Err(self.too_far_ahead(item.node));
                     };
                     stack.push(Item { lead, node: enter, ..item });
                 }
@@ -318,6 +321,7 @@ impl<'n, 'm> Subsets<'n, 'm> {
 
     /// Where a byte leads that leads to `items`, in a piece.
     fn target(&mut self, piece: u32, items: &[Item], story: Story) -> Outcome<Target> {
+        self.now = story;
         let mut items = self.closed(items)?.items;
         // A lazy terminal ends now, and those beside it are given up.
         if items.iter().any(|item| self.is_lazy(item)) {
@@ -342,9 +346,9 @@ impl<'n, 'm> Subsets<'n, 'm> {
         if items.is_empty() {
             return Ok(Target::Dead);
         }
-        if let Some(ending) = items.iter().find(|item| self.returns(item)) {
-            if let Some(other) = items.iter().find(|item| !self.returns(item)) {
-                return Err(self.conflict(ConflictKind::End, ending.node, other.node, story));
+        if let Some(&ending) = items.iter().find(|item| self.returns(item)) {
+            if let Some(&other) = items.iter().find(|item| !self.returns(item)) {
+                return Err(self.may_end(piece, ending, Some(other), story));
             }
             let outcome = items.iter().flat_map(|item| match self.network.node(item.node) {
                 Node::Return(outcome) => [item.tag, outcome],
@@ -472,9 +476,9 @@ impl<'n, 'm> Subsets<'n, 'm> {
         leads.dedup();
         self.widest = self.widest.max(leads.len());
         if leads.len() > self.positions {
-            let of = |lead| items.iter().find(|item| item.lead == lead).map_or(0, |item| item.node);
-            let (first, last) = (of(leads[0]), of(leads[leads.len() - 1]));
-            return Err(self.conflict(ConflictKind::Height, first, last, story));
+            let of = |lead| items.iter().find(|item| item.lead == lead).map_or(0, |item| self.network.origin(item.node));
+            let origins = [of(leads[0]), of(leads[leads.len() - 1])];
+            return Err(self.conflict(ConflictKind::Height, origins, story));
         }
         let mut key = Vec::with_capacity(1 + 3 * items.len());
         key.push(piece);
@@ -496,6 +500,7 @@ impl<'n, 'm> Subsets<'n, 'm> {
 
     /// Works out where each byte leads.
     fn row(&mut self, state: u32) -> Outcome<Row> {
+        self.now = self.stories[state as usize];
         let key = self.sets.get(state);
         let piece = key[0];
         let words = key[1..].chunks_exact(3);
@@ -529,9 +534,7 @@ impl<'n, 'm> Subsets<'n, 'm> {
                 // The terminals end before this byte.
                 next = covers(&outer);
                 if let Some(ending) = ending {
-                    let other = next.first().map_or(ending.node, |item| item.node);
-                    let story = self.stories[state as usize];
-                    return Err(self.conflict(ConflictKind::End, ending.node, other, story));
+                    return Err(self.may_end(piece, ending, next.first().copied(), self.now));
                 }
             }
             if !next.is_empty() {
@@ -611,19 +614,27 @@ impl<'n, 'm> Subsets<'n, 'm> {
         Ok(())
     }
 
-    fn too_far_ahead(&self, items: &[Item], item: Item) -> Failure {
-        let _ = items;
-        Failure::Conflict(Conflict {
-            origins: [self.network.origin(item.node); 2],
-            text: Vec::new(),
-            kind: ConflictKind::Height,
-        })
+    /// Of a way that is too many calls ahead, by one more call.
+    fn too_far_ahead(&self, call: u32) -> Failure {
+        let rule = self.network.origin(call);
+        self.conflict(ConflictKind::Height, [rule; 2], self.now)
     }
 
-    fn conflict(&self, kind: ConflictKind, a: u32, b: u32, story: Story) -> Failure {
+    /// Of items that end in a piece where others do not.
+    fn may_end(&self, piece: u32, ending: Item, other: Option<Item>, story: Story) -> Failure {
+        let call = self.pieces[piece as usize].callers.first().map(|&call| &self.calls[call as usize]);
+        let call = call.and_then(|call| call.frame.get(ending.tag as usize)?.first());
+        // Where the call stands; it is not known yet where a piece is empty.
+        let node = call.map_or(ending.node, |&(_, call)| call);
+        let rule = self.network.origin(node);
+        let other = other.map_or(rule, |other| self.network.origin(other.node));
+        self.conflict(ConflictKind::End, [rule, other], story)
+    }
+
+    fn conflict(&self, kind: ConflictKind, origins: [u32; 2], story: Story) -> Failure {
         let mut text = Vec::new();
         self.tell(story, false, 64, &mut text);
-        Failure::Conflict(Conflict { origins: [self.network.origin(a), self.network.origin(b)], text, kind })
+        Failure::Conflict(Conflict { origins, text, kind })
     }
 
     /// Writes down a text that leads to where the story ends; from the beginning of the piece on if that is asked for.

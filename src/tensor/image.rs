@@ -12,7 +12,7 @@ use burn::tensor::{Device, Int, Tensor};
 
 use super::options::Layout;
 use super::placement::{Joined, PAGE, first_of, placed, runs};
-use super::text::{self, Text, text_of, texts};
+use super::text::{self, FOLLOWED, Text, text_of, texts};
 use super::{Sizes, ints};
 use crate::persistent::Persistent;
 use crate::table::{Landings, StateId, TokenReading, TokenTable};
@@ -65,9 +65,6 @@ enum Written {
     /// Everything at once, for the texts of all tables.
     Texts(fn(&Sizes, &[Text], &mut Vec<i32>)),
 }
-
-/// In the place of the state that a token leads to: it is followed byte by byte.
-const FOLLOWED: i32 = -1;
 
 /// Arrays begin at multiples of this, so that a device can bind or slice them without a copy.
 const ALIGNMENT: usize = 64;

@@ -47,7 +47,7 @@ pub(crate) use image::{Array, Image};
 use placement::Joined;
 pub(crate) use position::UNLIMITED;
 use sizes::Sizes;
-pub(crate) use text::BY_CLASS;
+pub(crate) use text::{BY_CLASS, FOLLOWED};
 
 /// Compiled constraints on a device; see the [module](self).
 ///

@@ -9,6 +9,9 @@ use crate::vocabulary::{TokenId, Vocabulary};
 /// In the place of a text's number: the tokens of this table are read by class.
 pub(crate) const BY_CLASS: i32 = -1;
 
+/// In the place of the state that a class of tokens leads to: the token is followed byte by byte.
+pub(crate) const FOLLOWED: i32 = -1;
+
 /// A way of reading the tokens of a vocabulary.
 pub(super) struct Text<'a> {
     vocabulary: &'a Vocabulary,

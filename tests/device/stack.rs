@@ -1,6 +1,7 @@
 //! Recursive constraints: a stack for each row, on every device and with every kind of operation.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn_dfa::constraint::Syntax;
 use burn_dfa::generation::{Finish, GenerationConfig, Request, generate};
 use burn_dfa::processor::{DfaProcessor, DraftTree, LogitsProcessor, StepContext};
 use burn_dfa::sampling::Greedy;
@@ -90,6 +91,27 @@ fn compile(schema: &Value, vocabulary: &Vocabulary, frames: usize) -> TokenTable
     let table = TokenTable::walk(&constraint, vocabulary, &Limits::new().with_frames(frames)).unwrap();
     assert!(table.outcomes() > 0, "{schema} has calls");
     table
+}
+
+/// Grammars: one whose frames are sets of calls, one that may be within one call or none, and one that names a token.
+fn grammars(vocabulary: &Vocabulary, frames: usize) -> Vec<TokenTable> {
+    let think = (0..vocabulary.len() as u32).map(TokenId);
+    let think = think.into_iter().find(|&id| vocabulary.bytes(id) == Some(b"</think>")).unwrap();
+    let texts = [
+        r#"root ::= a "1" | b "true"
+           a ::= "[" a* "]" | "12" | "name"
+           b ::= "[" b* "]" | "{" b "}" | "true""#.to_owned(),
+        r#"root ::= "[[" [a-z]* "]]" | c "," root | c
+           c ::= "[" c* "]" | "{}""#.to_owned(),
+        format!(r#"root ::= "[" root* "]" | <[{think}]> root | "x""#),
+    ];
+    let compiled = texts.iter().map(|text| {
+        let constraint = Constraint::grammar(Syntax::Gbnf, text).unwrap();
+        let table = TokenTable::walk(&constraint, vocabulary, &Limits::new().with_frames(frames)).unwrap();
+        assert!(table.outcomes() > 0, "{text} has calls");
+        table
+    });
+    compiled.collect()
 }
 
 fn needed(table: &TokenTable) -> usize {
@@ -187,6 +209,7 @@ fn masks_are_those_of_the_host_on_every_device() {
     for frames in [64, 5, 3] {
         let mut tables: Vec<_> =
             schemas().iter().map(|schema| compile(schema, &vocabulary, frames)).collect();
+        tables.extend(grammars(&vocabulary, frames));
         // Rows without a stack beside them.
         tables.push(TokenTable::unconstrained(&vocabulary));
         tables.push(tabulated(&Constraint::regex("(true|[a-z]*12)+").unwrap(), &vocabulary));

@@ -88,16 +88,15 @@ impl Grammar {
             Err(Failure::Conflict(conflict)) => {
                 let rules = conflict.origins.map(|rule| &self.rules[rule as usize].name);
                 let text = String::from_utf8_lossy(&conflict.text).into_owned();
+                let [first, second] = rules;
                 Err(Error::grammar_as_a_whole(match conflict.kind {
                     ConflictKind::End => format!(
-                        "after {text:?} the rule `{}` may end and `{}` go on, which the stack has to know at once: \
-                         close what is called with a text of its own",
-                        rules[0], rules[1]
+                        "after {text:?} it is open whether what the rule `{first}` calls has ended or goes on in `{second}`, \
+                         and the stack has to know at once: close it with a text that cannot go on"
                     ),
                     ConflictKind::Height => format!(
-                        "after {text:?} the rules `{}` and `{}` may have been called more than {POSITIONS} ways apart: \
-                         make what opens them differ",
-                        rules[0], rules[1]
+                        "after {text:?} the rules `{first}` and `{second}` may be within different numbers of calls, in more \
+                         than {POSITIONS} ways: make the texts that open and close them differ"
                     ),
                 }))
             }

@@ -4,7 +4,7 @@ use burn::tensor::{Bool, Int, Tensor};
 
 use super::built_in_stack::Rows;
 use crate::table::{StateId, TokenTable};
-use crate::tensor::{Array, BY_CLASS, Image, Layout, Position};
+use crate::tensor::{Array, BY_CLASS, FOLLOWED, Image, Layout, Position};
 
 /// The position after `tokens`, `[batch]`: in the state `DEAD` where a token is illegal or no token at all, the same
 /// where it is the id `width`.
@@ -126,7 +126,7 @@ fn read(image: &Image, rows: &mut Rows, tokens: Tensor<1, Int>) {
         let class = class.mask_fill(by_class.clone(), 0);
         cells(image, Array::Landings, sizes.landings, rows.states.clone(), class)
     } else {
-        next.full_like(-1)
+        next.full_like(FOLLOWED)
     };
     let landing = landing.mask_where(by_class, next);
     let is_known = landing.clone().greater_equal_elem(0);

@@ -6,15 +6,12 @@
 use cubecl::prelude::*;
 
 use super::lookup::Lookup;
-use crate::tensor::Array as Place;
+use crate::tensor::{Array as Place, FOLLOWED};
 
 /// No way, as a distance or a cost.
 const NONE: i32 = i32::MAX;
 /// Distances and costs from here on count as none.
 const FARTHEST: i32 = crate::table::FARTHEST as i32;
-
-/// In the place of the state that a token leads to: it is followed byte by byte.
-const FOLLOWED: i32 = -1;
 
 /// A row amid a token.
 #[derive(CubeType, Clone, Copy)]
