@@ -13,7 +13,7 @@
 //! References: R. Alur and P. Madhusudan, *Visibly Pushdown Languages*, STOC 2004, for frames that are sets;
 //! J. Aycock and N. Horspool, *Faster Generalised LR Parsing*, CC 1999, for a stack only where rules embed themselves.
 
-use super::network::{Network, Node};
+use super::network::{Network, Node, Range};
 use super::pushdown::Draft;
 use super::{Call, FastMap, Interner, Pushdown, RowDfa, Rows};
 use crate::error::{Error, Limit, Result};
@@ -163,7 +163,14 @@ struct Subsets<'n, 'm> {
     widest: usize,
     /// What is being read.
     now: Story,
-    seen: FastMap<Item, ()>,
+    /// What was moved to by a byte, the piece and the items, and where that led.
+    moves: Interner<u32>,
+    moved: Vec<Target>,
+    /// The pass in which each node was last seen, by an item without tag or lead.
+    seen: Vec<u32>,
+    pass: u32,
+    /// The other items that were seen in a pass.
+    seen_others: FastMap<Item, ()>,
     work: usize,
 }
 
@@ -188,7 +195,11 @@ impl<'n, 'm> Subsets<'n, 'm> {
             news: Vec::new(),
             widest: 1,
             now: Story::Start,
-            seen: FastMap::default(),
+            moves: Interner::new(),
+            moved: Vec::new(),
+            seen: vec![0; network.node_count()],
+            pass: 0,
+            seen_others: FastMap::default(),
             work: 0,
         }
     }
@@ -228,11 +239,18 @@ impl<'n, 'm> Subsets<'n, 'm> {
 
     /// What can be reached from `items` without reading. Calls are entered, and the items that do so have a longer lead.
     fn closed(&mut self, items: &[Item]) -> Outcome<Closed> {
-        self.seen.clear();
+        self.pass += 1;
+        if self.pass == u32::MAX {
+            self.seen.fill(0);
+            self.pass = 1;
+        }
+        if !self.seen_others.is_empty() {
+            self.seen_others.clear();
+        }
         let mut closed = Closed::default();
         let mut stack = items.to_vec();
         while let Some(item) = stack.pop() {
-            if self.seen.insert(item, ()).is_some() {
+            if self.was_seen(item) {
                 continue;
             }
             self.tick(1)?;
@@ -258,6 +276,14 @@ impl<'n, 'm> Subsets<'n, 'm> {
         }
         closed.items.sort_unstable();
         Ok(closed)
+    }
+
+    /// Whether an item was seen in this pass, as it is from now on.
+    fn was_seen(&mut self, item: Item) -> bool {
+        if item.tag == 0 && item.lead == 0 {
+            return std::mem::replace(&mut self.seen[item.node as usize], self.pass) == self.pass;
+        }
+        self.seen_others.insert(item, ()).is_some()
     }
 
     /// Where a call goes on by an outcome.
@@ -492,7 +518,7 @@ impl<'n, 'm> Subsets<'n, 'm> {
             meter.states(self.rows.len() + self.calls.len())?;
             if state % 256 == 0 {
                 let runs: usize = self.rows.len() * 16 * size_of::<(u8, u8, Target)>();
-                meter.bytes(self.sets.bytes() + runs)?;
+                meter.bytes(self.sets.bytes() + self.moves.bytes() + runs)?;
             }
         }
         Ok(state)
@@ -510,63 +536,62 @@ impl<'n, 'm> Subsets<'n, 'm> {
             if items.iter().any(|item| self.closes(item)) { self.behind(&items)?.items } else { Vec::new() };
         let accepts = |item: &Item| item.node == Network::ACCEPT && item.lead == 0;
         let accepting = items.iter().chain(&behind).any(accepts);
-        let inner = self.edges(&items);
-        let outer = self.edges(&behind);
         let ending = behind.iter().find(|item| self.returns(item)).copied();
-
+        let (mut inner, mut outer) = (self.edges(&items), self.edges(&behind));
         let mut cuts = [false; 257];
-        for (range, _) in inner.iter().chain(&outer) {
+        for (range, _) in inner.pending.iter().chain(&outer.pending) {
             cuts[range.first as usize] = true;
             cuts[range.last as usize + 1] = true;
         }
         let mut row = Row { runs: Vec::new(), accepting };
-        let mut known: FastMap<Vec<Item>, Target> = FastMap::default();
+        let mut next = Vec::new();
+        let mut key = Vec::new();
         let mut first = 0;
         while first < 256 {
             let last = (first..256).find(|&byte| cuts[byte + 1]).unwrap_or(255);
             let byte = first as u8;
-            let covers = |edges: &[(super::network::Range, Item)]| -> Vec<Item> {
-                let over = edges.iter().filter(|(range, _)| range.first <= byte && byte <= range.last);
-                over.map(|(range, item)| Item { node: range.next, ..*item }).collect()
-            };
-            let mut next = covers(&inner);
+            first = last + 1;
+            inner.after(byte, &mut next);
             if next.is_empty() {
                 // The terminals end before this byte.
-                next = covers(&outer);
+                outer.after(byte, &mut next);
                 if let Some(ending) = ending {
                     return Err(self.may_end(piece, ending, next.first().copied(), self.now));
                 }
             }
-            if !next.is_empty() {
-                self.tick(next.len())?;
-                next.sort_unstable();
-                next.dedup();
-                let target = match known.get(&next) {
-                    Some(&target) => target,
-                    None => {
-                        let target = self.target(piece, &next, Story::Read { from: state, byte })?;
-                        if let Target::Return(outcome) = target {
-                            self.ends(piece, outcome, state, byte);
-                        }
-                        known.insert(next, target);
-                        target
-                    }
-                };
-                row.runs.push((byte, last as u8, target));
+            if next.is_empty() {
+                continue;
             }
-            first = last + 1;
+            next.sort_unstable();
+            next.dedup();
+            key.clear();
+            key.push(piece);
+            key.extend(next.iter().flat_map(|item| [item.tag, item.lead, item.node]));
+            let (number, new) = self.moves.intern(&key);
+            if new {
+                self.moved.push(Target::Dead);
+                let target = self.target(piece, &next, Story::Read { from: state, byte })?;
+                if let Target::Return(outcome) = target {
+                    self.ends(piece, outcome, state, byte);
+                }
+                self.moved[number as usize] = target;
+            }
+            self.tick(next.len())?;
+            row.runs.push((byte, last as u8, self.moved[number as usize]));
         }
         Ok(row)
     }
 
-    fn edges(&self, items: &[Item]) -> Vec<(super::network::Range, Item)> {
-        let mut edges = Vec::new();
+    fn edges(&self, items: &[Item]) -> Edges {
+        let mut pending = Vec::new();
         for item in items {
             if let Node::Bytes { from, to } = self.network.node(item.node) {
-                edges.extend(self.network.ranges(from, to).iter().map(|&range| (range, *item)));
+                pending.extend(self.network.ranges(from, to).iter().map(|&range| (range, *item)));
             }
         }
-        edges
+        // From the end, the first byte first.
+        pending.sort_unstable_by(|a, b| b.0.first.cmp(&a.0.first));
+        Edges { pending, open: Vec::new() }
     }
 
     /// The rows of the deterministic automaton.
@@ -670,6 +695,25 @@ impl<'n, 'm> Subsets<'n, 'm> {
         }
         text.extend(front);
         text.extend(bytes.iter().rev());
+    }
+}
+
+/// The ranges of a state, read from the first byte on.
+struct Edges {
+    /// That begin later, the next one last.
+    pending: Vec<(Range, Item)>,
+    open: Vec<(Range, Item)>,
+}
+
+impl Edges {
+    /// Where `byte` leads, which is greater than at the last time.
+    fn after(&mut self, byte: u8, next: &mut Vec<Item>) {
+        while let Some(edge) = self.pending.pop_if(|(range, _)| range.first <= byte) {
+            self.open.push(edge);
+        }
+        self.open.retain(|(range, _)| range.last >= byte);
+        next.clear();
+        next.extend(self.open.iter().map(|(range, item)| Item { node: range.next, ..*item }));
     }
 }
 

@@ -81,6 +81,11 @@ impl<'a> Network<'a> {
         self.meter
     }
 
+    /// The number of nodes.
+    pub(super) fn node_count(&self) -> usize {
+        self.nodes.len()
+    }
+
     pub(super) fn node(&self, node: u32) -> Node {
         self.nodes[node as usize]
     }
