@@ -10,7 +10,7 @@ mod schemas;
 mod words;
 
 use arbitrary::Unstructured;
-use burn_dfa::constraint::{CharPattern, ResponseFormat, StructuredOutputs, Transitions};
+use burn_dfa::constraint::{CharPattern, ResponseFormat, StructuredOutputs, Syntax, Transitions};
 use burn_dfa::vocabulary::{TokenKind, eos_from_config};
 use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
 use serde_json::Value;
@@ -48,6 +48,17 @@ pub fn schema(bytes: &[u8]) {
     match Constraint::json_schema_with(schema, &options) {
         Ok(constraint) => examine(&constraint, bytes),
         Err(error) => assert!(error.is_schema() || error.is_limit(), "{error}"),
+    }
+}
+
+/// A grammar, in a syntax that the first byte chooses.
+pub fn grammar(bytes: &[u8]) {
+    let Some((syntax, text)) = bytes.split_first() else { return };
+    let Ok(text) = std::str::from_utf8(text) else { return };
+    let syntax = Syntax::ALL[usize::from(*syntax) % Syntax::ALL.len()];
+    match Constraint::grammar(syntax, text) {
+        Ok(constraint) => examine(&constraint, bytes),
+        Err(error) => assert!(error.is_grammar() || error.is_limit(), "{error}"),
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use burn::tensor::Device;
+use burn_dfa::constraint::Syntax;
 use burn_dfa::processor::DfaProcessor;
 use burn_dfa::{Constraint, Limits, Result, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
 use serde_json::{Map, Value, json};
@@ -177,6 +178,55 @@ const ATTACKS: &[Attack] = attacks! {
         let json = r#"{"minimum": 1e999999}"#;
         Constraint::from_request(&json!({"structured_outputs": {"json": json}})).map(drop)
     };
+    // Grammars.
+    "a rule that is itself": Unsatisfiable = |gauge| gbnf(gauge, "root ::= root");
+    "two rules that are each other": Unsatisfiable = |gauge| gbnf(gauge, "root ::= a\na ::= root");
+    "itself, or nothing": Fine = |gauge| gbnf(gauge, "root ::= root | \"\"");
+    "loops of nothing": Any = |gauge| gbnf(gauge, "root ::= (a* b*)* root?\na ::= b* \"\"\nb ::= (a? \"x\"?)+");
+    "hidden left recursion": Any = |gauge| gbnf(gauge, "root ::= n root \"x\" | \"y\"\nn ::= m*\nm ::= n | \"\" | \"z\"");
+    "groups 10,000 deep in a grammar": Grammar = |gauge| {
+        gbnf(gauge, &format!("root ::= {}\"a\"{}", "(".repeat(10_000), ")".repeat(10_000)))
+    };
+    "100,000 rules in a chain": Grammar = |gauge| {
+        let rules: String = (0..100_000).map(|i| format!("r{i} ::= \"a\" r{} | \"b\"\n", i + 1)).collect();
+        gbnf(gauge, &format!("root ::= r0\n{rules}r100000 ::= \"c\""))
+    };
+    "100,000 rules beside each other": Any = |gauge| {
+        let names: Vec<String> = (0..100_000).map(|i| format!("r{i}")).collect();
+        let rules: String = names.iter().map(|name| format!("{name} ::= \"{name}\"\n")).collect();
+        gbnf(gauge, &format!("root ::= {}\n{rules}", names.join(" | ")))
+    };
+    "2,000 rules in a ring": Any = |gauge| {
+        let rule = |i: usize| format!("r{i} ::= r{} \"a\" | \"(\" r{} \")\" | \"b\"\n", (i + 1) % 2_000, i * 7 % 2_000);
+        gbnf(gauge, &format!("root ::= r0\n{}", (0..2_000).map(rule).collect::<String>()))
+    };
+    "rules that double": Any = |gauge| {
+        let rules: String = (0..200).map(|i| format!("r{i} ::= r{} \"x\" r{}\n", i + 1, i + 1)).collect();
+        gbnf(gauge, &format!("root ::= r0 r0\n{rules}r200 ::= \"c\""))
+    };
+    "a million repetitions": Any = |gauge| gbnf(gauge, "root ::= \"a\"{0,1000000}");
+    "a million millions of repetitions": Limit = |gauge| gbnf(gauge, "root ::= ((\"ab\"){0,1000000}){0,1000000}");
+    "a million brackets": Any = |gauge| gbnf(gauge, "root ::= (\"(\" root \")\"){0,1000000}");
+    "10 MB of a grammar's alternatives": Any = |gauge| {
+        let branches: Vec<String> = (0..800_000).map(|i| format!("\"{i}\"")).collect();
+        gbnf(gauge, &format!("root ::= {}", branches.join(" | ")))
+    };
+    "10 MB of a grammar's literal": Any = |gauge| gbnf(gauge, &format!("root ::= \"{}\"", "a".repeat(10 << 20)));
+    "ambiguity without end": Grammar = |gauge| gbnf(gauge, "root ::= root root root | root root | \"a\" | \"\"");
+    "an exponent of subsets": Limit = |gauge| gbnf(gauge, &format!("root ::= [ab]* \"a\" {}", "[ab] ".repeat(30)));
+    "palindromes": Grammar = |gauge| gbnf(gauge, "root ::= \"a\" root \"a\" | \"b\" root \"b\" | [ab]?");
+    "sixty-four outcomes": Any = |gauge| {
+        let starts: Vec<String> = (0..64).map(|i| format!("a{i} \"{i:02}\"")).collect();
+        let rules: String = (0..64).map(|i| format!("\na{i} ::= \"(\" a{i} \")\" | \"x{i}\"")).collect();
+        gbnf(gauge, &format!("root ::= {}{rules}", starts.join(" | ")))
+    };
+    "complements of exponents": Limit = |gauge| {
+        lark(gauge, "start: A\nA: /[ab]*a[ab]{22}/ & ~/(a|b)*b[ab]{22}/")
+    };
+    "2,000 terminals at once": Any = |gauge| {
+        let words: Vec<String> = (0..2_000).map(|i| format!("\"w{i}\"")).collect();
+        lark(gauge, &format!("start: ({})*\n%ignore / +/", words.join(" | ")))
+    };
     // Tokenizers.
     "a tokenizer of 5,000,000 entries": Any = |gauge| tokenizer(gauge, &entries(5_000_000, |i| i));
     "a tokenizer of 20,000,000 pieces": Vocabulary = |gauge| {
@@ -232,6 +282,19 @@ fn regex(gauge: &mut Gauge, pattern: &str) -> Result<()> {
 fn schema(gauge: &mut Gauge, schema: Value) -> Result<()> {
     let limits = gauge.arm();
     lower(&Constraint::json_schema(schema)?, limits)
+}
+
+fn gbnf(gauge: &mut Gauge, text: &str) -> Result<()> {
+    grammar(gauge, Syntax::Gbnf, text)
+}
+
+fn lark(gauge: &mut Gauge, text: &str) -> Result<()> {
+    grammar(gauge, Syntax::Lark, text)
+}
+
+fn grammar(gauge: &mut Gauge, syntax: Syntax, text: &str) -> Result<()> {
+    let limits = gauge.arm();
+    Constraint::grammar(syntax, text)?.to_automaton(limits).map(drop)
 }
 
 fn tokenizer(gauge: &mut Gauge, json: &str) -> Result<()> {

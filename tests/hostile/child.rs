@@ -27,6 +27,7 @@ pub enum End {
     Limit,
     Pattern,
     Schema,
+    Grammar,
     Request,
     Vocabulary,
     Unsatisfiable,
@@ -39,10 +40,11 @@ pub enum End {
 impl End {
     fn of(result: &Result<()>) -> Self {
         type Is = fn(&Error) -> bool;
-        let kinds: [(Is, Self); 8] = [
+        let kinds: [(Is, Self); 9] = [
             (Error::is_limit, Self::Limit),
             (Error::is_pattern, Self::Pattern),
             (Error::is_schema, Self::Schema),
+            (Error::is_grammar, Self::Grammar),
             (Error::is_request, Self::Request),
             (Error::is_vocabulary, Self::Vocabulary),
             (Error::is_unsatisfiable, Self::Unsatisfiable),

@@ -1,6 +1,5 @@
 //! Small grammars, compiled.
 
-mod hostile;
 mod tokens;
 
 use super::{Expression, Grammar};
