@@ -11,8 +11,9 @@ mod targets;
 /// A target, and the folder of its inputs.
 type Target = (&'static str, fn(&[u8]));
 
-const TARGETS: [Target; 6] = [
+const TARGETS: [Target; 7] = [
     ("artifact", targets::artifact),
+    ("grammar", targets::grammar),
     ("regex", targets::regex),
     ("schema", targets::schema),
     ("request", targets::request),
