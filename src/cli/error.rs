@@ -62,6 +62,7 @@ fn advice(limit: Limit) -> &'static str {
         Limit::Nesting(_) => ", or lower --recursion or --any-depth",
         Limit::Frames(most) if most >= Limits::MAX_FRAMES => "",
         Limit::Frames(_) => ", or raise --max-frames",
+        Limit::Outcomes(_) => "",
     }
 }
 

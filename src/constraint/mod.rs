@@ -23,7 +23,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use definition::Given;
-pub use grammar::{Expression, Grammar, GrammarBuilder, Syntax};
+pub use grammar::{
+    CalledPart, Expression, Grammar, GrammarBuilder, GrammarReport, RuleUse, Shape, Syntax,
+};
 use grammar::{GivenGrammar, Lexical};
 pub use json_schema::{
     Additional, Escapes, Formats, JsonOptions, Note, Numbers, Order, Treatment, Unknown, Unrolled, Whitespace,
@@ -343,6 +345,16 @@ impl Constraint {
     /// ```
     pub fn of_grammar(grammar: Grammar) -> Self {
         Kind::Grammar(Arc::new(grammar), None).into()
+    }
+
+    /// The grammar, if the constraint is one, such as to show its [rules](Grammar::shapes) and
+    /// [how it is compiled](Grammar::report); behind a marker too.
+    pub fn as_grammar(&self) -> Option<&Grammar> {
+        match &self.kind {
+            Kind::Grammar(grammar, _) => Some(grammar),
+            Kind::After(_, constraint) => constraint.as_grammar(),
+            _ => None,
+        }
     }
 
     /// The words of an automaton's language, such as an

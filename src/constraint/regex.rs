@@ -46,6 +46,22 @@ pub(super) const MAX_NAMED: usize = 4096;
 pub(super) const MAX_ITEMS: usize = 4096;
 
 impl Regex {
+    /// The pattern as text, near to how it was given; `None` where it was not read by `regex-syntax`.
+    pub(super) fn text(&self) -> Option<String> {
+        let Form::Hir(hir) = &self.form else { return None };
+        let mut text = String::new();
+        for c in hir.to_string().chars() {
+            match c {
+                '\\' | '"' | '\'' => text.push(c),
+                // As it is, unless it can hardly be seen.
+                _ => text.extend(c.escape_debug()),
+            }
+        }
+        let grouped = matches!(hir.kind(), HirKind::Concat(_) | HirKind::Alternation(_));
+        let inner = text.strip_prefix("(?:").and_then(|text| text.strip_suffix(')')).filter(|_| grouped);
+        Some(inner.map_or(text.clone(), str::to_owned))
+    }
+
     /// Reads a pattern.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 #[path = "../common/data.rs"]
 mod data;
 mod examples;
+mod grammars;
 mod options;
 mod ratchet;
 #[path = "../common/skip.rs"]

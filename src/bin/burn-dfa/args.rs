@@ -18,18 +18,24 @@ pub struct ConstraintArgs {
 }
 
 impl ConstraintArgs {
-    /// The JSON schema, where one is given as such, and what is made of it.
+    /// The JSON schema, where one is given as such, and what is made of it or of a grammar.
     pub fn read_with_schema(&self) -> Result<(Option<Value>, burn_dfa::Result<Constraint>)> {
-        match &self.one.schema {
-            Some(path) => {
-                let text = cli::text(path)?;
-                // Of any depth, unlike a value.
-                serde_json::from_str::<IgnoredAny>(&text)
-                    .map_err(|error| format!("{} is not JSON: {error}", path.display()))?;
-                Ok((serde_json::from_str(&text).ok(), Constraint::json_schema_from_str(&text)))
-            }
+        if let Some(path) = self.one.schema() {
+            let text = cli::text(path)?;
+            // Of any depth, unlike a value.
+            serde_json::from_str::<IgnoredAny>(&text)
+                .map_err(|error| format!("{} is not JSON: {error}", path.display()))?;
+            return Ok((serde_json::from_str(&text).ok(), Constraint::json_schema_from_str(&text)));
+        }
+        match self.one.read_grammar()? {
+            Some(constraint) => Ok((None, constraint)),
             None => Ok((None, Ok(self.read()?))),
         }
+    }
+
+    /// The file of `--grammar`.
+    pub fn grammar(&self) -> Option<&Path> {
+        self.one.grammar()
     }
 
     pub fn read(&self) -> Result<Constraint> {

@@ -14,6 +14,7 @@ use crate::output::{Output, Result};
 #[derive(Args)]
 #[command(after_help = "Examples:
   burn-dfa sample --regex '[a-z]{3}-[0-9]{2}' --count 5
+  burn-dfa sample --grammar chess.gbnf --syntax gbnf --tokenizer model/
   burn-dfa sample --schema person.json --tokenizer model/ --max-tokens 64 --seed 7")]
 pub struct Sample {
     #[command(flatten)]

@@ -39,6 +39,13 @@ enum PieceKey {
     Rule(usize),
 }
 
+/// What is called, for a report.
+pub(super) enum Called {
+    Rule(usize),
+    /// The parts of an expanded sequence from one to another, both included.
+    Slice { sequence: PartId, parts: Vec<PartId>, from: usize, to: usize },
+}
+
 /// Where an expression is emitted.
 #[derive(Clone, Copy, Debug)]
 struct Context {
@@ -160,6 +167,19 @@ impl<'p, 'm> Emitter<'p, 'm> {
             Some(skips) if skips.leading => self.behind_piece(first),
             _ => Ok(first),
         }
+    }
+
+    /// The rules that are called, and the parts of sequences that are: the parts of the sequence, from where and up to where.
+    pub(super) fn calls(&mut self) -> Vec<Called> {
+        let mut pieces: Vec<(u32, PieceKey)> = self.pieces.iter().map(|(&key, &enter)| (enter, key)).collect();
+        pieces.sort_unstable_by_key(|&(enter, _)| enter);
+        let called = |(_, key)| match key {
+            PieceKey::Rule(rule) => Called::Rule(rule),
+            PieceKey::Slice { sequence, from, to, circle, .. } => {
+                Called::Slice { sequence, parts: self.brackets.expanded(sequence, circle), from, to }
+            }
+        };
+        pieces.into_iter().map(called).collect()
     }
 
     /// What texts of `part` that are not empty begin with, in front of `next`.

@@ -10,7 +10,8 @@
 //! - `parts` are expressions made flat, with what is `regular` as automata;
 //! - `tokens` are what a grammar names of a vocabulary;
 //! - `brackets` decides what is called, `emit` makes a nondeterministic automaton with calls, which the room of automata
-//!   determinises.
+//!   determinises;
+//! - `shape` shows expressions to whoever draws them, `report` says how a grammar is compiled.
 
 mod brackets;
 mod builder;
@@ -25,7 +26,9 @@ mod parts;
 #[cfg(test)]
 mod recognise;
 mod regular;
+mod report;
 mod rules;
+mod shape;
 mod source;
 mod syntax;
 #[cfg(test)]
@@ -34,6 +37,8 @@ mod tokens;
 
 pub use builder::GrammarBuilder;
 pub use form::{Expression, Grammar};
+pub use report::{CalledPart, GrammarReport, RuleUse};
+pub use shape::Shape;
 pub(super) use syntax::GivenGrammar;
 pub use syntax::Syntax;
 
@@ -81,8 +86,13 @@ impl Grammar {
     fn determinized(&self, parts: &Parts, meter: &Meter) -> Result<Determinized> {
         let mut emitter = Emitter::new(parts, meter)?;
         let start = emitter.emit(self.start)?;
+        self.determinize(&emitter, start).map(|(determinized, _)| determinized)
+    }
+
+    /// The automaton of the texts that begin at a node, and the most leads of its states.
+    fn determinize(&self, emitter: &Emitter, start: u32) -> Result<(Determinized, usize)> {
         match emitter.network.determinize(start, POSITIONS) {
-            Ok(Some((determinized, _))) => Ok(determinized),
+            Ok(Some(found)) => Ok(found),
             Ok(None) => Err(Error::unsatisfiable("the grammar has no text that ends")),
             Err(Failure::Error(error)) => Err(error),
             Err(Failure::Conflict(conflict)) => {

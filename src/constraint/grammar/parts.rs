@@ -140,6 +140,11 @@ impl<'m> Parts<'m> {
         &self.parts[part]
     }
 
+    /// The class of characters that an automaton was made of; `None` where it was made of something else.
+    pub(super) fn class_of(&self, dfa: usize) -> Option<&[(char, char)]> {
+        self.classes.iter().find(|&(_, &of)| of == dfa).map(|(class, _)| class.as_slice())
+    }
+
     /// Whether the empty text is one of a part's.
     pub(super) fn is_nullable(&self, part: PartId) -> bool {
         self.nullable[part]

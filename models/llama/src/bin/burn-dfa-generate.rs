@@ -15,6 +15,7 @@ use clap::Parser;
 #[command(after_help = "Examples:
   burn-dfa generate --model SmolLM2-135M-Instruct --prompt 'Who are you?' --schema person.json
   burn-dfa generate --model models/tiny --prompt 'Meet Ada, 36.' --regex '\\{\"name\":\"[A-Z][a-z]+\"\\}' --json --seed 3
+  burn-dfa generate --model SmolLM2-135M-Instruct --prompt 'Six times seven?' --grammar arithmetic.gbnf --syntax gbnf
   burn-dfa generate --model SmolLM2-135M-Instruct --choice yes --choice no < question.txt")]
 struct Cli {
     #[command(flatten)]

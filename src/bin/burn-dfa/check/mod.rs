@@ -24,6 +24,7 @@ use mismatch::{Mismatch, mismatch};
 #[command(after_help = "Examples:
   burn-dfa check --schema person.json '{\"name\":\"Ada\"}'
   burn-dfa check --schema person.json --value --file answer.json
+  burn-dfa check --grammar c.gbnf --syntax gbnf 'int main() { return 0; }'
   burn-dfa check --regex '\\d{4}-\\d{2}-\\d{2}' --tokenizer tokenizer.json 2026-1-01")]
 pub struct Check {
     #[command(flatten)]

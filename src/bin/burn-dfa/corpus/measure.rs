@@ -8,10 +8,11 @@ use std::time::Instant;
 use burn::tensor::Device;
 use burn_dfa::cli::message;
 use burn_dfa::constraint::JsonOptions;
+use burn_dfa::table::RowPosition;
 use burn_dfa::{Constraint, Error, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
 use serde_json::{Value, json};
 
-use super::rows::{Instance, Row, Source};
+use super::rows::{Compiles, Instance, Row, Source};
 use crate::cutter::Cutter;
 
 /// The most tokens of a random text beyond those of the shortest.
@@ -45,6 +46,14 @@ pub struct Outcome {
     pub samples: usize,
     /// Random texts that are not JSON.
     pub not_json: usize,
+    /// Beginnings of texts that nothing completes, and those of them that could go on.
+    pub dead: usize,
+    pub not_stopped: usize,
+    /// Beginnings of texts that something completes, and those of them that could not go on.
+    pub viable: usize,
+    pub stopped: usize,
+    /// Compiled, though it has to be refused.
+    pub wrongly_compiled: bool,
     /// Nothing satisfies the schema, as was found when it was compiled.
     pub unsatisfiable: bool,
     pub compiled: Option<Compiled>,
@@ -88,6 +97,9 @@ pub enum Class {
     Unsatisfiable,
     ValidRejected,
     InvalidAccepted,
+    WronglyCompiled,
+    NotStopped,
+    Stopped,
     Panicked,
 }
 
@@ -100,6 +112,9 @@ impl Class {
             Self::Unsatisfiable => "unsatisfiable",
             Self::ValidRejected => "valid_rejected",
             Self::InvalidAccepted => "invalid_accepted",
+            Self::WronglyCompiled => "wrongly_compiled",
+            Self::NotStopped => "not_stopped",
+            Self::Stopped => "stopped",
             Self::Panicked => "panicked",
         }
     }
@@ -157,17 +172,25 @@ impl<'a> Bench<'a> {
                 self.first_mask(|| Constraint::json_schema_from_str_with(schema, &self.options))
             }
             Source::Regex(pattern) => self.first_mask(|| Constraint::regex(pattern)),
+            Source::Grammar { syntax, text, start: None } => {
+                self.first_mask(|| Constraint::grammar(*syntax, text))
+            }
+            Source::Grammar { syntax, text, start: Some(start) } => {
+                self.first_mask(|| Constraint::grammar_from(*syntax, text, start))
+            }
         };
         match compiled {
             Ok((table, compiled)) => {
                 outcome.compiled = Some(compiled);
+                outcome.wrongly_compiled = row.compiles == Compiles::MustNot;
                 self.walk(&table, row, &mut outcome);
+                self.begin(&table, row, &mut outcome);
                 self.draw(&table, row, &mut outcome);
             }
             Err(error) => {
-                outcome.class = Class::of(&error);
+                outcome.class = Class::of(&error, row.compiles);
                 outcome.reason = Some(message(&error));
-                if error.is_unsatisfiable() {
+                if error.is_unsatisfiable() && outcome.class == Class::Unsatisfiable {
                     outcome.unsatisfiable = true;
                     outcome.valid_rejected = outcome.valid;
                     outcome.verdicts = vec![Verdict::Rejected; row.tests.len()];
@@ -176,8 +199,14 @@ impl<'a> Bench<'a> {
         }
         if outcome.invalid_accepted > 0 || outcome.not_json > 0 || outcome.split > 0 {
             outcome.class = Class::InvalidAccepted;
+        } else if outcome.wrongly_compiled {
+            outcome.class = Class::WronglyCompiled;
+        } else if outcome.not_stopped > 0 {
+            outcome.class = Class::NotStopped;
         } else if outcome.valid_rejected > 0 {
             outcome.class = Class::ValidRejected;
+        } else if outcome.stopped > 0 {
+            outcome.class = Class::Stopped;
         }
         outcome
     }
@@ -185,7 +214,7 @@ impl<'a> Bench<'a> {
     fn walk(&self, table: &TokenTable, row: &Row, outcome: &mut Outcome) {
         let constraint = match &row.source {
             Source::Schema(schema) => Constraint::json_schema_from_str_with(schema, &self.options).ok(),
-            Source::Regex(_) => None,
+            _ => None,
         };
         let written = |value: &str| -> Option<String> {
             let text = constraint.as_ref()?.json_text_from_str(value, &self.limits).ok()??;
@@ -233,6 +262,25 @@ impl<'a> Bench<'a> {
         }
     }
 
+    /// Walks beginnings of texts.
+    fn begin(&self, table: &TokenTable, row: &Row, outcome: &mut Outcome) {
+        for prefix in &row.prefixes {
+            let cuts = self.cutter.cuts(&prefix.text).into_iter().flatten();
+            let verdicts: Vec<bool> = cuts.map(|tokens| goes_on(table, &tokens)).collect();
+            outcome.split += usize::from(verdicts.windows(2).any(|pair| pair[0] != pair[1]));
+            let Some(&goes_on) = verdicts.iter().max() else {
+                outcome.unspelled += 1;
+                continue;
+            };
+            let (of, wrong) = match prefix.viable {
+                true => (&mut outcome.viable, &mut outcome.stopped),
+                false => (&mut outcome.dead, &mut outcome.not_stopped),
+            };
+            *of += 1;
+            *wrong += usize::from(goes_on != prefix.viable);
+        }
+    }
+
     fn draw(&self, table: &TokenTable, row: &Row, outcome: &mut Outcome) {
         let budget = table.tokens_to_end(table.start()).saturating_add(SLACK);
         for tokens in table.samples(self.vocabulary, row.id.len() as u64, budget).take(self.samples) {
@@ -245,15 +293,27 @@ impl<'a> Bench<'a> {
 }
 
 impl Class {
-    fn of(error: &Error) -> Self {
+    fn of(error: &Error, compiles: Compiles) -> Self {
         if error.is_limit() {
             Self::Limit
+        } else if matches!(compiles, Compiles::MustNot | Compiles::May) {
+            Self::Pass
         } else if error.is_unsatisfiable() {
             Self::Unsatisfiable
         } else {
             Self::Refused
         }
     }
+}
+
+/// Whether `tokens` are legal, and something that follows completes them.
+fn goes_on(table: &TokenTable, tokens: &[TokenId]) -> bool {
+    let start = RowPosition::unlimited(table.start());
+    let walked = tokens.iter().try_fold(start, |position, &token| {
+        let next = table.after(&position, token);
+        table.can_end(&next).then_some(next)
+    });
+    walked.is_some()
 }
 
 /// Whether `tokens` and then the end are legal.
@@ -287,6 +347,11 @@ impl Outcome {
             "invalid_accepted": self.invalid_accepted,
             "format_only": self.format_only,
             "unspelled": self.unspelled,
+            "dead": self.dead,
+            "not_stopped": self.not_stopped,
+            "viable": self.viable,
+            "stopped": self.stopped,
+            "wrongly_compiled": self.wrongly_compiled,
             "split": self.split,
             "samples": self.samples,
             "not_json": self.not_json,

@@ -1,4 +1,4 @@
-//! `burn-dfa corpus`: schemas and regexes with known verdicts, compiled, timed and walked token by token.
+//! `burn-dfa corpus`: schemas, regexes and grammars with known verdicts, compiled, timed and walked token by token.
 
 mod baseline;
 mod measure;
@@ -25,10 +25,12 @@ use measure::{Bench, Outcome};
 use rows::{Row, read};
 use summary::Summary;
 
-/// Compile every schema of some files, and walk its instances token by token.
+/// Compile every schema, regex and grammar of some files, and walk its instances token by token.
 ///
-/// A file holds JSON lines `{id, schema, tests: [{valid, data, needs_format?}]}` or `{regex, accepts, rejects}`,
-/// a JSON array of such objects, or of groups of the official test suite of JSON Schema. An instance that the
+/// A file holds JSON lines `{id, schema, tests: [{valid, data, needs_format?}]}`, `{regex, accepts, rejects}` or
+/// `{kind: "gbnf"|"ebnf"|"lark", grammar, start?, accepts, rejects, prefixes?, dead?, compiles?}`, a JSON array of such objects, or
+/// of groups of the official test suite of JSON Schema. `NAME.cases.jsonl` holds lines `{accepts: TEXT}`, `{rejects: TEXT}` or
+/// `{incomplete: TEXT}` of the grammar beside it, NAME.gbnf, NAME.ebnf or NAME.lark. An instance that the
 /// tokenizer has no tokens for is counted as not spelled, neither accepted nor rejected. The last line printed sums up
 /// all files.
 #[derive(Args)]
@@ -36,6 +38,7 @@ use summary::Summary;
 #[command(mut_arg("max_seconds", |arg| arg.default_value("2").visible_alias("seconds")))]
 #[command(after_help = "Examples:
   burn-dfa corpus --tokenizer tokenizer.json --out rows.jsonl maskbench/*.jsonl
+  burn-dfa corpus --tokenizer tokenizer.json examples/grammars/*.cases.jsonl
   burn-dfa corpus --tokenizer tokenizer.json --baseline benches/results/corpus.json maskbench/*.jsonl")]
 pub struct Corpus {
     #[command(flatten)]
@@ -74,7 +77,7 @@ pub struct Corpus {
     /// Write the counts to the file of `--baseline` instead.
     #[arg(long, requires = "baseline")]
     update: bool,
-    /// Files of schemas and regexes.
+    /// Files of schemas, regexes and grammars.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use burn_dfa::constraint::Syntax;
 use serde::de::IgnoredAny;
 
 use super::parts::{Members, Parts, items, members, parts, string};
@@ -12,6 +13,29 @@ pub struct Row {
     pub id: String,
     pub source: Source,
     pub tests: Vec<Test>,
+    pub prefixes: Vec<Prefix>,
+    pub compiles: Compiles,
+}
+
+/// Whether a constraint has to be read and compiled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compiles {
+    /// As is taken for granted.
+    #[default]
+    Must,
+    /// The row says so, which is a verdict of its own.
+    SaysMust,
+    /// It has to be refused.
+    MustNot,
+    /// Dialects disagree.
+    May,
+}
+
+/// The beginning of a text.
+pub struct Prefix {
+    pub text: String,
+    /// Whether something that follows completes it.
+    pub viable: bool,
 }
 
 impl Row {
@@ -28,6 +52,11 @@ pub enum Source {
     /// As text.
     Schema(String),
     Regex(String),
+    Grammar {
+        syntax: Syntax,
+        text: String,
+        start: Option<String>,
+    },
 }
 
 /// An instance with its verdict.
@@ -51,13 +80,16 @@ pub enum Instance {
 /// The rows of a file.
 pub struct Rows {
     pub rows: Vec<Row>,
-    /// Rows that ask for what is not offered: grammars, options.
+    /// Rows that ask for what is not offered: tags, requests, toy vocabularies, options.
     pub skipped: usize,
 }
 
-/// Reads a file: a JSON array, an object with `cases`, or JSON lines.
+/// Reads a file: a JSON array, an object with `cases`, JSON lines, or the cases of the grammar beside it.
 pub fn read(path: &Path) -> Result<Rows> {
     let text = burn_dfa::cli::text(path)?;
+    if let Some(name) = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".cases.jsonl")) {
+        return cases(path, name, &text);
+    }
     let values = match parts(&text) {
         Ok(Parts::Array(values)) => values,
         Ok(Parts::Object(file)) if file.contains_key("cases") => {
@@ -70,7 +102,7 @@ pub fn read(path: &Path) -> Result<Rows> {
     let mut rows = Rows { rows: Vec::new(), skipped: 0 };
     for (at, value) in values.into_iter().enumerate() {
         let row = row(&value, &stem, at).ok_or_else(|| {
-            format!("{}, row {at}: neither a schema with tests nor a regex with texts", path.display())
+            format!("{}, row {at}: no schema with tests, no regex or grammar with texts", path.display())
         })?;
         match row {
             Some(mut row) => {
@@ -83,6 +115,33 @@ pub fn read(path: &Path) -> Result<Rows> {
         }
     }
     Ok(rows)
+}
+
+/// Lines of texts, `{"accepts": …}`, `{"rejects": …}` or `{"incomplete": …}`, of the grammar beside the file.
+fn cases(path: &Path, name: &str, text: &str) -> Result<Rows> {
+    let beside = |syntax: &Syntax| path.with_file_name(format!("{name}.{syntax}"));
+    let syntax = Syntax::ALL.into_iter().find(|syntax| beside(syntax).exists());
+    let syntax = syntax.ok_or_else(|| {
+        format!("{}: no grammar beside it, {name}.gbnf, {name}.ebnf or {name}.lark", path.display())
+    })?;
+    let grammar = burn_dfa::cli::text(&beside(&syntax))?;
+    let source = Source::Grammar { syntax, text: grammar, start: None };
+    let (mut tests, mut prefixes) = (Vec::new(), Vec::new());
+    for (at, line) in lines(text).map_err(|error| format!("{}: {error}", path.display()))?.iter().enumerate()
+    {
+        let case = members(line).unwrap_or_default();
+        let given = |key: &str| case.get(key).and_then(|text| string(text));
+        let (text, valid, viable) = match (given("accepts"), given("rejects"), given("incomplete")) {
+            (Some(text), None, None) => (text, true, None),
+            (None, Some(text), None) => (text, false, Some(false)),
+            (None, None, Some(text)) => (text, false, Some(true)),
+            _ => return Err(format!("{}, row {at}: no text to accept or to reject", path.display()).into()),
+        };
+        prefixes.extend(viable.map(|viable| Prefix { text: text.clone(), viable }));
+        tests.push(Test { instance: Instance::Text(text), valid, needs_format: false });
+    }
+    let row = Row { id: name.to_owned(), source, tests, prefixes, compiles: Compiles::default() };
+    Ok(Rows { rows: vec![row], skipped: 0 })
 }
 
 /// The draft of the folder of a file, as the official suite has them; its schemas do not name it themselves.
@@ -125,27 +184,60 @@ fn row(value: &str, stem: &str, at: usize) -> Option<Option<Row>> {
         (None, Some(description)) => format!("{stem}: {description}"),
         (None, None) => format!("{stem}: {at}"),
     };
-    if row.contains_key("grammar")
-        || text("kind").as_deref() == Some("json")
+    let kind = text("kind");
+    let kind = kind.as_deref();
+    if matches!(kind, Some("json" | "structural_tag" | "request"))
+        || row.contains_key("vocab")
         || row.get("options").is_some_and(|options| asks_for_more(options))
     {
         return Some(None);
     }
-    let tests = match row.get("tests") {
-        Some(tests) => items(tests)?.iter().map(|row| test(row)).collect::<Option<_>>()?,
-        None => texts(&row)?,
+    let (source, is_grammar) = match (kind.and_then(|kind| kind.parse().ok()), row.get("schema")) {
+        (Some(syntax), _) => {
+            let root = row.get("options").and_then(|options| string(members(options)?.get("root")?));
+            (Source::Grammar { syntax, text: text("grammar")?, start: text("start").or(root) }, true)
+        }
+        (None, Some(schema)) => (Source::Schema(schema.clone()), false),
+        (None, None) if kind == Some("json_schema") => (Source::Schema(row.get("grammar")?.clone()), false),
+        (None, None) => (Source::Regex(text("regex").or(text("grammar"))?), false),
     };
-    let source = match row.get("schema") {
-        Some(schema) => Source::Schema(schema.clone()),
-        None => Source::Regex(text("regex")?),
+    let (tests, prefixes) = match row.get("tests").filter(|_| !is_grammar).and_then(|tests| items(tests)) {
+        // The tests of a schema, and not those that a row of a grammar is from.
+        Some(tests) if tests.iter().all(|test| members(test).is_some()) => {
+            (tests.iter().map(|row| test(row)).collect::<Option<_>>()?, Vec::new())
+        }
+        _ => texts(&row, &source)?,
     };
-    Some(Some(Row { id, source, tests }))
+    let compiles = compiles(&row);
+    Some(Some(Row { id, source, tests, prefixes, compiles }))
+}
+
+/// Whether a row has to be compiled.
+fn compiles(row: &Members) -> Compiles {
+    // Which schemas other engines offer is no matter of the standard.
+    if row.contains_key("schema") {
+        return Compiles::Must;
+    }
+    if differing(row, "llguidance_differs", 0).iter().any(|list| list == "compiles") {
+        return Compiles::May;
+    }
+    match row.get("compiles").map(String::as_str) {
+        Some("false") => Compiles::MustNot,
+        Some("true") => Compiles::SaysMust,
+        _ => Compiles::Must,
+    }
+}
+
+/// A string of each entry of a list on which implementations differ.
+fn differing(row: &Members, key: &str, at: usize) -> Vec<String> {
+    let entries = row.get(key).and_then(|list| items(list)).unwrap_or_default();
+    entries.iter().filter_map(|entry| string(items(entry)?.get(at)?)).collect()
 }
 
 /// Whether options change the language in a way that is not offered.
 fn asks_for_more(options: &str) -> bool {
-    // Of strings that these two decide, the cases say so themselves, see `texts`.
-    let known = ["any_whitespace", "strict_mode"];
+    // Of strings that the first two decide, the cases say so themselves, see `texts`; the third is a start rule.
+    let known = ["any_whitespace", "strict_mode", "root"];
     members(options).is_none_or(|options| options.keys().any(|name| !known.contains(&name.as_str())))
 }
 
@@ -156,18 +248,22 @@ fn test(text: &str) -> Option<Test> {
     Some(Test { instance: Instance::Value(test.remove("data")?), valid, needs_format })
 }
 
-/// Texts that are accepted or rejected, less those on which their engine differs from the standard.
-fn texts(row: &Members) -> Option<Vec<Test>> {
+/// Texts that are accepted or rejected, and beginnings of texts, less those on which their engine differs from the standard: from
+/// JSON Schema, and in Lark from llguidance.
+fn texts(row: &Members, source: &Source) -> Option<(Vec<Test>, Vec<Prefix>)> {
     let list = |key: &str| row.get(key).and_then(|list| items(list)).unwrap_or_default();
-    let differing = list("differs_from_jsonschema_py");
-    let differing: Vec<String> =
-        differing.iter().filter_map(|entry| string(items(entry)?.first()?)).collect();
-    let is_schema = row.contains_key("schema");
-    let mut tests = Vec::new();
+    let strings = |key: &str| list(key).iter().map(|text| string(text)).collect::<Option<Vec<_>>>();
+    let mut left_out = differing(row, "differs_from_jsonschema_py", 0);
+    left_out.extend(strings("peer_only_accepts")?.into_iter().chain(strings("peer_only_rejects")?));
+    if matches!(source, Source::Grammar { syntax: Syntax::Lark, .. }) {
+        left_out.extend(differing(row, "llguidance_differs", 1));
+    }
+    let is_schema = matches!(source, Source::Schema(_));
+    let mut tests: Vec<Test> = Vec::new();
+    let rejects = strings("rejects")?;
     for (key, valid) in [("accepts", true), ("rejects", false), ("rejects_incomplete", false)] {
-        for text in list(key) {
-            let text = string(&text)?;
-            if differing.contains(&text) {
+        for text in strings(key)?.into_iter().filter(|text| !left_out.contains(text)) {
+            if key == "rejects_incomplete" && rejects.contains(&text) {
                 continue;
             }
             let is_json = serde_json::from_str::<IgnoredAny>(&text).is_ok();
@@ -178,5 +274,17 @@ fn texts(row: &Members) -> Option<Vec<Test>> {
             tests.push(Test { instance, valid, needs_format: false });
         }
     }
-    Some(tests)
+    let all_dead = row.get("all_rejects_dead").is_some_and(|all| all == "true");
+    let all_dead = if all_dead { "rejects" } else { "" };
+    // White space may end what goes on for another writer of the same schema.
+    let [incomplete, prefixes] = if is_schema { [""; 2] } else { ["rejects_incomplete", "prefixes"] };
+    let mut beginnings: Vec<Prefix> = Vec::new();
+    for (key, viable) in [(incomplete, true), (prefixes, true), ("dead", false), (all_dead, false)] {
+        for text in strings(key)?.into_iter().filter(|text| !left_out.contains(text)) {
+            if !beginnings.iter().any(|known| known.text == text) {
+                beginnings.push(Prefix { text, viable });
+            }
+        }
+    }
+    Some((tests, beginnings))
 }

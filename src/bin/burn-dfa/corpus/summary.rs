@@ -6,7 +6,7 @@ use std::fmt;
 use serde_json::{Value, json};
 
 use super::measure::{Class, Compiled, Outcome};
-use super::rows::Row;
+use super::rows::{Compiles, Row};
 
 /// The outcomes of many rows.
 #[derive(Default)]
@@ -29,6 +29,15 @@ pub struct Summary {
     pub split: usize,
     pub samples: usize,
     pub not_json: usize,
+    /// Beginnings of texts that nothing completes, and those of them that could go on.
+    pub dead: usize,
+    pub not_stopped: usize,
+    /// Beginnings of texts that something completes, and those of them that could not go on.
+    pub viable: usize,
+    pub stopped: usize,
+    /// Rows that have to be refused, and those of them that were compiled.
+    pub must_not_compile: usize,
+    pub wrongly_compiled: usize,
     compiled: Vec<Compiled>,
     reasons: BTreeMap<String, usize>,
 }
@@ -39,7 +48,8 @@ impl Summary {
     }
 
     pub fn add(&mut self, row: &Row, outcome: Outcome) {
-        if row.tests.is_empty() {
+        let says_nothing = matches!(row.compiles, Compiles::Must | Compiles::May);
+        if row.tests.is_empty() && row.prefixes.is_empty() && says_nothing {
             self.without_tests += 1;
         } else {
             self.rows += 1;
@@ -61,6 +71,12 @@ impl Summary {
         self.split += outcome.split;
         self.samples += outcome.samples;
         self.not_json += outcome.not_json;
+        self.dead += outcome.dead;
+        self.not_stopped += outcome.not_stopped;
+        self.viable += outcome.viable;
+        self.stopped += outcome.stopped;
+        self.must_not_compile += usize::from(row.compiles == Compiles::MustNot);
+        self.wrongly_compiled += usize::from(outcome.wrongly_compiled);
         self.compiled.extend(outcome.compiled);
         if let (Class::Refused | Class::Limit | Class::Panicked, Some(reason)) =
             (outcome.class, outcome.reason)
@@ -87,6 +103,12 @@ impl Summary {
         self.split += other.split;
         self.samples += other.samples;
         self.not_json += other.not_json;
+        self.dead += other.dead;
+        self.not_stopped += other.not_stopped;
+        self.viable += other.viable;
+        self.stopped += other.stopped;
+        self.must_not_compile += other.must_not_compile;
+        self.wrongly_compiled += other.wrongly_compiled;
         self.compiled.extend(other.compiled);
         for (reason, count) in other.reasons {
             *self.reasons.entry(reason).or_default() += count;
@@ -132,6 +154,12 @@ impl Summary {
             "split": self.split,
             "samples": self.samples,
             "not_json": self.not_json,
+            "dead": self.dead,
+            "not_stopped": self.not_stopped,
+            "viable": self.viable,
+            "stopped": self.stopped,
+            "must_not_compile": self.must_not_compile,
+            "wrongly_compiled": self.wrongly_compiled,
             "ttfm_us": quantiles(self.quantiles(|compiled| compiled.ttfm_us)),
             "states": quantiles(self.quantiles(|compiled| compiled.states as f64)),
             "bytes": quantiles(self.quantiles(|compiled| compiled.bytes as f64)),
@@ -171,6 +199,18 @@ impl fmt::Display for Summary {
             "  invalid accepted  {} of {} (and {} by format alone)",
             self.invalid_accepted, self.invalid, self.format_only
         )?;
+        if self.must_not_compile > 0 {
+            let (wrong, all) = (self.wrongly_compiled, self.must_not_compile);
+            writeln!(f, "  wrongly compiled  {wrong} of {all} that have to be refused")?;
+        }
+        if self.dead > 0 {
+            let (wrong, all) = (self.not_stopped, self.dead);
+            writeln!(f, "  not stopped       {wrong} of {all} beginnings that nothing completes")?;
+        }
+        if self.viable > 0 {
+            let (wrong, all) = (self.stopped, self.viable);
+            writeln!(f, "  stopped           {wrong} of {all} beginnings that something completes")?;
+        }
         if self.unspelled > 0 {
             writeln!(
                 f,
@@ -201,6 +241,13 @@ impl fmt::Display for Summary {
 
 /// A message without the pointer or offset in it.
 fn without_place(message: &str) -> String {
+    if let Some(rest) = message.strip_prefix("grammar") {
+        // Without the line of the grammar, too.
+        let (place, reason) =
+            rest.lines().next().and_then(|line| line.split_once(": ")).unwrap_or(("", rest));
+        let of = if place.contains("line") { "" } else { "as a whole: " };
+        return format!("grammar, {of}{}", reason.chars().take(100).collect::<String>());
+    }
     for head in ["JSON schema, at ", "pattern, at byte "] {
         let rest = message.strip_prefix(head).and_then(|rest| rest.split_once(": "));
         if let Some((place, reason)) = rest {

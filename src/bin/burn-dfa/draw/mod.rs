@@ -1,8 +1,9 @@
-//! `burn-dfa draw`: the automaton of a constraint as a picture.
+//! `burn-dfa draw`: the automaton of a constraint as a picture, its table over tokens, or the rules of a grammar.
 
 mod dot;
 mod graph;
 mod layout;
+mod rules;
 mod svg;
 mod table;
 
@@ -17,8 +18,9 @@ use serde_json::json;
 use crate::args::{ConstraintArgs, TokenizerArgs};
 use crate::output::{Output, Result};
 use graph::Graph;
+use rules::Diagrams;
 
-/// Draw the automaton of a constraint over bytes, or its table over the tokens of a tokenizer.
+/// Draw the automaton of a constraint over bytes, its table over the tokens of a tokenizer, or the rules of a grammar.
 ///
 /// The dead state is left out. Accepting states are drawn with a double circle. Of an automaton with a stack, call and RETURN
 /// states (↩, with the outcome) are drawn in colours of their own, and where they go on by dashed lines; `--table` draws it
@@ -27,7 +29,8 @@ use graph::Graph;
 #[command(after_help = "Examples:
   burn-dfa draw --regex '(cat|dog)s?' -o automaton.svg
   burn-dfa draw --regex '(cat|dog)s?' | dot -Tpdf > automaton.pdf
-  burn-dfa draw --regex '[0-9]{4}' --table --tokenizer tokenizer.json -o table.svg")]
+  burn-dfa draw --regex '[0-9]{4}' --table --tokenizer tokenizer.json -o table.svg
+  burn-dfa draw --grammar c.gbnf --syntax gbnf --rules -o c.svg")]
 pub struct Draw {
     #[command(flatten)]
     constraint: ConstraintArgs,
@@ -37,11 +40,14 @@ pub struct Draw {
     /// Draw the table of states and token classes instead, as SVG.
     #[arg(long, requires = "tokenizer", requires = "output")]
     table: bool,
+    /// Draw the rules of the grammar instead, each as a syntax diagram, as SVG.
+    #[arg(long, requires = "grammar", requires = "output", conflicts_with = "table")]
+    rules: bool,
     #[command(flatten)]
     tokenizer: TokenizerArgs,
-    /// Most states to draw.
-    #[arg(long, value_name = "N", default_value_t = 200)]
-    most: usize,
+    /// Most states to draw, 200 where it is not given, or boxes of rules, 1,000.
+    #[arg(long, value_name = "N")]
+    most: Option<usize>,
     #[command(flatten)]
     limits: LimitArgs,
 }
@@ -53,14 +59,24 @@ impl Draw {
             self.output.as_ref().map(|path| path.extension().unwrap_or_default().to_string_lossy());
         // The sizes as JSON and as text.
         let said;
-        let text = if self.table {
+        let text = if self.rules {
+            if extension.as_deref() != Some("svg") {
+                return Err("rules are drawn as SVG: name a file that ends in .svg with -o".into());
+            }
+            let grammar = constraint.as_grammar().ok_or("--rules is for grammars")?;
+            let diagrams = Diagrams::new(grammar);
+            let (rules, boxes) = (diagrams.len(), diagrams.boxes());
+            self.check(boxes, "boxes", 1000)?;
+            said = (json!({"rules": rules, "boxes": boxes}), format!("{rules} rules, {boxes} boxes"));
+            diagrams.svg()
+        } else if self.table {
             if extension.as_deref() != Some("svg") {
                 return Err("a table is drawn as SVG: name a file that ends in .svg with -o".into());
             }
             let vocabulary = self.tokenizer.read()?;
             let table = TokenTable::tabulate(&constraint, &vocabulary, &self.limits.limits())?;
             let states = table.state_count() - StateId::RESERVED as usize;
-            self.check(states)?;
+            self.check(states, "states", 200)?;
             let classes = table.class_count();
             said = (
                 json!({"states": states, "classes": classes}),
@@ -70,7 +86,7 @@ impl Draw {
         } else {
             let automaton = constraint.to_automaton(&self.limits.limits())?;
             let automaton = automaton.ok_or("the constraint is on tokens, not on text")?;
-            self.check(automaton.state_count() - 1)?;
+            self.check(automaton.state_count() - 1, "states", 200)?;
             let graph = Graph::new(&automaton);
             let (states, edges) = (graph.states.len(), graph.edges());
             let sizes = format!("{states} states, {} edges", edges.len());
@@ -97,10 +113,10 @@ impl Draw {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn check(&self, states: usize) -> Result<()> {
-        if states > self.most {
-            let most = self.most;
-            return Err(format!("{states} states are too many to draw: --most is {most}, raise it").into());
+    fn check(&self, count: usize, what: &str, most: usize) -> Result<()> {
+        let most = self.most.unwrap_or(most);
+        if count > most {
+            return Err(format!("{count} {what} are too many to draw: --most is {most}, raise it").into());
         }
         Ok(())
     }

@@ -160,7 +160,18 @@ fn bounds(layout: &Layout) -> (f64, f64, f64, f64) {
     (left - 60.0, top - 70.0, right + 50.0, bottom + 50.0)
 }
 
-/// Text within XML.
+/// Text within XML; characters that may not or can hardly be seen there as Rust escapes them.
 pub fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\\' | '\'' => escaped.push(c),
+            _ => escaped.extend(c.escape_debug()),
+        }
+    }
+    escaped
 }

@@ -1,5 +1,6 @@
-//! `burn-dfa explain`: what of a JSON schema is exact, bounded, ignored or refused.
+//! `burn-dfa explain`: what of a JSON schema is exact, bounded, ignored or refused, and how a grammar is compiled.
 
+mod grammar;
 mod keywords;
 
 use std::process::ExitCode;
@@ -14,14 +15,17 @@ use serde_json::{Value, json};
 use crate::args::ConstraintArgs;
 use crate::output::{FOUND, Output, Result};
 
-/// Say which keywords of a JSON schema are exact, which are bounded or ignored, and which is refused.
+/// Say which keywords of a JSON schema are exact, which are bounded or ignored, and which is refused; and of a grammar,
+/// which rules and parts are called.
 ///
 /// A bounded keyword allows fewer texts than the schema, never others; an ignored one has no effect. A schema with a
-/// keyword that cannot be honoured is refused, with the place and the way out. Exit codes: 0, the schema can be
-/// compiled; 1, it is refused; 2, an error, such as a file that is not JSON.
+/// keyword that cannot be honoured is refused, with the place and the way out. A grammar is honoured exactly or refused; its
+/// rules are copied into each other, and what is recursive in the middle is called, which takes a stack. Exit codes: 0, the
+/// constraint can be compiled; 1, it is refused; 2, an error, such as a file that is not JSON.
 #[derive(Args)]
 #[command(after_help = "Examples:
   burn-dfa explain --schema person.json
+  burn-dfa explain --grammar c.gbnf --syntax gbnf
   burn-dfa explain --schema person.json --json | jq -r 'select(.treatment == \"ignored\").pointer'")]
 pub struct Explain {
     #[command(flatten)]
@@ -35,7 +39,7 @@ impl Explain {
         let (schema, constraint) = self.constraint.read_with_schema()?;
         let constraint = match constraint {
             Ok(constraint) => constraint,
-            Err(error) => return refused(out, &error),
+            Err(error) => return self.refused(out, &error),
         };
         let limits = self.limits.limits();
         let notes = constraint.explain(&limits);
@@ -71,16 +75,40 @@ impl Explain {
                 writeln!(out.to, "{strong}{treatment}{strong:#} {place}: {reason}")?;
             }
         }
+        if let (Some(grammar), None) = (constraint.as_grammar(), &conflict) {
+            grammar::print(out, &grammar.report(&limits)?)?;
+        }
         if frames > 0 {
             if out.json {
                 writeln!(out.to, "{}", json!({"pointer": null, "treatment": "stack", "frames": frames}))?;
             } else {
                 let strong = out.styles.strong;
-                let deep = "arrays and objects nest about as deep";
+                let deep = match constraint.as_grammar() {
+                    Some(_) => "calls nest as deep",
+                    None => "arrays and objects nest about as deep",
+                };
                 writeln!(out.to, "{strong}stack{strong:#} of {frames} frames: {deep}")?;
             }
         }
-        conflict.map_or(Ok(ExitCode::SUCCESS), |error| refused(out, &error))
+        conflict.map_or(Ok(ExitCode::SUCCESS), |error| self.refused(out, &error))
+    }
+
+    /// Prints why a constraint is refused; a schema that contradicts itself is refused too, as nothing could be generated.
+    fn refused(&self, out: &mut Output, error: &Error) -> Result<ExitCode> {
+        if out.json {
+            let line = json!({
+                "pointer": error.pointer(), "treatment": "refused", "reason": message(error),
+                "unsatisfiable": error.is_unsatisfiable(), "line": error.place().map(|(line, _)| line),
+                "column": error.place().map(|(_, column)| column),
+            });
+            writeln!(out.to, "{line}")?;
+        } else {
+            let bad = out.styles.bad;
+            let file =
+                self.constraint.grammar().map(|path| format!("{}: ", path.display())).unwrap_or_default();
+            writeln!(out.to, "{bad}refused{bad:#} {file}{}", message(error))?;
+        }
+        Ok(ExitCode::from(FOUND))
     }
 }
 
@@ -93,21 +121,6 @@ fn listed(schema: &Value, exact: Vec<(String, usize)>) -> String {
         _ if exact.is_empty() => "no keyword".to_owned(),
         _ => exact.into_iter().map(name).collect::<Vec<_>>().join(", "),
     }
-}
-
-/// Prints why a schema is refused; one that contradicts itself is refused too, as nothing could be generated.
-fn refused(out: &mut Output, error: &Error) -> Result<ExitCode> {
-    if out.json {
-        let line = json!({
-            "pointer": error.pointer(), "treatment": "refused", "reason": message(error),
-            "unsatisfiable": error.is_unsatisfiable(),
-        });
-        writeln!(out.to, "{line}")?;
-    } else {
-        let bad = out.styles.bad;
-        writeln!(out.to, "{bad}refused{bad:#} {}", message(error))?;
-    }
-    Ok(ExitCode::from(FOUND))
 }
 
 fn place(pointer: &str) -> &str {
