@@ -61,6 +61,10 @@ class Engine:
     def compile(self, compiler, case):
         if "regex" in case:
             return compiler.compile_regex(case["regex"])
+        if "grammar" in case:
+            return compiler.compile_grammar(case["grammar"])
+        if "lark" in case:
+            return compiler.compile_lark(case["lark"])
         return compiler.compile_json_schema(
             case["schema"], any_whitespace=False, separators=(",", ":"), strict_mode=False
         )

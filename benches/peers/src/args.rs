@@ -23,6 +23,10 @@ pub struct Args {
     #[arg(long)]
     pub quick: bool,
 
+    /// Context-free grammars only: no regexes, schemas, models and picture
+    #[arg(long)]
+    pub grammars: bool,
+
     /// Where the picture goes
     #[arg(long, default_value = "benches/results/peers.svg")]
     pub out: PathBuf,
@@ -44,7 +48,7 @@ impl Args {
     pub fn effort(&self) -> Effort {
         if self.quick {
             let few = Effort { runs: 1, first_runs: 1, schemas: 12, step_schemas: 6, ..Effort::default() };
-            return Effort { batch_schemas: 2, window: 4, patience: 2.0, ..few };
+            return Effort { batch_schemas: 2, window: 4, patience: 2.0, grammar_patience: 10.0, ..few };
         }
         Effort { runs: self.runs.max(1), ..Effort::default() }
     }

@@ -22,6 +22,8 @@ pub enum Kind {
     MaskBench,
     /// The schema of one long string.
     Long,
+    /// A context-free grammar.
+    Grammar,
 }
 
 /// A grammar with instances, each as the texts that it may have.
@@ -34,13 +36,14 @@ pub struct Case {
 }
 
 impl Case {
-    fn new(kind: Kind, name: &str, grammar: Grammar, texts: impl IntoIterator<Item = String>) -> Self {
+    /// A case whose instances have one text each.
+    pub fn new(kind: Kind, name: &str, grammar: Grammar, texts: impl IntoIterator<Item = String>) -> Self {
         let valid = texts.into_iter().map(|text| vec![text]).collect();
         Self { name: name.to_owned(), kind, grammar, valid, invalid: Vec::new() }
     }
 }
 
-/// All cases for which there is data, with so many schemas of MaskBench.
+/// All regexes and schemas for which there is data, with so many schemas of MaskBench.
 pub fn all(schemas: usize) -> Vec<Case> {
     let mut cases = vec![date(), email()];
     cases.extend(long_string());

@@ -42,7 +42,7 @@ pub fn all(results: &[Results]) -> Figures {
         let ours = results.own_first_masks(0);
         add("first_mask_p50_us".to_owned(), quantile(&ours, 0.5));
         add("first_mask_p99_us".to_owned(), quantile(&ours, 0.99));
-        for (peer, pair) in peers(results, |peer| results.first_masks(peer)) {
+        for (peer, pair) in peers(results, |peer| Results::first_masks(peer, results.schemas())) {
             add(format!("first_mask_p50_ratio_{peer}"), ratio(&pair, 0.5));
             add(format!("first_mask_p90_ratio_{peer}"), ratio(&pair, 0.9));
             add(format!("first_mask_p99_ratio_{peer}"), ratio(&pair, 0.99));
@@ -50,7 +50,10 @@ pub fn all(results: &[Results]) -> Figures {
         let bytes = results.bytes(0);
         add("table_bytes_p50".to_owned(), quantile(&bytes, 0.5));
         add("table_bytes_max".to_owned(), quantile(&bytes, 1.0));
-        refusals(results, &mut add);
+        if results.schemas().next().is_some() {
+            refusals(results, &mut add);
+        }
+        grammars(results, &mut add);
     }
     if let Some(results) = wide {
         for (size, rows) in [(0, 8), (1, 32)] {
@@ -67,7 +70,7 @@ pub fn all(results: &[Results]) -> Figures {
 
 /// What the engines refused, rejected and wrongly accepted.
 fn refusals(results: &Results, add: &mut impl FnMut(String, Option<f64>)) {
-    let counts = results.counts(0);
+    let counts = Results::counts(0, results.schemas());
     add("schemas".to_owned(), Some(counts.schemas as f64));
     add("step_schemas".to_owned(), Some(counts.step_schemas as f64));
     add("valid_instances".to_owned(), Some(counts.valid as f64));
@@ -75,12 +78,40 @@ fn refusals(results: &Results, add: &mut impl FnMut(String, Option<f64>)) {
     for (name, engine) in engines.filter(|(name, _)| !name.ends_with("_warm") && !name.ends_with("_no_apply"))
     {
         let Some(index) = results.engine(engine) else { continue };
-        let counts = results.counts(index);
+        let counts = Results::counts(index, results.schemas());
         add(format!("refused_{name}"), Some(counts.refused as f64));
         add(format!("refused_for_time_{name}"), Some(counts.too_long as f64));
         add(format!("valid_rejected_{name}"), Some(counts.valid_rejected as f64));
         add(format!("invalid_{name}"), Some(counts.invalid as f64));
         add(format!("invalid_accepted_{name}"), Some(counts.invalid_accepted as f64));
+    }
+}
+
+/// Steps, first masks and refusals of context-free grammars.
+fn grammars(results: &Results, add: &mut impl FnMut(String, Option<f64>)) {
+    const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
+    if results.grammars().next().is_none() {
+        return;
+    }
+    let ours = Results::steps_of(0, results.grammars()).ours;
+    for (name, q) in QUANTILES {
+        add(format!("grammar_step_{name}_us"), quantile(&ours, q));
+    }
+    for (peer, pair) in peers(results, |peer| Results::steps_of(peer, results.grammars())) {
+        for (name, q) in QUANTILES {
+            add(format!("grammar_step_{name}_ratio_{peer}"), ratio(&pair, q));
+        }
+    }
+    for (peer, pair) in peers(results, |peer| Results::first_masks(peer, results.grammars())) {
+        add(format!("grammar_first_mask_p50_ratio_{peer}"), ratio(&pair, 0.5));
+    }
+    add("grammars".to_owned(), Some(results.grammars().count() as f64));
+    for (name, engine) in
+        [("burn_dfa", "burn-dfa"), ("llguidance", "llguidance"), ("xgrammar", "XGrammar (port)")]
+    {
+        let counts = results.engine(engine).map(|index| Results::counts(index, results.grammars()));
+        add(format!("grammars_refused_{name}"), counts.map(|counts| counts.refused as f64));
+        add(format!("grammar_texts_rejected_{name}"), counts.map(|counts| counts.valid_rejected as f64));
     }
 }
 

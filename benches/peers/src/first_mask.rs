@@ -107,7 +107,12 @@ fn first_mask(
 
 /// Compiles a grammar; one on which the engine panics is one that it refuses.
 pub fn compile(engine: &dyn Engine, grammar: &Grammar) -> Result<Box<dyn Compiled>, String> {
-    catch_unwind(AssertUnwindSafe(|| engine.compile(grammar)))
+    catch(|| engine.compile(grammar))
+}
+
+/// What `work` returns; a panic of an engine is an error of it.
+pub fn catch<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work))
         .unwrap_or_else(|panic| Err(format!("it panics: {}", message(panic.as_ref()))))
 }
 

@@ -9,6 +9,8 @@ mod data;
 mod engines;
 mod figures;
 mod first_mask;
+mod grammars;
+mod lark;
 #[path = "../../maskbench.rs"]
 mod maskbench;
 mod measure;
@@ -37,21 +39,24 @@ fn main() {
         return part(&args.part, folder);
     }
     let effort = args.effort();
-    let cases = cases::all(effort.schemas);
+    let mut cases = if args.grammars { Vec::new() } else { cases::all(effort.schemas) };
+    cases.extend(grammars::all());
     let python = Python::new(&args.python);
     let vocabularies = args.vocabulary.iter().filter_map(|&name| Tokens::load(name));
     let results: Vec<Results> = vocabularies
         .map(|tokens| results::measure(&tokens, &cases, &args.effort_of(&tokens), &python))
         .inspect(table::print)
         .collect();
-    match plot::draw(&results, &args.out) {
-        Ok(()) => println!("\nDrawn: {}", args.out.display()),
-        Err(error) => println!("\nNot drawn: {error}"),
+    if !args.grammars {
+        match plot::draw(&results, &args.out) {
+            Ok(()) => println!("\nDrawn: {}", args.out.display()),
+            Err(error) => println!("\nNot drawn: {error}"),
+        }
     }
     println!("A timer around nothing: {:.3} µs, not subtracted.", measure::empty_timer());
 
     let mut figures = figures::all(&results);
-    if !args.no_models {
+    if !args.no_models && !args.grammars {
         figures.extend(model::figures(&args, effort.runs));
     }
     figures::print_what_is_ahead(&figures);

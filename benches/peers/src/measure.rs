@@ -9,12 +9,15 @@ use std::time::{Duration, Instant};
 
 use crate::cases::Case;
 use crate::engines::{Compiled, Engine};
-use crate::first_mask::{FirstMask, compile};
+use crate::first_mask::{FirstMask, catch, compile};
 use crate::statistics::{median, medians};
 use crate::tokens::Tokens;
 
 /// The sizes of batches.
 pub const BATCHES: [usize; 2] = [8, 32];
+
+/// A text along which an engine takes longer than this, in microseconds, is walked once.
+const LONG_WALK: f64 = 2e6;
 
 /// How much is measured.
 pub struct Effort {
@@ -32,6 +35,8 @@ pub struct Effort {
     pub window: usize,
     /// How many seconds an engine may take for a first mask.
     pub patience: f64,
+    /// How many it may take for that of a context-free grammar.
+    pub grammar_patience: f64,
 }
 
 impl Default for Effort {
@@ -44,6 +49,7 @@ impl Default for Effort {
             batch_schemas: 20,
             window: 16,
             patience: 3.0,
+            grammar_patience: 30.0,
         }
     }
 }
@@ -106,7 +112,9 @@ pub fn steps(
         grammars.push(compiles.then(|| compile(engine.as_ref(), &case.grammar).ok()).flatten());
     }
     let takes = |index: usize, text: &[u32]| {
-        grammars[index].as_ref().is_some_and(|grammar| accepts(grammar.as_ref(), text, tokens.eos, &logits))
+        let grammar = grammars[index].as_ref();
+        grammar
+            .is_some_and(|grammar| catch(|| accepts(grammar.as_ref(), text, tokens.eos, &logits)) == Ok(true))
     };
     let engines_proper = || (0..engines.len()).filter(|&index| !engines[index].is_variant());
 
@@ -130,7 +138,7 @@ pub fn steps(
     for (index, outcome) in outcomes.iter_mut().enumerate() {
         let Some(grammar) = &grammars[index] else { continue };
         let masks: Vec<_> =
-            texts.iter().map(|text| check(grammar.as_ref(), text, tokens.eos, &logits)).collect();
+            texts.iter().map(|text| catch(|| check(grammar.as_ref(), text, tokens.eos, &logits))).collect();
         outcome.texts = masks.iter().map(|masks| masks.as_ref().ok().map(|_| Vec::new())).collect();
         if let Some(error) = masks.iter().find_map(|masks| masks.as_ref().err()) {
             outcome.failure = Some(format!("rejects a text: {error}"));
@@ -154,8 +162,11 @@ pub fn steps(
         for run in 0..effort.runs {
             for index in order(engines.len(), run) {
                 let outcome = &mut outcomes[index];
+                if runs[index].first().is_some_and(|times| times.iter().sum::<f64>() > LONG_WALK) {
+                    continue;
+                }
                 if let (Some(grammar), Some(Some(_))) = (&grammars[index], outcome.texts.get(number)) {
-                    match walk(grammar.as_ref(), text, &logits) {
+                    match catch(|| walk(grammar.as_ref(), text, &logits)) {
                         Ok(times) => runs[index].push(times),
                         Err(error) => outcome.give_up(number, &error),
                     }
@@ -309,13 +320,13 @@ fn microseconds(time: Duration) -> f64 {
 }
 
 /// Whether a grammar takes a text.
-fn accepts(grammar: &dyn Compiled, text: &[u32], eos: u32, logits: &[f32]) -> bool {
+fn accepts(grammar: &dyn Compiled, text: &[u32], eos: u32, logits: &[f32]) -> Result<bool, String> {
     let mut row = grammar.start(1, false);
-    (0..=text.len()).all(|step| {
+    Ok((0..=text.len()).all(|step| {
         let chosen = step.checked_sub(1).map(|before| [text[before]]);
         row.prepare(logits, chosen.as_ref().map(<[u32; 1]>::as_slice));
         row.step().is_ok() && row.allows(text.get(step).copied().unwrap_or(eos))
-    })
+    }))
 }
 
 /// Finite logits that no two neighbours share.

@@ -47,7 +47,11 @@ pub fn measure(tokens: &Tokens, cases: &[Case], effort: &Effort, python: &Python
     for (at, case) in cases.iter().enumerate() {
         bar.set_message(format!("first mask of {}", case.name));
         let outcomes = engines.iter().enumerate().map(|(index, engine)| {
-            let first = || first_mask::measure(&folder, index, at, effort.first_runs, effort.patience);
+            let patience = match case.kind {
+                Kind::Grammar => effort.grammar_patience,
+                _ => effort.patience,
+            };
+            let first = || first_mask::measure(&folder, index, at, effort.first_runs, patience);
             Outcome { first_mask: (!engine.is_variant()).then(first), ..Outcome::default() }
         });
         measured.push(Measured { name: case.name.clone(), kind: case.kind, outcomes: outcomes.collect() });
@@ -60,11 +64,12 @@ pub fn measure(tokens: &Tokens, cases: &[Case], effort: &Effort, python: &Python
         bar.set_message(format!("steps of {}", case.name));
         bar.inc(1);
         let compiled = measured.outcomes.iter().any(|outcome| outcome.time().is_some());
-        if case.valid.is_empty() || !compiled || steps == effort.step_schemas {
+        let enough = case.kind == Kind::MaskBench && steps == effort.step_schemas;
+        if case.valid.is_empty() || !compiled || enough {
             walks.push(Walks::default());
             continue;
         }
-        let with_batches = steps < effort.batch_schemas;
+        let with_batches = case.kind != Kind::Grammar && steps < effort.batch_schemas;
         walks.push(measure::steps(case, tokens, &engines, &mut measured.outcomes, effort, with_batches));
         steps += usize::from(case.kind == Kind::MaskBench);
     }
@@ -72,10 +77,10 @@ pub fn measure(tokens: &Tokens, cases: &[Case], effort: &Effort, python: &Python
     let mut growth: Vec<_> = Vec::new();
     for (index, engine) in engines.iter().enumerate() {
         bar.set_message(format!("memory of {}", engine.name()));
-        let walked =
-            measured.iter().zip(&walks).enumerate().filter(|(_, (case, walks))| {
-                !walks.texts.is_empty() && case.outcomes[index].time().is_some()
-            });
+        let walked = measured.iter().zip(&walks).enumerate().filter(|(_, (case, walks))| {
+            let compiled = case.outcomes[index].time().is_some();
+            case.kind != Kind::Grammar && !walks.texts.is_empty() && compiled
+        });
         let walked: Vec<_> = walked.map(|(at, (_, walks))| (at, walks.texts.as_slice())).collect();
         folder.set_walks(&walked);
         growth.push((!engine.is_variant()).then(|| memory::growth(&folder, index)).flatten());
@@ -130,10 +135,10 @@ pub struct Counts {
 }
 
 impl Results {
-    /// What an engine refused, rejected and accepted.
-    pub fn counts(&self, engine: usize) -> Counts {
+    /// What an engine refused, rejected and accepted of some cases.
+    pub fn counts<'a>(engine: usize, cases: impl Iterator<Item = &'a Measured>) -> Counts {
         let mut counts = Counts::default();
-        for case in self.schemas() {
+        for case in cases {
             let outcome = &case.outcomes[engine];
             let refusal = outcome.first_mask.as_ref().and_then(|first| first.refusal.as_deref());
             counts.schemas += 1;
@@ -152,9 +157,15 @@ impl Results {
         counts
     }
 
-    /// The steps of the texts that engine `peer` accepted; the long string is left out where asked.
+    /// The steps of the texts of regexes and schemas that engine `peer` accepted; the long string is left out where
+    /// asked.
     pub fn steps(&self, peer: usize, with_long: bool) -> Pair {
-        let cases = self.cases.iter().filter(|case| with_long || case.kind != Kind::Long);
+        let cases = self.cases.iter().filter(|case| case.kind != Kind::Grammar);
+        Self::steps_of(peer, cases.filter(|case| with_long || case.kind != Kind::Long))
+    }
+
+    /// The steps of the texts of some cases that engine `peer` accepted.
+    pub fn steps_of<'a>(peer: usize, cases: impl Iterator<Item = &'a Measured>) -> Pair {
         let texts = cases.flat_map(|case| {
             let ours = &case.outcomes[0].texts;
             ours.iter().zip(&case.outcomes[peer].texts)
@@ -182,10 +193,10 @@ impl Results {
         }
     }
 
-    /// The first masks of the schemas that both burn-dfa and engine `peer` compiled.
-    pub fn first_masks(&self, peer: usize) -> Pair {
+    /// The first masks of those cases that both burn-dfa and engine `peer` compiled.
+    pub fn first_masks<'a>(peer: usize, cases: impl Iterator<Item = &'a Measured>) -> Pair {
         Pair::collect(
-            self.schemas()
+            cases
                 .filter_map(|case| Some((vec![case.outcomes[0].time()?], vec![case.outcomes[peer].time()?]))),
         )
     }
@@ -210,6 +221,11 @@ impl Results {
     /// The schemas of MaskBench.
     pub fn schemas(&self) -> impl Iterator<Item = &Measured> {
         self.cases.iter().filter(|case| case.kind == Kind::MaskBench)
+    }
+
+    /// The context-free grammars.
+    pub fn grammars(&self) -> impl Iterator<Item = &Measured> {
+        self.cases.iter().filter(|case| case.kind == Kind::Grammar)
     }
 }
 

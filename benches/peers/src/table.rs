@@ -1,16 +1,31 @@
 //! The tables.
 
+use crate::cases::Kind;
 use crate::measure::{BATCHES, Outcome};
-use crate::results::{Pair, Results};
+use crate::results::{Counts, Measured, Pair, Results};
 use crate::statistics::{QUANTILES, quantile};
 
 /// Prints all tables of one vocabulary.
 pub fn print(results: &Results) {
     println!("\n# {}, {} ids\n", results.vocabulary, results.width);
     reasons(results);
+    if results.schemas().next().is_some() {
+        schemas(results);
+    }
+    if results.grammars().next().is_some() {
+        grammars(results);
+    }
+}
+
+/// The tables of regexes and schemas.
+fn schemas(results: &Results) {
     first_masks(results);
-    instances(results);
-    masks(results);
+    println!(
+        "\nInstances of the schemas along which steps are timed; of a schema that is refused all are rejected\n"
+    );
+    instances(results, "schemas", |engine| Results::counts(engine, results.schemas()));
+    println!("\nMasks along the texts that both accept, beside burn-dfa's\n");
+    masks(results, |case| case.kind != Kind::Grammar);
     comparison(results, "Mask + apply + advance per token, batch 1, µs", |peer| {
         (results.steps(peer, true), "")
     });
@@ -24,6 +39,44 @@ pub fn print(results: &Results) {
         });
     }
     memory(results);
+}
+
+/// The tables of context-free grammars.
+fn grammars(results: &Results) {
+    println!("\nGrammars: first mask, from the text of a grammar to masked logits, ms\n");
+    each_grammar(results, |outcome| Some(outcome.time()? / 1e3));
+    println!("\nGrammars: memory of a compiled one, KiB, as the engine says it\n");
+    each_grammar(results, |outcome| Some(outcome.first_mask.as_ref()?.bytes? as f64 / 1024.0));
+    comparison(results, "Grammars: first masks of those that burn-dfa and the peer compiled, µs", |peer| {
+        (Results::first_masks(peer, results.grammars()), "")
+    });
+    println!("\nTexts of the grammars; of a grammar that is refused all are rejected\n");
+    instances(results, "grammars", |engine| Results::counts(engine, results.grammars()));
+    println!("\nMasks along the texts of grammars that both accept, beside burn-dfa's\n");
+    masks(results, |case| case.kind == Kind::Grammar);
+    let title = "Grammars: mask + apply + advance per token, batch 1, µs";
+    comparison(results, title, |peer| (Results::steps_of(peer, results.grammars()), ""));
+    for case in results.grammars() {
+        comparison(results, &format!("{}: the same", case.name), |peer| {
+            (Results::steps_of(peer, std::iter::once(case)), "")
+        });
+    }
+}
+
+/// A line for each grammar, a column for each engine, variants left out.
+fn each_grammar(results: &Results, value: impl Fn(&Outcome) -> Option<f64>) {
+    let engines: Vec<usize> =
+        (0..results.engines.len()).filter(|&engine| !results.engines[engine].contains(',')).collect();
+    let header: String = engines.iter().map(|&engine| format!("{:>21}", results.engines[engine])).collect();
+    println!("  {:26}{header}", "");
+    for case in results.grammars() {
+        let cell = |&engine: &usize| match (&case.outcomes[engine], value(&case.outcomes[engine])) {
+            (_, Some(value)) => format!("{value:21.2}"),
+            (outcome, None) if outcome.refused() => format!("{:>21}", "refused"),
+            _ => format!("{:>21}", "-"),
+        };
+        println!("  {:26}{}", case.name, engines.iter().map(cell).collect::<String>());
+    }
 }
 
 /// Why engines have no mask for a case, or none for a text.
@@ -47,27 +100,24 @@ fn first_masks(results: &Results) {
     );
     println!("  {:30}{:>8}{:>10}{}", "", "refused", "too long", header());
     for (index, engine) in results.engines.iter().enumerate() {
-        let (times, counts) = (results.own_first_masks(index), results.counts(index));
+        let (times, counts) = (results.own_first_masks(index), Results::counts(index, results.schemas()));
         if !times.is_empty() {
             let (refused, too_long) = (counts.refused - counts.too_long, counts.too_long);
             println!("  {engine:30}{refused:8}{too_long:10}{}", quantiles(&times, 0));
         }
     }
     comparison(results, "The same, of the schemas that burn-dfa and the peer compiled", |peer| {
-        (results.first_masks(peer), "")
+        (Results::first_masks(peer, results.schemas()), "")
     });
 }
 
-/// What became of the instances of the schemas with steps.
-fn instances(results: &Results) {
-    println!(
-        "\nInstances of the schemas along which steps are timed; of a schema that is refused all are rejected\n"
-    );
-    let header = ["schemas", "refused", "valid", "rejected", "invalid", "accepted"];
+/// What became of the instances of the cases with steps, of which there are so many `kinds`.
+fn instances(results: &Results, kinds: &str, counts: impl Fn(usize) -> Counts) {
+    let header = [kinds, "refused", "valid", "rejected", "invalid", "accepted"];
     println!("  {:30}{}", "", header.map(|name| format!("{name:>10}")).concat());
     for (index, engine) in results.engines.iter().enumerate() {
         // Variants and what runs through Python read no invalid instances.
-        let counts = results.counts(index);
+        let counts = counts(index);
         if counts.invalid > 0 {
             let row = [
                 counts.step_schemas,
@@ -82,13 +132,13 @@ fn instances(results: &Results) {
     }
 }
 
-/// How often the masks are those of burn-dfa.
-fn masks(results: &Results) {
-    println!("\nMasks along the texts that both accept, beside burn-dfa's\n");
+/// How often the masks are those of burn-dfa, in the cases that `which` picks.
+fn masks(results: &Results, which: fn(&Measured) -> bool) {
     println!("  {:38}{:>8}{:>8}{:>8}", "", "equal", "wider", "other");
     for (index, engine) in results.engines.iter().enumerate().skip(1) {
         let sum = |count: fn(&Outcome) -> usize| {
-            results.cases.iter().map(|case| count(&case.outcomes[index])).sum::<usize>()
+            let cases = results.cases.iter().filter(|case| which(case));
+            cases.map(|case| count(&case.outcomes[index])).sum::<usize>()
         };
         let [equal, wider, other] = [sum(|o| o.equal), sum(|o| o.wider), sum(|o| o.other)];
         if equal + wider + other > 0 {

@@ -1,5 +1,6 @@
 //! XGrammar as its authors build it, through Python, since the crate is a port of it.
 
+use burn_dfa::constraint::Syntax;
 use serde_json::{Value, json};
 
 use crate::cases::Case;
@@ -56,6 +57,8 @@ fn work(tokens: &Tokens, cases: &[&Case], walks: &[Walks], effort: &Effort) -> V
             let (kind, text) = match &case.grammar {
                 Grammar::Regex(regex) => ("regex", regex),
                 Grammar::Schema(schema) => ("schema", schema),
+                Grammar::ContextFree { syntax: Syntax::Lark, text, .. } => ("lark", text),
+                Grammar::ContextFree { text, .. } => ("grammar", text),
             };
             json!({kind: text, "texts": walks.texts, "batched": walks.batched})
         })

@@ -46,6 +46,9 @@ impl Folder {
         let grammars = cases.iter().map(|case| match &case.grammar {
             Grammar::Regex(regex) => json!({ "regex": regex }),
             Grammar::Schema(schema) => json!({ "schema": schema }),
+            Grammar::ContextFree { syntax, text, lark } => {
+                json!({"syntax": syntax.name(), "text": text, "lark": lark})
+            }
         });
         write(&folder.join("grammars.json"), &grammars.collect());
         write(&folder.join("eos.json"), &json!(tokens.eos));
@@ -102,9 +105,14 @@ pub fn vocabulary(folder: &Path) -> Tokens {
 pub fn grammars(folder: &Path) -> Vec<Grammar> {
     let grammars = read(&folder.join("grammars.json"));
     let text = |grammar: &Value, kind: &str| grammar[kind].as_str().map(str::to_owned);
-    let grammar = |grammar: &Value| match text(grammar, "regex") {
-        Some(regex) => Grammar::Regex(regex),
-        None => Grammar::Schema(text(grammar, "schema").expect("a regex or a schema")),
+    let context_free = |grammar: &Value| {
+        let syntax = text(grammar, "syntax")?.parse().expect("the name of a syntax");
+        Some(Grammar::ContextFree { syntax, text: text(grammar, "text")?, lark: text(grammar, "lark")? })
+    };
+    let grammar = |grammar: &Value| {
+        let regex = text(grammar, "regex").map(Grammar::Regex);
+        let schema = || text(grammar, "schema").map(Grammar::Schema);
+        regex.or_else(schema).or_else(|| context_free(grammar)).expect("a grammar of one of these kinds")
     };
     grammars.as_array().into_iter().flatten().map(grammar).collect()
 }

@@ -31,6 +31,7 @@ impl Engine for BurnDfa {
                 Grammar::Schema(schema) => {
                     Constraint::json_schema(serde_json::from_str(schema).expect("JSON"))?
                 }
+                Grammar::ContextFree { syntax, text, .. } => Constraint::grammar(*syntax, text)?,
             };
             let table = TokenTable::compile(&constraint, &self.vocabulary, &Limits::default())?;
             let width = self.vocabulary.len();

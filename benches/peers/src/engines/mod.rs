@@ -9,6 +9,8 @@ mod llguidance;
 mod outlines;
 mod xgrammar;
 
+use ::burn_dfa::constraint::Syntax;
+
 use crate::tokens::Tokens;
 
 /// What the output must match, as text.
@@ -18,6 +20,8 @@ pub enum Grammar {
     Regex(String),
     /// A JSON schema, which means what the standard says: objects that are silent about it take other properties.
     Schema(String),
+    /// A context-free grammar as it is written, and in Lark, for who reads nothing else.
+    ContextFree { syntax: Syntax, text: String, lark: String },
 }
 
 /// An engine that has prepared a vocabulary.

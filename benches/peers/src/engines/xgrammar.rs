@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use burn_dfa::constraint::Syntax;
 use xgrammar::{
     CompiledGrammar, GrammarCompiler, GrammarMatcher, TokenizerInfo, VocabType, get_bitmask_size,
 };
@@ -60,6 +61,8 @@ impl Engine for XGrammar {
             Grammar::Schema(schema) => {
                 compiler.compile_json_schema(schema, false, None, Some((",", ":")), false, None)
             }
+            Grammar::ContextFree { syntax: Syntax::Lark, text, .. } => compiler.compile_lark(text, &[]),
+            Grammar::ContextFree { syntax, text, .. } => compiler.compile_grammar_ebnf(text, syntax.start()),
         };
         let compiled = compiled.map_err(|error| error.to_string())?;
         let matcher = GrammarMatcher::from_compiled_grammar(&compiled, false);
