@@ -502,7 +502,9 @@ impl<'n, 'm> Subsets<'n, 'm> {
         leads.dedup();
         self.widest = self.widest.max(leads.len());
         if leads.len() > self.positions {
-            let of = |lead| items.iter().find(|item| item.lead == lead).map_or(0, |item| self.network.origin(item.node));
+            let of = |lead| {
+                items.iter().find(|item| item.lead == lead).map_or(0, |item| self.network.origin(item.node))
+            };
             let origins = [of(leads[0]), of(leads[leads.len() - 1])];
             return Err(self.conflict(ConflictKind::Height, origins, story));
         }

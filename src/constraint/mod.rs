@@ -23,9 +23,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use definition::Given;
-pub use grammar::{
-    CalledPart, Expression, Grammar, GrammarBuilder, GrammarReport, RuleUse, Shape, Syntax,
-};
+pub use grammar::{CalledPart, Expression, Grammar, GrammarBuilder, GrammarReport, RuleUse, Shape, Syntax};
 use grammar::{GivenGrammar, Lexical};
 pub use json_schema::{
     Additional, Escapes, Formats, JsonOptions, Note, Numbers, Order, Treatment, Unknown, Unrolled, Whitespace,

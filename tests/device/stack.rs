@@ -100,9 +100,11 @@ fn grammars(vocabulary: &Vocabulary, frames: usize) -> Vec<TokenTable> {
     let texts = [
         r#"root ::= a "1" | b "true"
            a ::= "[" a* "]" | "12" | "name"
-           b ::= "[" b* "]" | "{" b "}" | "true""#.to_owned(),
+           b ::= "[" b* "]" | "{" b "}" | "true""#
+            .to_owned(),
         r#"root ::= "[[" [a-z]* "]]" | c "," root | c
-           c ::= "[" c* "]" | "{}""#.to_owned(),
+           c ::= "[" c* "]" | "{}""#
+            .to_owned(),
         format!(r#"root ::= "[" root* "]" | <[{think}]> root | "x""#),
     ];
     let compiled = texts.iter().map(|text| {

@@ -50,6 +50,11 @@ impl GrammarBuilder {
         Expression(Node::Rule(self.number(name)))
     }
 
+    /// Notes a name that will be said what it stands for, so that rules are in the order in which they are written.
+    pub(super) fn meet(&mut self, name: &str) {
+        self.number(name);
+    }
+
     /// Says what a name stands for.
     ///
     /// # Errors

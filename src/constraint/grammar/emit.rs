@@ -43,7 +43,12 @@ enum PieceKey {
 pub(super) enum Called {
     Rule(usize),
     /// The parts of an expanded sequence from one to another, both included.
-    Slice { sequence: PartId, parts: Vec<PartId>, from: usize, to: usize },
+    Slice {
+        sequence: PartId,
+        parts: Vec<PartId>,
+        from: usize,
+        to: usize,
+    },
 }
 
 /// Where an expression is emitted.
@@ -171,7 +176,8 @@ impl<'p, 'm> Emitter<'p, 'm> {
 
     /// The rules that are called, and the parts of sequences that are: the parts of the sequence, from where and up to where.
     pub(super) fn calls(&mut self) -> Vec<Called> {
-        let mut pieces: Vec<(u32, PieceKey)> = self.pieces.iter().map(|(&key, &enter)| (enter, key)).collect();
+        let mut pieces: Vec<(u32, PieceKey)> =
+            self.pieces.iter().map(|(&key, &enter)| (enter, key)).collect();
         pieces.sort_unstable_by_key(|&(enter, _)| enter);
         let called = |(_, key)| match key {
             PieceKey::Rule(rule) => Called::Rule(rule),

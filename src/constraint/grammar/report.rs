@@ -12,7 +12,7 @@ use crate::limits::{Limits, Meter};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GrammarReport {
-    /// What becomes of each rule, by name, in the order in which they were met.
+    /// What becomes of each rule, by name: that where texts begin, and the others in the order in which they were met.
     pub rules: Vec<(String, RuleUse)>,
     /// What is called; nothing where no stack is needed.
     pub calls: Vec<CalledPart>,
@@ -89,7 +89,7 @@ impl Grammar {
             () => RuleUse::Copied,
         };
         let rules =
-            self.rules.iter().enumerate().map(|(at, rule)| (rule.name.clone(), rule_use(at))).collect();
+            self.rules_from_start().map(|rule| (self.rules[rule].name.clone(), rule_use(rule))).collect();
         let words = Words { grammar: self, parts: &parts };
         let holders = holders(&parts);
         let calls = emitter.calls().into_iter().map(|called| match called {
@@ -226,7 +226,7 @@ mod tests {
             opens: Some(opens.into()),
             closes: closes.into(),
         };
-        for call in [between("\"[\"", "\"]\""), between("[{]", "[}]")] {
+        for call in [between("\"[\"", "\"]\""), between("\"{\"", "\"}\"")] {
             assert!(report.calls.contains(&call), "{report:?}");
         }
     }

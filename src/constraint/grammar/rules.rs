@@ -204,6 +204,7 @@ impl<'t, S: Syntax<'t>> Reader<'t, S> {
             let reason = format!("the rule `{name}` is defined twice; join the two with `|`");
             return Err(self.cursor.error(offset, reason));
         }
+        self.builder.meet(name);
         Ok(())
     }
 

@@ -46,13 +46,18 @@ impl Grammar {
     /// that have a name.
     pub fn shapes(&self) -> Vec<(String, Shape)> {
         let mut shapes = Shapes { grammar: self, terminals: Vec::new(), known: FastMap::default() };
-        let others = (0..self.rules.len()).filter(|&rule| rule != self.start);
-        let rules = std::iter::once(self.start).chain(others).map(|rule| &self.rules[rule]);
+        let rules = self.rules_from_start().map(|rule| &self.rules[rule]);
         let mut all: Vec<(String, Shape)> =
             rules.map(|rule| (rule.name.clone(), shapes.of(&rule.body))).collect();
         // Terminals within terminals were put in for their names when the grammar was read.
         all.append(&mut shapes.terminals);
         all
+    }
+
+    /// All rules, that where texts begin first.
+    pub(super) fn rules_from_start(&self) -> impl Iterator<Item = usize> {
+        let others = (0..self.rules.len()).filter(|&rule| rule != self.start);
+        std::iter::once(self.start).chain(others)
     }
 
     /// What may stand between terminals, if texts are cut into terminals and anything is ignored.

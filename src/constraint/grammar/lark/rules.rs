@@ -99,6 +99,7 @@ impl<'a, 't> Lowering<'a, 't> {
             // Also where no rule uses it.
             return self.terminal(definition.name, definition.at, 0).map(drop);
         }
+        self.builder.meet(definition.name);
         let body = match self.whole(definition)? {
             Some(body) => body,
             None => self.expression(&definition.body)?,
