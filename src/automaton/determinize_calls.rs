@@ -21,6 +21,9 @@ use crate::error::{Error, Limit, Result};
 /// The most calls that an item may be ahead by.
 const LONGEST_LEAD: usize = 8;
 
+/// Memory of a row, roughly.
+const ROW_BYTES: usize = 256;
+
 /// The most outcomes of the pieces of an automaton.
 const MOST_OUTCOMES: usize = 8;
 
@@ -107,7 +110,8 @@ enum Story {
 
 /// A part that is entered with one set of items.
 struct Piece {
-    enter: Target,
+    /// Its first state; of no use for the outermost part.
+    enter: u32,
     outcomes: Vec<u32>,
     /// Where each outcome was met first.
     met: Vec<(u32, u8)>,
@@ -177,7 +181,7 @@ struct Subsets<'n, 'm> {
 impl<'n, 'm> Subsets<'n, 'm> {
     fn new(network: &'n Network<'m>, positions: usize) -> Self {
         let outermost =
-            Piece { enter: Target::Dead, outcomes: Vec::new(), met: Vec::new(), callers: Vec::new() };
+            Piece { enter: 0, outcomes: Vec::new(), met: Vec::new(), callers: Vec::new() };
         Self {
             network,
             positions,
@@ -450,15 +454,14 @@ impl<'n, 'm> Subsets<'n, 'm> {
         let piece = self.pieces.len() as u32;
         self.piece_of.insert(entry.clone(), piece);
         self.pieces.push(Piece {
-            enter: Target::Dead,
+            enter: 0,
             outcomes: Vec::new(),
             met: Vec::new(),
             callers: Vec::new(),
         });
-        let enter = self.settled(piece, entry, story)?;
-        if let Target::State(state) = enter {
-            self.begins[state as usize] = true;
-        }
+        // Even if all items have a lead still: no call enters another one, which goes on the stack after the next byte.
+        let enter = self.state(piece, &entry, story)?;
+        self.begins[enter as usize] = true;
         self.pieces[piece as usize].enter = enter;
         Ok(piece)
     }
@@ -519,8 +522,8 @@ impl<'n, 'm> Subsets<'n, 'm> {
             let meter = self.network.meter();
             meter.states(self.rows.len() + self.calls.len())?;
             if state % 256 == 0 {
-                let runs: usize = self.rows.len() * 16 * size_of::<(u8, u8, Target)>();
-                meter.bytes(self.sets.bytes() + self.moves.bytes() + runs)?;
+                let rows = self.rows.len() * ROW_BYTES;
+                meter.bytes(self.sets.bytes() + self.moves.bytes() + rows)?;
             }
         }
         Ok(state)
@@ -618,7 +621,7 @@ impl<'n, 'm> Subsets<'n, 'm> {
         rows.reserve(states);
         let outcomes = 0..self.outcomes.len() as u32;
         let call = |call: &CallState| Call {
-            enter: number(self.pieces[call.piece as usize].enter),
+            enter: 1 + self.pieces[call.piece as usize].enter,
             returns: outcomes
                 .clone()
                 .map(|outcome| call.returns.get(&outcome).map_or(0, |&to| number(to)))

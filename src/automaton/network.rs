@@ -38,6 +38,9 @@ pub(crate) struct Range {
     pub(crate) next: u32,
 }
 
+/// Memory of a node and of what it is found by, roughly.
+const NODE_BYTES: usize = 128;
+
 /// A nondeterministic automaton with calls.
 pub(crate) struct Network<'a> {
     meter: &'a Meter<'a>,
@@ -237,11 +240,8 @@ impl<'a> Network<'a> {
         self.nodes.push(node);
         self.origins.push(self.origin);
         if id % 1024 == 0 {
-            self.meter.bytes(
-                self.nodes.len() * (size_of::<Node>() + size_of::<u32>())
-                    + self.ranges.len() * size_of::<Range>()
-                    + self.branches.len() * size_of::<u32>(),
-            )?;
+            let words = self.ranges.len() * size_of::<Range>() + self.branches.len() * size_of::<u32>();
+            self.meter.bytes(self.nodes.len() * NODE_BYTES + 2 * words)?;
             self.meter.time()?;
         }
         Ok(id)

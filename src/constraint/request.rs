@@ -99,7 +99,8 @@ impl GrammarText {
             ("regex", None) => Constraint::regex(&self.definition),
             ("regex", Some(_)) => Err(Error::request("a regex has no `start`; leave it out")),
             (name, start) => {
-                let syntax = name.parse().map_err(|error: Error| Error::request(error.to_string()))?;
+                let unknown = || format!("`{name}` is no syntax that is read: regex, lark, gbnf or ebnf");
+                let syntax = name.parse().map_err(|_: Error| Error::request(unknown()))?;
                 Constraint::given_grammar(syntax, &self.definition, start)
             }
         }

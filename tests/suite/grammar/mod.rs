@@ -6,6 +6,8 @@ mod form;
 mod json;
 mod masks;
 mod random;
+mod saved;
+mod tokens;
 
 use std::time::Duration;
 

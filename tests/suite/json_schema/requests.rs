@@ -56,6 +56,20 @@ fn response_format() {
     assert_eq!(Constraint::from_request(&bad).unwrap_err().pointer(), Some("/minimum"));
 }
 
+#[test]
+fn grammars_of_tools() {
+    let lark = json!({"syntax": "lark", "definition": "start: A+\nA: /a/\n%ignore / /"});
+    let flat = json!({"type": "grammar", "syntax": "lark", "definition": lark["definition"]});
+    for form in [json!({"type": "grammar", "grammar": lark}), flat] {
+        assert!(accepts(form.clone(), "a a") && !accepts(form, " "));
+    }
+    assert!(accepts(json!({"type": "grammar", "grammar": {"syntax": "regex", "definition": "a+"}}), "aa"));
+    let from = json!({"syntax": "gbnf", "definition": "a ::= \"x\"", "start": "a"});
+    assert!(accepts(json!({"type": "grammar", "grammar": from}), "x"));
+    let unknown = json!({"type": "grammar", "syntax": "peg", "definition": ""});
+    assert!(refusal(unknown).contains("peg"));
+}
+
 /// What serde writes: the fields in the order of the type.
 fn format_of(format: &Value) -> String {
     let inner = &format["json_schema"];
@@ -72,7 +86,15 @@ fn structured_outputs() {
     assert!(accepts(json!({"json": schema().to_string()}), text));
     assert!(accepts(json!({"structured_outputs": {"regex": "a+", "grammar": null}}), "aa"));
     assert!(accepts(json!({"choice": ["x", "y"]}), "y"));
-    for name in ["grammar", "json_object", "structural_tag", "whitespace_pattern", "jsn"] {
+    let list = r#"root ::= "[" root* "]""#;
+    for form in [json!({"grammar": list}), json!({"ebnf": list})] {
+        let automaton = Constraint::from_request(&form).unwrap().unwrap();
+        let automaton = automaton.to_automaton(&Limits::default()).unwrap().unwrap();
+        assert!(automaton.matches(b"[[][[]]]") && !automaton.matches(b"[[]"));
+    }
+    assert!(refusal(json!({"grammar": list, "ebnf": list})).contains("exactly one"));
+    assert!(Constraint::from_request(&json!({"grammar": "root ::= ["})).unwrap_err().is_grammar());
+    for name in ["json_object", "structural_tag", "whitespace_pattern", "jsn"] {
         assert!(refusal(json!({name: true})).contains(&format!("`{name}`")));
     }
     assert!(refusal(json!({"regex": "a", "choice": ["a"]})).contains("exactly one"));

@@ -153,11 +153,4 @@ impl<'t> Argument<'t> {
             _ => Err(self.error(reader, "expected the name of a rule")),
         }
     }
-
-    pub(super) fn tuple(&self, reader: &Reader<'t, Ebnf<'t>>) -> Result<&[Argument<'t>]> {
-        match &self.value {
-            Value::Tuple(elements) => Ok(elements),
-            _ => Err(self.error(reader, "expected a tuple in parentheses")),
-        }
-    }
 }

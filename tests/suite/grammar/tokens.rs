@@ -1,9 +1,9 @@
 //! Grammars that name tokens.
 
-use crate::constraint::Syntax;
-use crate::table::RowPosition;
-use crate::vocabulary::TokenKind;
-use crate::{Constraint, Limits, Result, TokenId, TokenTable, Vocabulary};
+use burn_dfa::constraint::Syntax;
+use burn_dfa::table::RowPosition;
+use burn_dfa::vocabulary::TokenKind;
+use burn_dfa::{Constraint, Limits, Result, TokenId, TokenTable, Vocabulary};
 
 /// `a`, `b`, `(`, `)`, `ab`, `<x>`, `<y>` and the end of the sequence.
 fn vocabulary() -> Vocabulary {

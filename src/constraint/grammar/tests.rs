@@ -1,7 +1,5 @@
 //! Small grammars, compiled.
 
-mod tokens;
-
 use super::{Expression, Grammar};
 use crate::automaton::ByteAutomaton;
 use crate::{Constraint, Error, Limits};

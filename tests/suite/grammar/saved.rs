@@ -1,0 +1,34 @@
+//! Tables of grammars in files.
+
+use burn_dfa::constraint::Syntax;
+use burn_dfa::table::Origin;
+use burn_dfa::{Constraint, Limits, TokenTable};
+
+use super::masks::vocabulary;
+
+#[test]
+fn tables_of_grammars_are_read_as_they_were_saved() {
+    let (vocabulary, limits) = (vocabulary(), Limits::default());
+    let grammars = [
+        r#"root ::= "(" root* ")" | "a""#,
+        // Two frames are open at once before it is known of both that they are.
+        r#"root ::= "[[" [ab]* "]]" | c "," root | c
+           c ::= "[" c* "]" | "()""#,
+        r#"root ::= a "1" | b "+"
+           a ::= "(" a ")" | "a"
+           b ::= "(" b ")" | "b""#,
+        r#"root ::= ("a" | "b")+ "1""#,
+    ];
+    for text in grammars {
+        let constraint = Constraint::grammar(Syntax::Gbnf, text).unwrap();
+        let table = TokenTable::compile(&constraint, &vocabulary, &limits).unwrap();
+        let origin = Origin::new(&constraint, &limits);
+        let file = table.to_bytes(&origin).unwrap();
+        let read = TokenTable::from_bytes(&file, &vocabulary, &limits)
+            .unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(read.to_bytes(&origin).unwrap(), file, "{text}");
+        let definition = constraint.definition().unwrap();
+        let again = Constraint::from_request_str(&definition).unwrap().unwrap();
+        assert_eq!(again.definition(), Some(definition));
+    }
+}
