@@ -180,8 +180,7 @@ struct Subsets<'n, 'm> {
 
 impl<'n, 'm> Subsets<'n, 'm> {
     fn new(network: &'n Network<'m>, positions: usize) -> Self {
-        let outermost =
-            Piece { enter: 0, outcomes: Vec::new(), met: Vec::new(), callers: Vec::new() };
+        let outermost = Piece { enter: 0, outcomes: Vec::new(), met: Vec::new(), callers: Vec::new() };
         Self {
             network,
             positions,
@@ -453,12 +452,7 @@ impl<'n, 'm> Subsets<'n, 'm> {
         }
         let piece = self.pieces.len() as u32;
         self.piece_of.insert(entry.clone(), piece);
-        self.pieces.push(Piece {
-            enter: 0,
-            outcomes: Vec::new(),
-            met: Vec::new(),
-            callers: Vec::new(),
-        });
+        self.pieces.push(Piece { enter: 0, outcomes: Vec::new(), met: Vec::new(), callers: Vec::new() });
         // Even if all items have a lead still: no call enters another one, which goes on the stack after the next byte.
         let enter = self.state(piece, &entry, story)?;
         self.begins[enter as usize] = true;

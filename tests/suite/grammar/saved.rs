@@ -4,11 +4,11 @@ use burn_dfa::constraint::Syntax;
 use burn_dfa::table::Origin;
 use burn_dfa::{Constraint, Limits, TokenTable};
 
-use super::masks::vocabulary;
+use crate::common::words::vocabulary_of;
 
 #[test]
 fn tables_of_grammars_are_read_as_they_were_saved() {
-    let (vocabulary, limits) = (vocabulary(), Limits::default());
+    let (vocabulary, limits) = (vocabulary_of(&["((", "))", "[[", "]]", "),", "a1", "b"]), Limits::default());
     let grammars = [
         r#"root ::= "(" root* ")" | "a""#,
         // Two frames are open at once before it is known of both that they are.
