@@ -15,10 +15,13 @@
 //! Reference: J. Aycock and N. Horspool, *Faster Generalised LR Parsing*, CC 1999, and E. Scott and A. Johnstone, *Generalised
 //! Bottom Up Parsers With Reduced Stack Activity*, The Computer Journal 48(5), 2005: only embedded recursion needs a stack.
 
+mod nested;
+mod rule;
+
 use super::brackets::{Brackets, Place, circles};
-use super::parts::{Nested, Part, PartId, Parts};
+use super::parts::{Part, PartId, Parts};
 use super::tokens;
-use crate::automaton::{FastMap, Jump, Network, Pushdown};
+use crate::automaton::{FastMap, Network};
 use crate::error::{Error, Result};
 use crate::limits::Meter;
 
@@ -372,86 +375,6 @@ impl<'p, 'm> Emitter<'p, 'm> {
         Ok((again, node))
     }
 
-    /// What texts of a rule that are not empty begin with, in front of `next`.
-    fn rule(&mut self, rule: usize, next: u32, chain: u32) -> Result<u32> {
-        let body = self.parts.bodies[rule];
-        if !self.parts.is_productive(body) {
-            return Ok(Network::DEAD);
-        }
-        if let Some(link) = self.link(chain, rule) {
-            self.chains[link as usize].branches.push(next);
-            return Ok(Network::DEAD);
-        }
-        let left = self.left_circle_of[rule];
-        let of_chain = self.chains[chain as usize].rule;
-        let chain = if chain != 0 && left != 0 && self.left_circle_of[of_chain] == left { chain } else { 0 };
-        if let Some(&known) = self.starts.get(&(rule, next, chain)) {
-            return Ok(known);
-        }
-        let place = self.brackets.place(rule);
-        if place.circle != 0 && self.active.iter().any(|&(open, before)| open == rule && before != next) {
-            let enter = self.piece(PieceKey::Rule(rule))?;
-            let after = self.behind_piece(next)?;
-            let call = self.network.call(enter, &[after])?;
-            self.starts.insert((rule, next, chain), call);
-            return Ok(call);
-        }
-        let origin = self.network.set_origin(rule as u32);
-        let start = self.network.reserve()?;
-        self.starts.insert((rule, next, chain), start);
-        self.active.push((rule, next));
-        let begins = if left != 0 && self.comes_back(rule, chain) {
-            let behind = self.network.reserve()?;
-            if chain == 0 {
-                // What follows the rule is followed by itself.
-                self.starts.insert((rule, behind, 0), start);
-            }
-            let link = self.chains.len() as u32;
-            self.chains.push(Link { before: chain, rule, branches: vec![next] });
-            let context = Context { chain: link, place };
-            let begins = self.some(body, behind, context)?;
-            let branches = std::mem::take(&mut self.chains[link as usize].branches);
-            self.network.fill(behind, &sorted(branches))?;
-            begins
-        } else {
-            self.some(body, next, Context { chain, place })?
-        };
-        self.network.fill(start, &[begins])?;
-        self.active.pop();
-        self.network.set_origin(origin);
-        Ok(start)
-    }
-
-    /// The link of a chain for a rule.
-    fn link(&self, mut chain: u32, rule: usize) -> Option<u32> {
-        while chain != 0 {
-            let link = &self.chains[chain as usize];
-            if link.rule == rule {
-                return Some(chain);
-            }
-            chain = link.before;
-        }
-        None
-    }
-
-    /// Whether a rule may begin with itself, but not through the rules of a chain.
-    fn comes_back(&self, rule: usize, chain: u32) -> bool {
-        let mut seen: FastMap<usize, ()> = FastMap::default();
-        let mut rest = vec![rule];
-        while let Some(at) = rest.pop() {
-            for &corner in &self.corners[at] {
-                if corner == rule {
-                    return true;
-                }
-                let within = self.left_circle_of[corner] == self.left_circle_of[rule];
-                if within && self.link(chain, corner).is_none() && seen.insert(corner, ()).is_none() {
-                    rest.push(corner);
-                }
-            }
-        }
-        false
-    }
-
     /// Where a piece begins.
     fn piece(&mut self, key: PieceKey) -> Result<u32> {
         if let Some(&known) = self.pieces.get(&key) {
@@ -492,95 +415,6 @@ impl<'p, 'm> Emitter<'p, 'm> {
     fn union(&mut self, mut nodes: Vec<u32>) -> Result<u32> {
         nodes.retain(|&node| node != Network::DEAD);
         self.network.union(&sorted(nodes))
-    }
-
-    /// A nested automaton in front of `next`, but for its empty text.
-    fn nested(&mut self, number: usize, next: u32) -> Result<u32> {
-        match &self.parts.nested[number] {
-            Nested::Finite(rows) => self.network.copy_rows(rows, next),
-            Nested::Called(automaton) => {
-                let mut outermost = FastMap::default();
-                self.state(number, automaton, 1, Some(next), &mut outermost)?;
-                // The start without its end.
-                let row = automaton.rows().row(1);
-                let mut ranges = Vec::new();
-                for run in row {
-                    let to = self.state(number, automaton, run.target, Some(next), &mut outermost)?;
-                    ranges.push((run.first, run.last, to));
-                }
-                self.network.bytes(ranges)
-            }
-        }
-    }
-
-    /// The node of a state of a nested automaton, of its outermost part in front of `next`, or of a piece.
-    fn state(
-        &mut self,
-        number: usize,
-        automaton: &Pushdown,
-        state: u32,
-        next: Option<u32>,
-        outermost: &mut FastMap<u32, u32>,
-    ) -> Result<u32> {
-        let mut rest = Vec::new();
-        let node = self.node_of(number, state, next, outermost, &mut rest)?;
-        while let Some((state, next, node)) = rest.pop() {
-            let mut to =
-                |own: &mut Self, state, next, rest: &mut _| own.node_of(number, state, next, outermost, rest);
-            let filled = match automaton.jump(state).clone() {
-                Jump::Return(outcome) => self.network.returning(outcome)?,
-                Jump::Call(call) => {
-                    let enter = to(self, call.enter, None, &mut rest)?;
-                    let mut returns = Vec::with_capacity(call.returns.len());
-                    for state in call.returns {
-                        returns.push(to(self, state, next, &mut rest)?);
-                    }
-                    self.network.call(enter, &returns)?
-                }
-                Jump::None => {
-                    let mut ranges = Vec::new();
-                    for run in automaton.rows().row(state) {
-                        ranges.push((run.first, run.last, to(self, run.target, next, &mut rest)?));
-                    }
-                    let reads = self.network.bytes(ranges)?;
-                    match next {
-                        Some(next) if automaton.rows().is_accepting(state) => {
-                            self.network.union(&[reads, next])?
-                        }
-                        _ => reads,
-                    }
-                }
-            };
-            self.network.fill(node, &[filled])?;
-        }
-        Ok(node)
-    }
-
-    fn node_of(
-        &mut self,
-        number: usize,
-        state: u32,
-        next: Option<u32>,
-        outermost: &mut FastMap<u32, u32>,
-        rest: &mut Vec<(u32, Option<u32>, u32)>,
-    ) -> Result<u32> {
-        if state == 0 {
-            return Ok(Network::DEAD);
-        }
-        let known = match next {
-            Some(_) => outermost.get(&state),
-            None => self.nested.get(&(number, state)),
-        };
-        if let Some(&known) = known {
-            return Ok(known);
-        }
-        let node = self.network.reserve()?;
-        match next {
-            Some(_) => outermost.insert(state, node),
-            None => self.nested.insert((number, state), node),
-        };
-        rest.push((state, next, node));
-        Ok(node)
     }
 }
 

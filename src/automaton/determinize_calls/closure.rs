@@ -1,0 +1,114 @@
+//! What can be reached without reading.
+
+use super::super::network::{Network, Node};
+use super::{Closed, Item, LONGEST_LEAD, Outcome, Subsets};
+
+impl Subsets<'_, '_> {
+    /// What can be reached from `items` without reading. Calls are entered, and the items that do so have a longer lead.
+    pub(super) fn closed(&mut self, items: &[Item]) -> Outcome<Closed> {
+        self.pass += 1;
+        if self.pass == u32::MAX {
+            self.seen.fill(0);
+            self.pass = 1;
+        }
+        if !self.seen_others.is_empty() {
+            self.seen_others.clear();
+        }
+        let mut closed = Closed::default();
+        let mut stack = items.to_vec();
+        while let Some(item) = stack.pop() {
+            if self.was_seen(item) {
+                continue;
+            }
+            self.tick(1)?;
+            match self.network.node(item.node) {
+                Node::Bytes { from, to } if from == to => {}
+                Node::Bytes { .. } | Node::Close { .. } | Node::Accept => closed.items.push(item),
+                Node::Union { from, to } => {
+                    let branches = self.network.branches(from, to).iter();
+                    stack.extend(branches.map(|&node| Item { node, ..item }));
+                }
+                Node::Call { enter, .. } => {
+                    let Some(lead) = self.longer(item.lead, item.node) else {
+                        return Err(self.too_far_ahead(item.node));
+                    };
+                    stack.push(Item { lead, node: enter, ..item });
+                }
+                Node::Return(_) if item.lead == 0 => closed.items.push(item),
+                Node::Return(outcome) => {
+                    let (lead, call, _) = self.leads[item.lead as usize];
+                    stack.push(Item { lead, node: self.after(call, outcome), ..item });
+                }
+            }
+        }
+        closed.items.sort_unstable();
+        Ok(closed)
+    }
+
+    /// Whether an item was seen in this pass, as it is from now on.
+    pub(super) fn was_seen(&mut self, item: Item) -> bool {
+        if item.tag == 0 && item.lead == 0 {
+            return std::mem::replace(&mut self.seen[item.node as usize], self.pass) == self.pass;
+        }
+        self.seen_others.insert(item, ()).is_some()
+    }
+
+    /// Where a call goes on by an outcome.
+    pub(super) fn after(&self, call: u32, outcome: u32) -> u32 {
+        let Node::Call { from, to, .. } = self.network.node(call) else { return Network::DEAD };
+        self.network.branches(from, to).get(outcome as usize).copied().unwrap_or(Network::DEAD)
+    }
+
+    /// `lead` and one more call; `None` where that is too long.
+    pub(super) fn longer(&mut self, lead: u32, call: u32) -> Option<u32> {
+        let length = self.leads[lead as usize].2 + 1;
+        if length > LONGEST_LEAD {
+            return None;
+        }
+        let leads = &mut self.leads;
+        Some(*self.lead_of.entry((lead, call)).or_insert_with(|| {
+            leads.push((lead, call, length));
+            leads.len() as u32 - 1
+        }))
+    }
+
+    /// The calls of a lead, the outermost first.
+    pub(super) fn calls_of(&self, mut lead: u32) -> Vec<u32> {
+        let mut calls = Vec::new();
+        while lead != 0 {
+            let (rest, call, _) = self.leads[lead as usize];
+            calls.push(call);
+            lead = rest;
+        }
+        calls.reverse();
+        calls
+    }
+
+    /// The items behind the terminals that end.
+    pub(super) fn behind(&mut self, items: &[Item]) -> Outcome<Closed> {
+        let ended: Vec<Item> = items
+            .iter()
+            .filter_map(|item| match self.network.node(item.node) {
+                Node::Close { next, .. } => Some(Item { node: next, ..*item }),
+                _ => None,
+            })
+            .collect();
+        self.closed(&ended)
+    }
+
+    pub(super) fn reads(&self, item: &Item) -> bool {
+        matches!(self.network.node(item.node), Node::Bytes { .. })
+    }
+
+    pub(super) fn closes(&self, item: &Item) -> bool {
+        matches!(self.network.node(item.node), Node::Close { .. })
+    }
+
+    pub(super) fn is_lazy(&self, item: &Item) -> bool {
+        matches!(self.network.node(item.node), Node::Close { lazy: true, .. })
+    }
+
+    pub(super) fn returns(&self, item: &Item) -> bool {
+        matches!(self.network.node(item.node), Node::Return(_))
+    }
+}

@@ -1,0 +1,186 @@
+//! Where a byte leads: states, calls and returns, and what goes on the stack.
+
+use super::super::FastMap;
+use super::super::network::Node;
+use super::conflict::ConflictKind;
+use super::{CallState, Frame, Item, Outcome, Piece, ROW_BYTES, Row, Story, Subsets, Target};
+
+/// What was entered by a call: the calls of each lead without it, and the nodes.
+type Ways = Vec<(Vec<u32>, u32)>;
+
+impl Subsets<'_, '_> {
+    /// Where a byte leads that leads to `items`, in a piece.
+    pub(super) fn target(&mut self, piece: u32, items: &[Item], story: Story) -> Outcome<Target> {
+        self.now = story;
+        let mut items = self.closed(items)?.items;
+        // A lazy terminal ends now, and those beside it are given up.
+        if items.iter().any(|item| self.is_lazy(item)) {
+            items.retain(|item| self.is_lazy(item));
+        }
+        // Terminals of which none can go on end now.
+        while !items.is_empty() && !items.iter().any(|item| self.reads(item)) {
+            if !items.iter().any(|item| self.closes(item)) {
+                break;
+            }
+            let mut rest = self.behind(&items)?.items;
+            rest.extend(items.iter().filter(|item| !self.closes(item)));
+            rest.sort_unstable();
+            rest.dedup();
+            items = rest;
+        }
+        self.settled(piece, items, story)
+    }
+
+    /// Where closed items lead.
+    pub(super) fn settled(&mut self, piece: u32, items: Vec<Item>, story: Story) -> Outcome<Target> {
+        if items.is_empty() {
+            return Ok(Target::Dead);
+        }
+        if let Some(&ending) = items.iter().find(|item| self.returns(item)) {
+            if let Some(&other) = items.iter().find(|item| !self.returns(item)) {
+                return Err(self.may_end(piece, ending, Some(other), story));
+            }
+            let outcome = items.iter().flat_map(|item| match self.network.node(item.node) {
+                Node::Return(outcome) => [item.tag, outcome],
+                _ => [item.tag, 0],
+            });
+            let outcome = outcome.collect::<Vec<_>>();
+            let outcome = self.outcomes.intern(&outcome).0;
+            return Ok(Target::Return(outcome));
+        }
+        if items.iter().all(|item| item.lead != 0) {
+            return self.called(piece, &items, story).map(Target::Call);
+        }
+        self.state(piece, &items, story).map(Target::State)
+    }
+
+    /// The call state of items that all have a lead.
+    pub(super) fn called(&mut self, within: u32, items: &[Item], story: Story) -> Outcome<u32> {
+        // What was entered by each outermost call.
+        let mut entered: Vec<((u32, u32), Ways)> = Vec::new();
+        for item in items {
+            let calls = self.calls_of(item.lead);
+            let by = (item.tag, calls[0]);
+            let way = (calls[1..].to_vec(), item.node);
+            match entered.iter_mut().find(|(known, _)| *known == by) {
+                Some((_, ways)) => ways.push(way),
+                None => entered.push((by, vec![way])),
+            }
+        }
+        for (_, ways) in &mut entered {
+            ways.sort_unstable();
+        }
+        // Calls that entered the same are one.
+        entered.sort_unstable_by(|a, b| (&a.1, a.0).cmp(&(&b.1, b.0)));
+        let mut frame = Frame::new();
+        let mut entry = Vec::new();
+        let mut last: Option<&Ways> = None;
+        for (by, ways) in &entered {
+            if last == Some(ways) {
+                if let Some(calls) = frame.last_mut() {
+                    calls.push(*by);
+                }
+                continue;
+            }
+            last = Some(ways);
+            let tag = frame.len() as u32;
+            frame.push(vec![*by]);
+            for (calls, node) in ways {
+                let lead = calls.iter().try_fold(0, |lead, &call| self.longer(lead, call)).unwrap_or(0);
+                entry.push(Item { tag, lead, node: *node });
+            }
+        }
+        entry.sort_unstable();
+        let piece = self.piece(entry, story)?;
+        let key = (within, piece, frame.clone());
+        if let Some(&known) = self.call_of.get(&key) {
+            return Ok(known);
+        }
+        let call = self.calls.len() as u32;
+        self.call_of.insert(key, call);
+        self.calls.push(CallState { within, piece, frame, returns: FastMap::default(), story });
+        self.pieces[piece as usize].callers.push(call);
+        for outcome in self.pieces[piece as usize].outcomes.clone() {
+            self.returned(call, outcome)?;
+        }
+        Ok(call)
+    }
+
+    /// The piece that is entered with these items.
+    pub(super) fn piece(&mut self, entry: Vec<Item>, story: Story) -> Outcome<u32> {
+        if let Some(&known) = self.piece_of.get(&entry) {
+            return Ok(known);
+        }
+        let piece = self.pieces.len() as u32;
+        self.piece_of.insert(entry.clone(), piece);
+        self.pieces.push(Piece { enter: 0, outcomes: Vec::new(), met: Vec::new(), callers: Vec::new() });
+        // Even if all items have a lead still: no call enters another one, which goes on the stack after the next byte.
+        let enter = self.state(piece, &entry, story)?;
+        self.begins[enter as usize] = true;
+        self.pieces[piece as usize].enter = enter;
+        Ok(piece)
+    }
+
+    /// Works out where a call goes on by an outcome.
+    pub(super) fn returned(&mut self, call: u32, outcome: u32) -> Outcome<()> {
+        let CallState { within, piece, ref frame, ref returns, .. } = self.calls[call as usize];
+        if returns.contains_key(&outcome) {
+            return Ok(());
+        }
+        let mut items = Vec::new();
+        for ended in self.outcomes.get(outcome).chunks_exact(2) {
+            let calls = frame[ended[0] as usize].iter();
+            items.extend(calls.map(|&(tag, node)| Item { tag, lead: 0, node: self.after(node, ended[1]) }));
+        }
+        let of = &self.pieces[piece as usize];
+        let at = of.outcomes.iter().position(|known| *known == outcome).unwrap_or(0);
+        let (from, byte) = of.met[at];
+        let target = self.target(within, &items, Story::After { call, from, byte })?;
+        if let Target::Return(outcome) = target {
+            self.ends(within, outcome, from, byte);
+        }
+        self.calls[call as usize].returns.insert(outcome, target);
+        Ok(())
+    }
+
+    /// Notes that a piece ends with an outcome.
+    pub(super) fn ends(&mut self, piece: u32, outcome: u32, from: u32, byte: u8) {
+        let of = &mut self.pieces[piece as usize];
+        if !of.outcomes.contains(&outcome) {
+            of.outcomes.push(outcome);
+            of.met.push((from, byte));
+            self.news.push((piece, outcome));
+        }
+    }
+
+    /// The state of some items in a piece.
+    pub(super) fn state(&mut self, piece: u32, items: &[Item], story: Story) -> Outcome<u32> {
+        let mut leads: Vec<u32> = items.iter().map(|item| item.lead).collect();
+        leads.sort_unstable();
+        leads.dedup();
+        self.widest = self.widest.max(leads.len());
+        if leads.len() > self.positions {
+            let of = |lead| {
+                items.iter().find(|item| item.lead == lead).map_or(0, |item| self.network.origin(item.node))
+            };
+            let origins = [of(leads[0]), of(leads[leads.len() - 1])];
+            return Err(self.conflict(ConflictKind::Height, origins, story));
+        }
+        let mut key = Vec::with_capacity(1 + 3 * items.len());
+        key.push(piece);
+        key.extend(items.iter().flat_map(|item| [item.tag, item.lead, item.node]));
+        let (state, new) = self.sets.intern(&key);
+        if new {
+            self.rows.push(Row::default());
+            self.stories.push(story);
+            self.begins.push(false);
+            let meter = self.network.meter();
+            meter.states(self.rows.len() + self.calls.len())?;
+            if state % 256 == 0 {
+                let rows = self.rows.len() * ROW_BYTES;
+                meter.bytes(self.sets.bytes() + self.moves.bytes() + rows)?;
+            }
+        }
+        Ok(state)
+    }
+}

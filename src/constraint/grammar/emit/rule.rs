@@ -1,0 +1,87 @@
+//! Rules: copied, looped or called.
+
+use super::{Context, Emitter, Link, PieceKey, sorted};
+use crate::automaton::{FastMap, Network};
+use crate::error::Result;
+
+impl Emitter<'_, '_> {
+    /// What texts of a rule that are not empty begin with, in front of `next`.
+    pub(super) fn rule(&mut self, rule: usize, next: u32, chain: u32) -> Result<u32> {
+        let body = self.parts.bodies[rule];
+        if !self.parts.is_productive(body) {
+            return Ok(Network::DEAD);
+        }
+        if let Some(link) = self.link(chain, rule) {
+            self.chains[link as usize].branches.push(next);
+            return Ok(Network::DEAD);
+        }
+        let left = self.left_circle_of[rule];
+        let of_chain = self.chains[chain as usize].rule;
+        let chain = if chain != 0 && left != 0 && self.left_circle_of[of_chain] == left { chain } else { 0 };
+        if let Some(&known) = self.starts.get(&(rule, next, chain)) {
+            return Ok(known);
+        }
+        let place = self.brackets.place(rule);
+        if place.circle != 0 && self.active.iter().any(|&(open, before)| open == rule && before != next) {
+            let enter = self.piece(PieceKey::Rule(rule))?;
+            let after = self.behind_piece(next)?;
+            let call = self.network.call(enter, &[after])?;
+            self.starts.insert((rule, next, chain), call);
+            return Ok(call);
+        }
+        let origin = self.network.set_origin(rule as u32);
+        let start = self.network.reserve()?;
+        self.starts.insert((rule, next, chain), start);
+        self.active.push((rule, next));
+        let begins = if left != 0 && self.comes_back(rule, chain) {
+            let behind = self.network.reserve()?;
+            if chain == 0 {
+                // What follows the rule is followed by itself.
+                self.starts.insert((rule, behind, 0), start);
+            }
+            let link = self.chains.len() as u32;
+            self.chains.push(Link { before: chain, rule, branches: vec![next] });
+            let context = Context { chain: link, place };
+            let begins = self.some(body, behind, context)?;
+            let branches = std::mem::take(&mut self.chains[link as usize].branches);
+            self.network.fill(behind, &sorted(branches))?;
+            begins
+        } else {
+            self.some(body, next, Context { chain, place })?
+        };
+        self.network.fill(start, &[begins])?;
+        self.active.pop();
+        self.network.set_origin(origin);
+        Ok(start)
+    }
+
+    /// The link of a chain for a rule.
+    fn link(&self, mut chain: u32, rule: usize) -> Option<u32> {
+        while chain != 0 {
+            let link = &self.chains[chain as usize];
+            if link.rule == rule {
+                return Some(chain);
+            }
+            chain = link.before;
+        }
+        None
+    }
+
+    /// Whether a rule may begin with itself, but not through the rules of a chain.
+    fn comes_back(&self, rule: usize, chain: u32) -> bool {
+        let mut seen: FastMap<usize, ()> = FastMap::default();
+        let mut rest = vec![rule];
+        while let Some(at) = rest.pop() {
+            for &corner in &self.corners[at] {
+                if corner == rule {
+                    return true;
+                }
+                let within = self.left_circle_of[corner] == self.left_circle_of[rule];
+                if within && self.link(chain, corner).is_none() && seen.insert(corner, ()).is_none() {
+                    rest.push(corner);
+                }
+            }
+        }
+        false
+    }
+}
