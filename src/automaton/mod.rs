@@ -67,7 +67,7 @@ pub use byte_automaton::{ByteAutomaton, Configuration};
 pub(crate) use byte_rows::ByteRows;
 pub(crate) use components::components;
 pub(crate) use csr::Csr;
-pub(crate) use determinize_calls::{ConflictKind, Determinized, Failure};
+pub(crate) use determinize_calls::{Conflict, ConflictKind, Determinized, Failure, MOST_OUTCOMES};
 pub use dfa::{ByteDfa, ByteStateId};
 pub(crate) use expr::Expr;
 pub(crate) use fast::FastMap;

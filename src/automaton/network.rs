@@ -97,6 +97,11 @@ impl<'a> Network<'a> {
         &self.ranges[from as usize..to as usize]
     }
 
+    /// Those of all nodes.
+    pub(super) fn all_ranges(&self) -> &[Range] {
+        &self.ranges
+    }
+
     pub(super) fn branches(&self, from: u32, to: u32) -> &[u32] {
         &self.branches[from as usize..to as usize]
     }

@@ -1,11 +1,12 @@
 //! What can be reached without reading.
 
 use super::super::network::{Network, Node};
-use super::{Closed, Item, LONGEST_LEAD, Outcome, Subsets};
+use super::{Closed, Item, LONGEST_LEAD, Lead, Outcome, Subsets};
 
 impl Subsets<'_, '_> {
-    /// What can be reached from `items` without reading. Calls are entered, and the items that do so have a longer lead.
-    pub(super) fn closed(&mut self, items: &[Item]) -> Outcome<Closed> {
+    /// What can be reached from `items` of a piece without reading. Calls are entered, and the items that do so have a longer
+    /// lead. Items that return from a piece that knows its calls lag behind them.
+    pub(super) fn closed(&mut self, piece: u32, items: &[Item]) -> Outcome<Closed> {
         self.pass += 1;
         if self.pass == u32::MAX {
             self.seen.fill(0);
@@ -34,10 +35,17 @@ impl Subsets<'_, '_> {
                     };
                     stack.push(Item { lead, node: enter, ..item });
                 }
-                Node::Return(_) if item.lead == 0 => closed.items.push(item),
+                Node::Return(outcome)
+                    if item.lead == 0 && self.pieces[piece as usize].known_calls.is_some() =>
+                {
+                    for call in self.known_calls(piece, item.tag) {
+                        stack.push(Item { lead: self.lag(call), node: self.after(call, outcome), ..item });
+                    }
+                }
+                Node::Return(_) if self.leads[item.lead as usize].length == 0 => closed.items.push(item),
                 Node::Return(outcome) => {
-                    let (lead, call, _) = self.leads[item.lead as usize];
-                    stack.push(Item { lead, node: self.after(call, outcome), ..item });
+                    let Lead { before, call, .. } = self.leads[item.lead as usize];
+                    stack.push(Item { lead: before, node: self.after(call, outcome), ..item });
                 }
             }
         }
@@ -59,33 +67,57 @@ impl Subsets<'_, '_> {
         self.network.branches(from, to).get(outcome as usize).copied().unwrap_or(Network::DEAD)
     }
 
+    /// The calls of a tag in a piece that knows them.
+    fn known_calls(&self, piece: u32, tag: u32) -> Vec<u32> {
+        let known =
+            self.pieces[piece as usize].known_calls.as_ref().and_then(|calls| calls.get(tag as usize));
+        known.cloned().unwrap_or_default()
+    }
+
     /// `lead` and one more call; `None` where that is too long.
     pub(super) fn longer(&mut self, lead: u32, call: u32) -> Option<u32> {
-        let length = self.leads[lead as usize].2 + 1;
-        if length > LONGEST_LEAD {
-            return None;
-        }
+        let of = self.leads[lead as usize];
+        let longer = Lead { before: lead, call, length: of.length + 1, lag: of.lag };
+        (longer.length <= LONGEST_LEAD).then(|| self.lead(longer))
+    }
+
+    /// The lead of items that have returned from `call`, and lag behind the others so.
+    fn lag(&mut self, call: u32) -> u32 {
+        self.lead(Lead { before: 0, call, length: 0, lag: Some(call) })
+    }
+
+    fn lead(&mut self, lead: Lead) -> u32 {
         let leads = &mut self.leads;
-        Some(*self.lead_of.entry((lead, call)).or_insert_with(|| {
-            leads.push((lead, call, length));
+        *self.lead_of.entry((lead.before, lead.call, lead.length == 0)).or_insert_with(|| {
+            leads.push(lead);
             leads.len() as u32 - 1
-        }))
+        })
     }
 
     /// The calls of a lead, the outermost first.
     pub(super) fn calls_of(&self, mut lead: u32) -> Vec<u32> {
         let mut calls = Vec::new();
-        while lead != 0 {
-            let (rest, call, _) = self.leads[lead as usize];
-            calls.push(call);
-            lead = rest;
+        while self.leads[lead as usize].length != 0 {
+            calls.push(self.leads[lead as usize].call);
+            lead = self.leads[lead as usize].before;
         }
         calls.reverse();
         calls
     }
 
+    /// The call that an item lags behind.
+    pub(super) fn lag_of(&self, item: &Item) -> Option<u32> {
+        self.leads[item.lead as usize].lag
+    }
+
+    /// Whether an item is calls ahead.
+    pub(super) fn is_ahead(&self, item: &Item) -> bool {
+        let lead = self.leads[item.lead as usize];
+        lead.lag.is_none() && lead.length != 0
+    }
+
     /// The items behind the terminals that end.
-    pub(super) fn behind(&mut self, items: &[Item]) -> Outcome<Closed> {
+    pub(super) fn behind(&mut self, piece: u32, items: &[Item]) -> Outcome<Closed> {
         let ended: Vec<Item> = items
             .iter()
             .filter_map(|item| match self.network.node(item.node) {
@@ -93,7 +125,7 @@ impl Subsets<'_, '_> {
                 _ => None,
             })
             .collect();
-        self.closed(&ended)
+        self.closed(piece, &ended)
     }
 
     pub(super) fn reads(&self, item: &Item) -> bool {

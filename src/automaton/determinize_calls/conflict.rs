@@ -1,6 +1,6 @@
 //! Conflicts, with a text that leads to them.
 
-use super::{Failure, Item, Story, Subsets};
+use super::{Failure, Story, Subsets};
 
 /// Two ways to read a text that need different stacks for ever.
 #[derive(Clone, Debug)]
@@ -10,12 +10,16 @@ pub(crate) struct Conflict {
     /// A text that both read.
     pub(crate) text: Vec<u8>,
     pub(crate) kind: ConflictKind,
+    /// Where the piece begins that may end or go on.
+    pub(super) piece: Vec<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConflictKind {
-    /// After the text what the first calls may end, and the second go on.
+    /// After the text what the first calls may end, and the second go on, with the last byte.
     End,
+    /// After the text what the first calls may end, and the whole text with it.
+    TextEnd,
     /// After the text the two are within different numbers of calls, and there are more such ways than are followed.
     Height,
 }
@@ -24,24 +28,43 @@ impl Subsets<'_, '_> {
     /// Of a way that is too many calls ahead, by one more call.
     pub(super) fn too_far_ahead(&self, call: u32) -> Failure {
         let rule = self.network.origin(call);
-        self.conflict(ConflictKind::Height, [rule; 2], self.now)
+        self.conflict(ConflictKind::Height, [rule; 2], None, self.now)
     }
 
-    /// Of items that end in a piece where others do not.
-    pub(super) fn may_end(&self, piece: u32, ending: Item, other: Option<Item>, story: Story) -> Failure {
-        let call = self.pieces[piece as usize].callers.first().map(|&call| &self.calls[call as usize]);
-        let call = call.and_then(|call| call.frame.get(ending.tag as usize)?.first());
-        // Where the call stands; it is not known yet where a piece is empty.
-        let node = call.map_or(ending.node, |&(_, call)| call);
-        let rule = self.network.origin(node);
-        let other = other.map_or(rule, |other| self.network.origin(other.node));
-        self.conflict(ConflictKind::End, [rule, other], story)
+    /// Of a byte that is read in a piece, on the way to `inner`, and behind it as well.
+    pub(super) fn may_end_or_go_on(&self, call: u32, piece: u32, inner: u32, story: Story) -> Failure {
+        let origins = [self.caller(call), self.network.origin(inner)];
+        self.conflict(ConflictKind::End, origins, Some(piece), story)
     }
 
-    pub(super) fn conflict(&self, kind: ConflictKind, origins: [u32; 2], story: Story) -> Failure {
+    /// Of a text that may end within a call.
+    pub(super) fn may_end_with_text(&self, call: u32, story: Story) -> Failure {
+        self.conflict(ConflictKind::TextEnd, [self.caller(call); 2], None, story)
+    }
+
+    /// Of a text that may end within a piece that knows its calls.
+    pub(super) fn ends_within(&self, piece: u32, story: Story) -> Failure {
+        let rule = self.pieces[piece as usize].callers.first().map_or(0, |&call| self.caller(call));
+        self.conflict(ConflictKind::TextEnd, [rule; 2], None, story)
+    }
+
+    /// What a call is part of.
+    fn caller(&self, call: u32) -> u32 {
+        let first = self.calls[call as usize].frame.first().and_then(|calls| calls.first());
+        first.map_or(0, |&(_, node)| self.network.origin(node))
+    }
+
+    pub(super) fn conflict(
+        &self,
+        kind: ConflictKind,
+        origins: [u32; 2],
+        piece: Option<u32>,
+        story: Story,
+    ) -> Failure {
+        let piece = piece.map_or(Vec::new(), |piece| self.pieces[piece as usize].nodes.clone());
         let mut text = Vec::new();
         self.tell(story, false, 64, &mut text);
-        Failure::Conflict(Conflict { origins, text, kind })
+        Failure::Conflict(Conflict { origins, text, kind, piece })
     }
 
     /// Writes down a text that leads to where the story ends; from the beginning of the piece on if that is asked for.

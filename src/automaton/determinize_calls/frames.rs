@@ -1,8 +1,8 @@
 //! Where a byte leads: states, calls and returns, and what goes on the stack.
 
 use super::super::FastMap;
-use super::super::network::Node;
 use super::conflict::ConflictKind;
+use super::ends::AT_ONCE;
 use super::{CallState, Frame, Item, Outcome, Piece, ROW_BYTES, Row, Story, Subsets, Target};
 
 /// What was entered by a call: the calls of each lead without it, and the nodes.
@@ -12,7 +12,22 @@ impl Subsets<'_, '_> {
     /// Where a byte leads that leads to `items`, in a piece.
     pub(super) fn target(&mut self, piece: u32, items: &[Item], story: Story) -> Outcome<Target> {
         self.now = story;
-        let mut items = self.closed(items)?.items;
+        let items = self.settled(piece, items)?;
+        if items.is_empty() {
+            return Ok(Target::Dead);
+        }
+        if items.iter().all(|item| self.returns(item) || self.lag_of(item).is_some()) {
+            return Ok(Target::Return(self.outcome(AT_ONCE, &items)));
+        }
+        if items.iter().all(|item| self.is_ahead(item)) {
+            return self.called(piece, &items, story).map(Target::Call);
+        }
+        self.state(piece, &items, story).map(Target::State)
+    }
+
+    /// What can be reached from `items` without reading, behind the terminals that end whatever comes.
+    pub(super) fn settled(&mut self, piece: u32, items: &[Item]) -> Outcome<Vec<Item>> {
+        let mut items = self.closed(piece, items)?.items;
         // A lazy terminal ends now, and those beside it are given up.
         if items.iter().any(|item| self.is_lazy(item)) {
             items.retain(|item| self.is_lazy(item));
@@ -22,36 +37,13 @@ impl Subsets<'_, '_> {
             if !items.iter().any(|item| self.closes(item)) {
                 break;
             }
-            let mut rest = self.behind(&items)?.items;
+            let mut rest = self.behind(piece, &items)?.items;
             rest.extend(items.iter().filter(|item| !self.closes(item)));
             rest.sort_unstable();
             rest.dedup();
             items = rest;
         }
-        self.settled(piece, items, story)
-    }
-
-    /// Where closed items lead.
-    pub(super) fn settled(&mut self, piece: u32, items: Vec<Item>, story: Story) -> Outcome<Target> {
-        if items.is_empty() {
-            return Ok(Target::Dead);
-        }
-        if let Some(&ending) = items.iter().find(|item| self.returns(item)) {
-            if let Some(&other) = items.iter().find(|item| !self.returns(item)) {
-                return Err(self.may_end(piece, ending, Some(other), story));
-            }
-            let outcome = items.iter().flat_map(|item| match self.network.node(item.node) {
-                Node::Return(outcome) => [item.tag, outcome],
-                _ => [item.tag, 0],
-            });
-            let outcome = outcome.collect::<Vec<_>>();
-            let outcome = self.outcomes.intern(&outcome).0;
-            return Ok(Target::Return(outcome));
-        }
-        if items.iter().all(|item| item.lead != 0) {
-            return self.called(piece, &items, story).map(Target::Call);
-        }
-        self.state(piece, &items, story).map(Target::State)
+        Ok(items)
     }
 
     /// The call state of items that all have a lead.
@@ -91,7 +83,11 @@ impl Subsets<'_, '_> {
             }
         }
         entry.sort_unstable();
-        let piece = self.piece(entry, story)?;
+        let known_calls = entry.iter().any(|item| self.special.contains_key(&item.node)).then(|| {
+            let calls = frame.iter().map(|calls| sorted(calls.iter().map(|&(_, call)| call).collect()));
+            calls.collect()
+        });
+        let piece = self.piece(entry, known_calls, story)?;
         let key = (within, piece, frame.clone());
         if let Some(&known) = self.call_of.get(&key) {
             return Ok(known);
@@ -103,54 +99,29 @@ impl Subsets<'_, '_> {
         for outcome in self.pieces[piece as usize].outcomes.clone() {
             self.returned(call, outcome)?;
         }
+        for forbidden in self.pieces[piece as usize].forbidden.clone() {
+            self.is_forbidden(call, forbidden)?;
+        }
         Ok(call)
     }
 
-    /// The piece that is entered with these items.
-    pub(super) fn piece(&mut self, entry: Vec<Item>, story: Story) -> Outcome<u32> {
-        if let Some(&known) = self.piece_of.get(&entry) {
+    /// The piece that is entered with these items, and by these calls where it knows them.
+    fn piece(&mut self, entry: Vec<Item>, known_calls: Option<Vec<Vec<u32>>>, story: Story) -> Outcome<u32> {
+        let key = (entry, known_calls);
+        if let Some(&known) = self.piece_of.get(&key) {
             return Ok(known);
         }
         let piece = self.pieces.len() as u32;
-        self.piece_of.insert(entry.clone(), piece);
-        self.pieces.push(Piece { enter: 0, outcomes: Vec::new(), met: Vec::new(), callers: Vec::new() });
+        self.pieces.push(Piece { known_calls: key.1.clone(), ..Piece::default() });
         // Even if all items have a lead still: no call enters another one, which goes on the stack after the next byte.
+        let entry = key.0.clone();
+        self.piece_of.insert(key, piece);
         let enter = self.state(piece, &entry, story)?;
         self.begins[enter as usize] = true;
-        self.pieces[piece as usize].enter = enter;
-        Ok(piece)
-    }
-
-    /// Works out where a call goes on by an outcome.
-    pub(super) fn returned(&mut self, call: u32, outcome: u32) -> Outcome<()> {
-        let CallState { within, piece, ref frame, ref returns, .. } = self.calls[call as usize];
-        if returns.contains_key(&outcome) {
-            return Ok(());
-        }
-        let mut items = Vec::new();
-        for ended in self.outcomes.get(outcome).chunks_exact(2) {
-            let calls = frame[ended[0] as usize].iter();
-            items.extend(calls.map(|&(tag, node)| Item { tag, lead: 0, node: self.after(node, ended[1]) }));
-        }
-        let of = &self.pieces[piece as usize];
-        let at = of.outcomes.iter().position(|known| *known == outcome).unwrap_or(0);
-        let (from, byte) = of.met[at];
-        let target = self.target(within, &items, Story::After { call, from, byte })?;
-        if let Target::Return(outcome) = target {
-            self.ends(within, outcome, from, byte);
-        }
-        self.calls[call as usize].returns.insert(outcome, target);
-        Ok(())
-    }
-
-    /// Notes that a piece ends with an outcome.
-    pub(super) fn ends(&mut self, piece: u32, outcome: u32, from: u32, byte: u8) {
         let of = &mut self.pieces[piece as usize];
-        if !of.outcomes.contains(&outcome) {
-            of.outcomes.push(outcome);
-            of.met.push((from, byte));
-            self.news.push((piece, outcome));
-        }
+        of.enter = enter;
+        of.nodes = entry.iter().map(|item| item.node).collect();
+        Ok(piece)
     }
 
     /// The state of some items in a piece.
@@ -164,7 +135,7 @@ impl Subsets<'_, '_> {
                 items.iter().find(|item| item.lead == lead).map_or(0, |item| self.network.origin(item.node))
             };
             let origins = [of(leads[0]), of(leads[leads.len() - 1])];
-            return Err(self.conflict(ConflictKind::Height, origins, story));
+            return Err(self.conflict(ConflictKind::Height, origins, None, story));
         }
         let mut key = Vec::with_capacity(1 + 3 * items.len());
         key.push(piece);
@@ -183,4 +154,10 @@ impl Subsets<'_, '_> {
         }
         Ok(state)
     }
+}
+
+fn sorted(mut calls: Vec<u32>) -> Vec<u32> {
+    calls.sort_unstable();
+    calls.dedup();
+    calls
 }

@@ -7,18 +7,27 @@
 //! outcome of a piece is the set of tags (with outcomes of their own) that end there. (A frame that held only where to return
 //! would mix up what was called for what: in `S = A 1 | B 2` with `A = ( A ) | a` and `B = ( B ) | b` it would accept `(b)1`.)
 //!
+//! Where a piece may end or go on, the next byte decides: a state keeps the items that return, and each byte that none of the
+//! others reads returns from it with an outcome of its own, which says which tags ended and what was read behind them. No call
+//! may go on with a byte that is read within.
+//!
 //! So the result is exact, whatever is ambiguous in the text. What it cannot follow is ambiguity in *height* without end: where
-//! items are apart by ever more calls, or where one would return from the piece while another goes on. That is a [`Conflict`].
+//! items are apart by ever more calls, or where one byte is read within a piece and behind it. That is a [`Conflict`].
 //!
 //! References: R. Alur and P. Madhusudan, *Visibly Pushdown Languages*, STOC 2004, for frames that are sets;
 //! J. Aycock and N. Horspool, *Faster Generalised LR Parsing*, CC 1999, for a stack only where rules embed themselves.
 
 mod closure;
 mod conflict;
+mod ends;
 mod frames;
+mod outcomes;
 mod rows;
 
+use std::rc::Rc;
+
 pub(crate) use self::conflict::{Conflict, ConflictKind};
+use self::rows::Ahead;
 use super::network::Network;
 use super::pushdown::Draft;
 use super::{Call, FastMap, Interner, Pushdown, RowDfa, Rows};
@@ -31,7 +40,7 @@ const LONGEST_LEAD: usize = 8;
 const ROW_BYTES: usize = 256;
 
 /// The most outcomes of the pieces of an automaton.
-const MOST_OUTCOMES: usize = 8;
+pub(crate) const MOST_OUTCOMES: usize = 16;
 
 /// What a network becomes.
 pub(crate) enum Determinized {
@@ -58,7 +67,19 @@ impl Network<'_> {
     /// The deterministic automaton of the texts that lead from `start` to [`ACCEPT`](Self::ACCEPT), and the most leads of a
     /// state; `None` where there is no such text. At most `positions` different leads are followed.
     pub(crate) fn determinize(&self, start: u32, positions: usize) -> Outcome<Option<(Determinized, usize)>> {
-        Subsets::new(self, positions).run(start)
+        let mut special = FastMap::default();
+        loop {
+            match Subsets::new(self, positions, &special).run(start) {
+                Err(Failure::Conflict(conflict)) => {
+                    let known = special.len();
+                    special.extend(conflict.piece.iter().map(|&node| (node, ())));
+                    if special.len() == known {
+                        return Err(Failure::Conflict(conflict));
+                    }
+                }
+                done => return done,
+            }
+        }
     }
 }
 
@@ -71,7 +92,7 @@ struct Item {
 }
 
 /// Where a byte leads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Target {
     Dead,
     State(u32),
@@ -97,13 +118,31 @@ enum Story {
 }
 
 /// A part that is entered with one set of items.
+#[derive(Default)]
 struct Piece {
     /// Its first state; of no use for the outermost part.
     enter: u32,
     outcomes: Vec<u32>,
     /// Where each outcome was met first.
     met: Vec<(u32, u8)>,
+    /// Outcomes that no call may go on from.
+    forbidden: Vec<Forbidden>,
     callers: Vec<u32>,
+    /// Where it begins.
+    nodes: Vec<u32>,
+    /// By tag the calls that enter it, where it is only for these.
+    known_calls: Option<Vec<Vec<u32>>>,
+}
+
+/// An outcome that no call may go on from, as the piece goes on itself.
+#[derive(Clone, Copy)]
+struct Forbidden {
+    /// The piece that goes on.
+    piece: u32,
+    outcome: u32,
+    /// The number of the items that go on, as they were moved to; none where the text ends.
+    inner: Option<u32>,
+    story: Story,
 }
 
 /// By the tag in the called piece: tags of the calling one, and call nodes.
@@ -126,6 +165,17 @@ struct Row {
     accepting: bool,
 }
 
+/// The calls that an item is ahead by, or behind.
+#[derive(Clone, Copy, Default)]
+struct Lead {
+    /// The lead without the last call.
+    before: u32,
+    call: u32,
+    /// The number of calls ahead; they are ahead of the call that the item lags behind, if there is one.
+    length: usize,
+    lag: Option<u32>,
+}
+
 /// The items that can be reached without reading.
 #[derive(Default)]
 struct Closed {
@@ -136,9 +186,11 @@ struct Closed {
 struct Subsets<'n, 'm> {
     network: &'n Network<'m>,
     positions: usize,
-    /// Leads: the lead without the last call, that call, and the number of calls. The first is empty.
-    leads: Vec<(u32, u32, usize)>,
-    lead_of: FastMap<(u32, u32), u32>,
+    /// The first is empty.
+    leads: Vec<Lead>,
+    lead_of: FastMap<(u32, u32, bool), u32>,
+    /// Where pieces begin that know their calls.
+    special: &'n FastMap<u32, ()>,
     /// The states: the piece, and the items.
     sets: Interner<u32>,
     stories: Vec<Story>,
@@ -146,13 +198,22 @@ struct Subsets<'n, 'm> {
     begins: Vec<bool>,
     rows: Vec<Row>,
     pieces: Vec<Piece>,
-    piece_of: FastMap<Vec<Item>, u32>,
+    piece_of: FastMap<(Vec<Item>, Option<Vec<Vec<u32>>>), u32>,
     calls: Vec<CallState>,
     call_of: FastMap<(u32, u32, Frame), u32>,
     /// Sets of tags with their outcomes.
+    endings: Interner<u32>,
+    /// What was read behind a piece, see [`ends`], and a set of tags.
     outcomes: Interner<u32>,
+    /// The outcomes of each piece, and those that it must not have.
+    ends_known: FastMap<(u32, u32), ()>,
+    forbidden_known: FastMap<(u32, u32, Option<u32>), ()>,
     /// Outcomes that callers were not told of: the piece and the outcome.
     news: Vec<(u32, u32)>,
+    /// What may come behind a call by a set of tags.
+    aheads: FastMap<(u32, u32), Rc<Ahead>>,
+    /// The numbers of bytes from which on other ranges begin.
+    cuts: [bool; 257],
     /// The most leads of a state.
     widest: usize,
     /// What is being read.
@@ -169,23 +230,28 @@ struct Subsets<'n, 'm> {
 }
 
 impl<'n, 'm> Subsets<'n, 'm> {
-    fn new(network: &'n Network<'m>, positions: usize) -> Self {
-        let outermost = Piece { enter: 0, outcomes: Vec::new(), met: Vec::new(), callers: Vec::new() };
+    fn new(network: &'n Network<'m>, positions: usize, special: &'n FastMap<u32, ()>) -> Self {
         Self {
             network,
             positions,
-            leads: vec![(0, 0, 0)],
+            leads: vec![Lead::default()],
             lead_of: FastMap::default(),
+            special,
             sets: Interner::new(),
             stories: Vec::new(),
             begins: Vec::new(),
             rows: Vec::new(),
-            pieces: vec![outermost],
+            pieces: vec![Piece::default()],
             piece_of: FastMap::default(),
             calls: Vec::new(),
             call_of: FastMap::default(),
+            endings: Interner::new(),
             outcomes: Interner::new(),
+            ends_known: FastMap::default(),
+            forbidden_known: FastMap::default(),
+            aheads: FastMap::default(),
             news: Vec::new(),
+            cuts: network.cuts(),
             widest: 1,
             now: Story::Start,
             moves: Interner::new(),
@@ -200,7 +266,7 @@ impl<'n, 'm> Subsets<'n, 'm> {
     fn run(mut self, start: u32) -> Outcome<Option<(Determinized, usize)>> {
         let first = Item { tag: 0, lead: 0, node: start };
         // Even if all items have a lead, the start is no call.
-        let Closed { items } = self.closed(&[first])?;
+        let Closed { items } = self.closed(0, &[first])?;
         if items.is_empty() {
             return Ok(None);
         }
@@ -232,37 +298,42 @@ impl<'n, 'm> Subsets<'n, 'm> {
 
     /// The rows of the deterministic automaton.
     fn finish(&self, start: u32) -> Outcome<Done> {
-        if self.outcomes.len() > MOST_OUTCOMES {
+        let merged = self.merged();
+        if merged.most > MOST_OUTCOMES {
             return Err(Error::limit(Limit::Outcomes(MOST_OUTCOMES)).into());
         }
         // States, then calls, then RETURN states, numbered from 1 on.
         let calls = 1 + self.rows.len() as u32;
         let returning = calls + self.calls.len() as u32;
-        let number = |target: Target| match target {
+        let number = |piece: u32, target: Target| match target {
             Target::Dead => 0,
             Target::State(state) => 1 + state,
             Target::Call(call) => calls + call,
-            Target::Return(outcome) => returning + outcome,
+            Target::Return(outcome) => merged.number(piece, outcome).map_or(0, |outcome| returning + outcome),
         };
         let mut rows = Rows::new();
-        for row in &self.rows {
-            rows.push(row.accepting, row.runs.iter().map(|&(first, last, to)| (first, last, number(to))));
+        for (state, row) in self.rows.iter().enumerate() {
+            let piece = self.sets.get(state as u32)[0];
+            rows.push(
+                row.accepting,
+                row.runs.iter().map(|&(first, last, to)| (first, last, number(piece, to))),
+            );
         }
-        let states = self.calls.len() + self.outcomes.len();
-        rows.reserve(states);
-        let outcomes = 0..self.outcomes.len() as u32;
-        let call = |call: &CallState| Call {
-            enter: 1 + self.pieces[call.piece as usize].enter,
-            returns: outcomes
-                .clone()
-                .map(|outcome| call.returns.get(&outcome).map_or(0, |&to| number(to)))
-                .collect(),
+        rows.reserve(self.calls.len() + merged.most);
+        let call = |call: &CallState| {
+            let mut returns = vec![0; merged.most];
+            for (&outcome, &to) in &call.returns {
+                if let Some(outcome) = merged.number(call.piece, outcome) {
+                    returns[outcome as usize] = number(call.within, to);
+                }
+            }
+            Call { enter: 1 + self.pieces[call.piece as usize].enter, returns }
         };
         Ok(Done {
             rows,
             start: 1 + start,
             calls: self.calls.iter().zip(calls..).map(|(of, state)| (state, call(of))).collect(),
-            returning: outcomes.clone().map(|outcome| returning + outcome).collect(),
+            returning: (returning..).take(merged.most).collect(),
         })
     }
 

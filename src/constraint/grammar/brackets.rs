@@ -27,7 +27,7 @@ pub(super) struct Brackets<'p, 'm> {
 }
 
 /// Where a sequence stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Place {
     /// The component of the rule.
     pub(super) circle: u32,
@@ -35,6 +35,8 @@ pub(super) struct Place {
     pub(super) knot: u32,
     /// Whether something was read within the rule.
     pub(super) behind: bool,
+    /// Whether the whole text ends with it, so that it is copied rather than called.
+    pub(super) outermost: bool,
 }
 
 impl<'p, 'm> Brackets<'p, 'm> {
@@ -64,7 +66,7 @@ impl<'p, 'm> Brackets<'p, 'm> {
 
     /// Where the body of a rule stands.
     pub(super) fn place(&self, rule: usize) -> Place {
-        Place { circle: self.circle_of[rule], knot: self.knot_of[rule], behind: false }
+        Place { circle: self.circle_of[rule], knot: self.knot_of[rule], behind: false, outermost: false }
     }
 
     /// The parts of a sequence in a rule of a component, with rules that are sequences put in for their names behind the first:
@@ -109,7 +111,7 @@ impl<'p, 'm> Brackets<'p, 'm> {
         let parts = self.parts;
         let Part::Rule(rule) = *parts.get(sequence[at]) else { return None };
         let Part::Sequence(inner) = parts.get(parts.bodies[rule]) else { return None };
-        let place = Place { circle, knot: 0, behind: false };
+        let place = Place { circle, knot: 0, behind: false, outermost: false };
         if self.circle_of[rule] != circle || self.bracket(inner, place).is_some() {
             return None;
         }

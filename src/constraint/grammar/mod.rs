@@ -44,7 +44,7 @@ pub use syntax::Syntax;
 
 use self::emit::Emitter;
 use self::parts::Parts;
-use crate::automaton::{ConflictKind, Determinized, Failure};
+use crate::automaton::{Conflict, ConflictKind, Determinized, Failure};
 use crate::error::{Error, Result};
 use crate::limits::Meter;
 use crate::vocabulary::TokenId;
@@ -84,32 +84,57 @@ impl Grammar {
     }
 
     fn determinized(&self, parts: &Parts, meter: &Meter) -> Result<Determinized> {
-        let mut emitter = Emitter::new(parts, meter)?;
-        let start = emitter.emit(self.start)?;
-        self.determinize(&emitter, start).map(|(determinized, _)| determinized)
+        self.determinize(parts, meter).map(|(_, determinized, _)| determinized)
     }
 
-    /// The automaton of the texts that begin at a node, and the most leads of its states.
-    fn determinize(&self, emitter: &Emitter, start: u32) -> Result<(Determinized, usize)> {
+    /// The automaton of the texts, what it was made by, and the most leads of its states.
+    fn determinize<'p, 'm>(
+        &self,
+        parts: &'p Parts<'m>,
+        meter: &'m Meter<'m>,
+    ) -> Result<(Emitter<'p, 'm>, Determinized, usize)> {
+        // Where a text may end within a call, what is outermost is copied: there is no call to return from.
+        let first = self.attempt(parts, meter, false)?;
+        let found = match first {
+            Err(Conflict { kind: ConflictKind::TextEnd, .. }) => self.attempt(parts, meter, true)?,
+            first => first,
+        };
+        found.map_err(|conflict| self.explained(&conflict))
+    }
+
+    /// The same with calls from the outermost level copied or not.
+    fn attempt<'p, 'm>(
+        &self,
+        parts: &'p Parts<'m>,
+        meter: &'m Meter<'m>,
+        copies_outermost: bool,
+    ) -> Result<std::result::Result<(Emitter<'p, 'm>, Determinized, usize), Conflict>> {
+        let mut emitter = Emitter::new(parts, meter)?;
+        let start = emitter.emit(self.start, copies_outermost)?;
         match emitter.network.determinize(start, POSITIONS) {
-            Ok(Some(found)) => Ok(found),
+            Ok(Some((determinized, leads))) => Ok(Ok((emitter, determinized, leads))),
             Ok(None) => Err(Error::unsatisfiable("the grammar has no text that ends")),
             Err(Failure::Error(error)) => Err(error),
-            Err(Failure::Conflict(conflict)) => {
-                let rules = conflict.origins.map(|rule| &self.rules[rule as usize].name);
-                let text = String::from_utf8_lossy(&conflict.text).into_owned();
-                let [first, second] = rules;
-                Err(Error::grammar_as_a_whole(match conflict.kind {
-                    ConflictKind::End => format!(
-                        "after {text:?} it is open whether what the rule `{first}` calls has ended or goes on in `{second}`, \
-                         and the stack has to know at once: close it with a text that cannot go on"
-                    ),
-                    ConflictKind::Height => format!(
-                        "after {text:?} the rules `{first}` and `{second}` may be within different numbers of calls, in more \
-                         than {POSITIONS} ways: make the texts that open and close them differ"
-                    ),
-                }))
-            }
+            Err(Failure::Conflict(conflict)) => Ok(Err(conflict)),
         }
+    }
+
+    fn explained(&self, conflict: &Conflict) -> Error {
+        let [first, second] = conflict.origins.map(|rule| &self.rules[rule as usize].name);
+        let text = String::from_utf8_lossy(&conflict.text);
+        Error::grammar_as_a_whole(match conflict.kind {
+            ConflictKind::End => format!(
+                "after {text:?} it is open whether what the rule `{first}` calls has ended before the last byte or goes on in \
+                 `{second}`, and the stack has to know at once: close it with a text that cannot go on so"
+            ),
+            ConflictKind::TextEnd => format!(
+                "after {text:?} the text may end within what the rule `{first}` calls, or go on: close it with a text that \
+                 cannot go on"
+            ),
+            ConflictKind::Height => format!(
+                "after {text:?} the rules `{first}` and `{second}` may be within different numbers of calls, in more than \
+                 {POSITIONS} ways: make the texts that open and close them differ"
+            ),
+        })
     }
 }

@@ -1,6 +1,6 @@
 //! How a grammar is compiled: what becomes of its rules, and what is called.
 
-use super::emit::{Called, Emitter};
+use super::emit::Called;
 use super::form::Grammar;
 use super::parts::{Part, PartId, Parts};
 use super::shape::{class, literal, times};
@@ -78,9 +78,7 @@ impl Grammar {
     pub fn report(&self, limits: &Limits) -> Result<GrammarReport> {
         let meter = Meter::start(limits);
         let parts = Parts::new(self, &meter)?;
-        let mut emitter = Emitter::new(&parts, &meter)?;
-        let start = emitter.emit(self.start)?;
-        let (_, stacks) = self.determinize(&emitter, start)?;
+        let (mut emitter, _, stacks) = self.determinize(&parts, &meter)?;
         let reached = reached(&parts, self.start);
         let rule_use = |rule: usize| match () {
             () if !reached[rule] => RuleUse::Unused,

@@ -3,16 +3,13 @@
 use super::arrays::{Dimension, StoredArray};
 use super::broken;
 use super::stored::StoredTable;
-use crate::automaton::{Call, Csr, FastMap, Graph, Way};
+use crate::automaton::{Call, Csr, FastMap, Graph, MOST_OUTCOMES, Way};
 use crate::error::Result;
 use crate::limits::Meter;
 use crate::table::pushdown::reserved_ways;
 use crate::table::stack::Calls;
 use crate::table::{StateId, TokenTable};
 use crate::vocabulary::Vocabulary;
-
-/// Most outcomes of a piece.
-const MOST_OUTCOMES: usize = 8;
 
 impl StoredTable<'_> {
     /// The numbers of a state in the array of jumps, which were checked.

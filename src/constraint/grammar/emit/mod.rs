@@ -63,9 +63,16 @@ struct Context {
 }
 
 impl Context {
-    /// Behind something else of the same rule.
-    fn rest(self) -> Self {
-        Self { chain: 0, place: Place { behind: true, ..self.place } }
+    /// Behind something else of the same rule, in front of something that may be empty or not.
+    fn rest(self, before_nothing: bool) -> Self {
+        let outermost = self.place.outermost && before_nothing;
+        Self { chain: 0, place: Place { behind: true, outermost, ..self.place } }
+    }
+
+    /// Where nothing was read before, in front of something that may be empty or not.
+    fn first(self, before_nothing: bool) -> Self {
+        let outermost = self.place.outermost && before_nothing;
+        Self { place: Place { outermost, ..self.place }, ..self }
     }
 
     /// The same, repeated.
@@ -91,14 +98,14 @@ pub(super) struct Emitter<'p, 'm> {
     left_circle_of: Vec<u32>,
     corners: Vec<Vec<usize>>,
     /// What a part begins with that is on the left of nothing, by what follows and the rest of its context.
-    begins: FastMap<(PartId, u32, bool, u32), u32>,
-    /// What a copy of a rule begins with, by rule, what follows and the chain.
-    starts: FastMap<(usize, u32, u32), u32>,
+    begins: FastMap<(PartId, u32, Place), u32>,
+    /// What a copy of a rule begins with, by rule, what follows, the chain, and whether it is outermost.
+    starts: FastMap<(usize, u32, u32, bool), u32>,
     chains: Vec<Link>,
     pieces: FastMap<PieceKey, u32>,
     open: Vec<(PieceKey, u32)>,
-    /// The rules that are being copied, with what follows.
-    active: Vec<(usize, u32)>,
+    /// The rules that are being copied, with what follows, and whether they are outermost.
+    active: Vec<(usize, u32, bool)>,
     returning: u32,
     /// Loops by the part and what follows it: what they begin with, and with the way past them. And back, from the latter.
     loops: FastMap<(PartId, u32), (u32, u32)>,
@@ -147,22 +154,23 @@ impl<'p, 'm> Emitter<'p, 'm> {
         })
     }
 
-    /// Emits the texts of a rule, and returns where they begin.
+    /// Emits the texts of a rule, and returns where they begin. Parts that end with the whole text are called or copied.
     ///
     /// # Errors
     /// Where a limit is breached.
-    pub(super) fn emit(&mut self, start: usize) -> Result<u32> {
-        let mut first = vec![self.rule(start, Network::ACCEPT, 0)?];
+    pub(super) fn emit(&mut self, start: usize, copies_outermost: bool) -> Result<u32> {
+        let mut first = vec![self.rule(start, Network::ACCEPT, 0, copies_outermost)?];
         if self.parts.is_nullable(self.parts.bodies[start]) {
             first.push(Network::ACCEPT);
         }
         while let Some((piece, enter)) = self.open.pop() {
             debug_assert!(self.active.is_empty());
             let body = match piece {
-                PieceKey::Rule(rule) => self.rule(rule, self.returning, 0)?,
+                PieceKey::Rule(rule) => self.rule(rule, self.returning, 0, false)?,
                 PieceKey::Slice { sequence, from, to, circle, knot } => {
                     let parts = self.brackets.expanded(sequence, circle);
-                    let context = Context { chain: 0, place: Place { circle, knot, behind: false } };
+                    let context =
+                        Context { chain: 0, place: Place { circle, knot, behind: false, outermost: false } };
                     let body = self.row_of(&parts[from..=to], self.returning, context, None)?.1;
                     // What is ignored behind the opening bracket is read within.
                     self.behind_piece(body)?
@@ -201,7 +209,7 @@ impl<'p, 'm> Emitter<'p, 'm> {
                 "rules refer to each other more than {MAX_NESTING} deep, groups within them counted: put some of them together"
             )));
         }
-        let key = (part, next, context.place.behind, context.place.circle);
+        let key = (part, next, context.place);
         if context.chain == 0
             && let Some(&known) = self.begins.get(&key)
         {
@@ -242,7 +250,7 @@ impl<'p, 'm> Emitter<'p, 'm> {
                     if self.parts.lexing.is_some() { self.behind_terminal(next, false)? } else { next };
                 self.nested(nested, next)
             }
-            Part::Rule(rule) => self.rule(rule, next, context.chain),
+            Part::Rule(rule) => self.rule(rule, next, context.chain, context.place.outermost),
             Part::Choice(parts) => {
                 let starts: Result<Vec<u32>> =
                     parts.into_iter().map(|part| self.some(part, next, context)).collect();
@@ -285,8 +293,11 @@ impl<'p, 'm> Emitter<'p, 'm> {
         context: Context,
         sequence: Option<PartId>,
     ) -> Result<(u32, u32)> {
-        let called =
-            sequence.and_then(|sequence| Some((sequence, self.brackets.called(parts, context.place)?)));
+        // Parts of which everything behind may be empty.
+        let last = parts.iter().rposition(|&part| !self.parts.is_nullable(part)).unwrap_or(0);
+        let called = sequence
+            .and_then(|sequence| Some((sequence, self.brackets.called(parts, context.place)?)))
+            .filter(|&(_, (_, to))| !context.place.outermost || to < last);
         // What follows each part, and what a part that is not empty begins with, from the last part to the first.
         let mut follows = vec![next; parts.len() + 1];
         let mut begins = vec![Network::DEAD; parts.len()];
@@ -307,14 +318,16 @@ impl<'p, 'm> Emitter<'p, 'm> {
                 at = from;
                 continue;
             }
-            let context = if at == 0 { context } else { context.rest() };
+            let before_nothing = at >= last;
+            let context = if at == 0 { context.first(before_nothing) } else { context.rest(before_nothing) };
             (begins[at], follows[at]) = self.both(parts[at], follows[at + 1], context)?;
         }
         // Parts behind such as are empty are where the sequence begins, too.
         let mut first = Vec::new();
         for (at, &part) in parts.iter().enumerate().take(last_nullable + 1) {
             // Where nothing was read yet, the part may be recursive on the left.
-            let begin = if is_chained { self.some(part, follows[at + 1], context)? } else { begins[at] };
+            let chained = context.first(at >= last);
+            let begin = if is_chained { self.some(part, follows[at + 1], chained)? } else { begins[at] };
             first.push(begin);
         }
         let first = self.union(first)?;

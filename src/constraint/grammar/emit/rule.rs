@@ -1,12 +1,13 @@
 //! Rules: copied, looped or called.
 
+use super::super::brackets::Place;
 use super::{Context, Emitter, Link, PieceKey, sorted};
 use crate::automaton::{FastMap, Network};
 use crate::error::Result;
 
 impl Emitter<'_, '_> {
     /// What texts of a rule that are not empty begin with, in front of `next`.
-    pub(super) fn rule(&mut self, rule: usize, next: u32, chain: u32) -> Result<u32> {
+    pub(super) fn rule(&mut self, rule: usize, next: u32, chain: u32, outermost: bool) -> Result<u32> {
         let body = self.parts.bodies[rule];
         if !self.parts.is_productive(body) {
             return Ok(Network::DEAD);
@@ -18,26 +19,29 @@ impl Emitter<'_, '_> {
         let left = self.left_circle_of[rule];
         let of_chain = self.chains[chain as usize].rule;
         let chain = if chain != 0 && left != 0 && self.left_circle_of[of_chain] == left { chain } else { 0 };
-        if let Some(&known) = self.starts.get(&(rule, next, chain)) {
+        if let Some(&known) = self.starts.get(&(rule, next, chain, outermost)) {
             return Ok(known);
         }
-        let place = self.brackets.place(rule);
-        if place.circle != 0 && self.active.iter().any(|&(open, before)| open == rule && before != next) {
+        let place = Place { outermost, ..self.brackets.place(rule) };
+        let copies = |&(open, before, outer): &(usize, u32, bool)| {
+            open == rule && before != next && outer == outermost
+        };
+        if place.circle != 0 && self.active.iter().any(copies) {
             let enter = self.piece(PieceKey::Rule(rule))?;
             let after = self.behind_piece(next)?;
             let call = self.network.call(enter, &[after])?;
-            self.starts.insert((rule, next, chain), call);
+            self.starts.insert((rule, next, chain, outermost), call);
             return Ok(call);
         }
         let origin = self.network.set_origin(rule as u32);
         let start = self.network.reserve()?;
-        self.starts.insert((rule, next, chain), start);
-        self.active.push((rule, next));
+        self.starts.insert((rule, next, chain, outermost), start);
+        self.active.push((rule, next, outermost));
         let begins = if left != 0 && self.comes_back(rule, chain) {
             let behind = self.network.reserve()?;
             if chain == 0 {
                 // What follows the rule is followed by itself.
-                self.starts.insert((rule, behind, 0), start);
+                self.starts.insert((rule, behind, 0, outermost), start);
             }
             let link = self.chains.len() as u32;
             self.chains.push(Link { before: chain, rule, branches: vec![next] });

@@ -1,0 +1,189 @@
+//! Ends of pieces: at once, or told by the next byte.
+
+use std::rc::Rc;
+
+use super::super::network::{Network, Node, Range};
+use super::rows::Ahead;
+use super::{Forbidden, Item, Outcome, Story, Subsets, Target};
+
+/// Of an outcome that is known without a byte more.
+pub(super) const AT_ONCE: u16 = 256;
+
+/// Of an outcome before the end of the text.
+pub(super) const TEXT_END: u16 = 257;
+
+/// Most places behind calls that are kept at a time.
+const MOST_KEPT: usize = 4096;
+
+impl Subsets<'_, '_> {
+    /// The number of the outcome in which items have left the piece before `before`: a byte, [`AT_ONCE`] or [`TEXT_END`].
+    pub(super) fn outcome(&mut self, before: u16, ended: &[Item]) -> u32 {
+        let words: Vec<u32> = ended.iter().flat_map(|item| [item.tag, item.lead, item.node]).collect();
+        let (ended, _) = self.endings.intern(&words);
+        self.outcomes.intern(&[u32::from(before), ended]).0
+    }
+
+    /// What was read behind an outcome, and the number of its items.
+    fn ending(&self, outcome: u32) -> (u16, u32) {
+        let [before, ended] = *self.outcomes.get(outcome) else { return (AT_ONCE, 0) };
+        (before as u16, ended)
+    }
+
+    /// The items that return.
+    pub(super) fn ended<'a>(&self, items: impl Iterator<Item = &'a Item>) -> Vec<Item> {
+        let mut ended: Vec<Item> = items.filter(|item| self.returns(item)).copied().collect();
+        ended.sort_unstable();
+        ended.dedup();
+        ended
+    }
+
+    /// Notes that a piece ends with an outcome.
+    pub(super) fn ends(&mut self, piece: u32, outcome: u32, from: u32, byte: u8) {
+        if self.ends_known.insert((piece, outcome), ()).is_none() {
+            let of = &mut self.pieces[piece as usize];
+            of.outcomes.push(outcome);
+            of.met.push((from, byte));
+            self.news.push((piece, outcome));
+        }
+    }
+
+    /// Notes that no call of a piece may go on from an outcome.
+    pub(super) fn forbid(&mut self, piece: u32, forbidden: Forbidden) -> Outcome<()> {
+        let key = (piece, forbidden.outcome, forbidden.inner);
+        if self.forbidden_known.insert(key, ()).is_none() {
+            self.pieces[piece as usize].forbidden.push(forbidden);
+            for call in self.pieces[piece as usize].callers.clone() {
+                self.is_forbidden(call, forbidden)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that a call does not go on from an outcome.
+    pub(super) fn is_forbidden(&mut self, call: u32, forbidden: Forbidden) -> Outcome<()> {
+        let (before, ended) = self.ending(forbidden.outcome);
+        let ahead = self.ahead_of(call, ended)?;
+        let within = self.calls[call as usize].within;
+        self.tick(1)?;
+        let Ok(byte) = u8::try_from(before) else {
+            if ahead.accepting {
+                return Err(self.may_end_with_text(call, forbidden.story));
+            }
+            if ahead.ended_behind.is_empty() {
+                return Ok(());
+            }
+            let outcome = self.outcome(before, &ahead.ended_behind);
+            return self.forbid(within, Forbidden { outcome, ..forbidden });
+        };
+        let (next, ended) = ahead.after(byte);
+        if let Some(&other) = next.first() {
+            let inner = forbidden.inner.and_then(|moved| self.moves.get(moved).get(3).copied());
+            return Err(self.may_end_or_go_on(
+                call,
+                forbidden.piece,
+                inner.unwrap_or(other.node),
+                forbidden.story,
+            ));
+        }
+        if ended.is_empty() {
+            return Ok(());
+        }
+        let outcome = self.outcome(before, ended);
+        self.forbid(within, Forbidden { outcome, ..forbidden })
+    }
+
+    /// Works out where a call goes on by an outcome.
+    pub(super) fn returned(&mut self, call: u32, outcome: u32) -> Outcome<()> {
+        let of = &self.calls[call as usize];
+        let (within, piece) = (of.within, &self.pieces[of.piece as usize]);
+        if of.returns.contains_key(&outcome) {
+            return Ok(());
+        }
+        let at = piece.outcomes.iter().position(|known| *known == outcome).unwrap_or(0);
+        let (from, byte) = piece.met[at];
+        let story = Story::After { call, from, byte };
+        let (before, ended) = self.ending(outcome);
+        let target = if let Ok(byte) = u8::try_from(before) {
+            let ahead = self.ahead_of(call, ended)?;
+            let (mut next, ended) = ahead.after(byte);
+            self.now = story;
+            self.read(within, byte, &mut next, ended, story)?
+        } else {
+            let items = self.items_after(call, ended);
+            self.target(within, &items, story)?
+        };
+        if let Target::Return(outcome) = target {
+            self.ends(within, outcome, from, byte);
+        }
+        self.calls[call as usize].returns.insert(outcome, target);
+        Ok(())
+    }
+
+    /// Where a call goes on by items that ended.
+    fn items_after(&mut self, call: u32, ended: u32) -> Vec<Item> {
+        let words = self.endings.get(ended).chunks_exact(3);
+        let ended: Vec<Item> =
+            words.map(|word| Item { tag: word[0], lead: word[1], node: word[2] }).collect();
+        let mut items = Vec::new();
+        for item in ended {
+            let calls = self.calls[call as usize].frame[item.tag as usize].clone();
+            match (self.lag_of(&item), self.network.node(item.node)) {
+                (Some(lag), _) => {
+                    let ahead = self.calls_of(item.lead);
+                    let lead = ahead.iter().try_fold(0, |lead, &call| self.longer(lead, call)).unwrap_or(0);
+                    let calls = calls.iter().filter(|(_, node)| *node == lag);
+                    items.extend(calls.map(|&(tag, _)| Item { tag, lead, node: item.node }));
+                }
+                (None, Node::Return(outcome)) => {
+                    items.extend(calls.iter().map(|&(tag, call)| Item {
+                        tag,
+                        lead: 0,
+                        node: self.after(call, outcome),
+                    }));
+                }
+                _ => {}
+            }
+        }
+        items
+    }
+
+    /// What may come where a call goes on by items that ended.
+    fn ahead_of(&mut self, call: u32, ended: u32) -> Outcome<Rc<Ahead>> {
+        if let Some(known) = self.aheads.get(&(call, ended)) {
+            return Ok(Rc::clone(known));
+        }
+        let within = self.calls[call as usize].within;
+        let items = self.items_after(call, ended);
+        let items = self.settled(within, &items)?;
+        let ahead = Rc::new(self.ahead(within, &items)?);
+        if self.aheads.len() == MOST_KEPT {
+            self.aheads.clear();
+        }
+        self.aheads.insert((call, ended), Rc::clone(&ahead));
+        Ok(ahead)
+    }
+}
+
+impl Ahead {
+    /// Where a byte leads, and the items that end before it.
+    fn after(&self, byte: u8) -> (Vec<Item>, &[Item]) {
+        let by = |edges: &[(Range, Item)]| {
+            let reads = edges.iter().filter(|(range, _)| (range.first..=range.last).contains(&byte));
+            reads.map(|(range, item)| Item { node: range.next, ..*item }).collect::<Vec<_>>()
+        };
+        let inner = by(&self.inner);
+        if inner.is_empty() { (by(&self.outer), &self.ended_behind) } else { (inner, &self.ended) }
+    }
+}
+
+impl Network<'_> {
+    /// Where a byte is the first of a range, or the first behind one.
+    pub(super) fn cuts(&self) -> [bool; 257] {
+        let mut cuts = [false; 257];
+        for range in self.all_ranges() {
+            cuts[range.first as usize] = true;
+            cuts[range.last as usize + 1] = true;
+        }
+        cuts
+    }
+}
