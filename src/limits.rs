@@ -32,6 +32,10 @@ pub struct Limits {
     /// its arrays and objects may be nested; at most [`MAX_FRAMES`](Self::MAX_FRAMES). With 0 there is no stack, and such a
     /// schema is copied to a depth, see [`JsonOptions::recursion`](crate::constraint::JsonOptions::recursion). Default: 64.
     pub frames: usize,
+    /// Most different stacks by which ways to read one text of a grammar may be apart while it is compiled, from 1 to
+    /// [`MAX_STACKS`](Self::MAX_STACKS): they are followed in the states, so that a row has one stack whatever this says.
+    /// Default: 8.
+    pub stacks: usize,
     /// Longest time of one compilation. Default: 30 s.
     pub time: Duration,
 }
@@ -44,6 +48,7 @@ impl Default for Limits {
             tabulated_bytes: 64 << 20,
             tabulated_states: 1_000,
             frames: 64,
+            stacks: Self::MAX_STACKS,
             time: Duration::from_secs(30),
         }
     }
@@ -52,6 +57,9 @@ impl Default for Limits {
 impl Limits {
     /// The greatest [`frames`](Self::frames).
     pub const MAX_FRAMES: usize = 1_024;
+
+    /// The greatest [`stacks`](Self::stacks).
+    pub const MAX_STACKS: usize = 8;
 
     /// The defaults.
     pub fn new() -> Self {
@@ -86,6 +94,13 @@ impl Limits {
     #[must_use]
     pub fn with_frames(self, frames: usize) -> Self {
         Self { frames, ..self }
+    }
+
+    /// Sets the most different stacks that are followed while a grammar is compiled; more than
+    /// [`MAX_STACKS`](Self::MAX_STACKS) are as many.
+    #[must_use]
+    pub fn with_stacks(self, stacks: usize) -> Self {
+        Self { stacks, ..self }
     }
 
     /// Sets the longest time of one compilation.

@@ -27,6 +27,10 @@ pub struct LimitArgs {
     /// Most frames on the stack of a row that follows a recursive schema; 0 copies the schema to a depth instead.
     #[arg(long, value_name = "N", default_value_t = Limits::default().frames)]
     max_frames: usize,
+    /// Most different stacks by which ways to read one text of a grammar may be apart.
+    #[arg(long, value_name = "N", default_value_t = Limits::default().stacks)]
+    #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=Limits::MAX_STACKS as u64))]
+    max_stacks: usize,
 }
 
 impl LimitArgs {
@@ -37,6 +41,7 @@ impl LimitArgs {
             bytes: self.max_bytes,
             time: self.max_seconds,
             frames: self.max_frames,
+            stacks: self.max_stacks,
             ..Limits::default()
         }
     }

@@ -46,11 +46,8 @@ use self::emit::Emitter;
 use self::parts::Parts;
 use crate::automaton::{Conflict, ConflictKind, Determinized, Failure};
 use crate::error::{Error, Result};
-use crate::limits::Meter;
+use crate::limits::{Limits, Meter};
 use crate::vocabulary::TokenId;
-
-/// The most leads of a state: how many calls apart ways to read the same text may be.
-const POSITIONS: usize = 8;
 
 /// The automaton of a grammar's texts.
 pub(super) struct Lexical {
@@ -99,7 +96,7 @@ impl Grammar {
             Err(Conflict { kind: ConflictKind::TextEnd, .. }) => self.attempt(parts, meter, true)?,
             first => first,
         };
-        found.map_err(|conflict| self.explained(&conflict))
+        found.map_err(|conflict| self.explained(&conflict, most_stacks(meter)))
     }
 
     /// The same with calls from the outermost level copied or not.
@@ -111,7 +108,7 @@ impl Grammar {
     ) -> Result<std::result::Result<(Emitter<'p, 'm>, Determinized, usize), Conflict>> {
         let mut emitter = Emitter::new(parts, meter)?;
         let start = emitter.emit(self.start, copies_outermost)?;
-        match emitter.network.determinize(start, POSITIONS) {
+        match emitter.network.determinize(start, most_stacks(meter)) {
             Ok(Some((determinized, leads))) => Ok(Ok((emitter, determinized, leads))),
             Ok(None) => Err(Error::unsatisfiable("the grammar has no text that ends")),
             Err(Failure::Error(error)) => Err(error),
@@ -119,7 +116,7 @@ impl Grammar {
         }
     }
 
-    fn explained(&self, conflict: &Conflict) -> Error {
+    fn explained(&self, conflict: &Conflict, most: usize) -> Error {
         let [first, second] = conflict.origins.map(|rule| &self.rules[rule as usize].name);
         let text = String::from_utf8_lossy(&conflict.text);
         Error::grammar_as_a_whole(match conflict.kind {
@@ -133,8 +130,13 @@ impl Grammar {
             ),
             ConflictKind::Height => format!(
                 "after {text:?} the rules `{first}` and `{second}` may be within different numbers of calls, in more than \
-                 {POSITIONS} ways: make the texts that open and close them differ"
+                 {most} ways: make the texts that open and close them differ"
             ),
         })
     }
+}
+
+/// The most leads of a state: how many different stacks ways to read the same text may have.
+fn most_stacks(meter: &Meter) -> usize {
+    meter.limits().stacks.clamp(1, Limits::MAX_STACKS)
 }

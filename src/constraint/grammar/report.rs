@@ -105,7 +105,12 @@ impl Grammar {
                 distinct.push(call)
             }
         });
-        Ok(GrammarReport { rules, calls: distinct, stacks, most_stacks: super::POSITIONS })
+        Ok(GrammarReport {
+            rules,
+            calls: distinct,
+            stacks,
+            most_stacks: limits.stacks.clamp(1, Limits::MAX_STACKS),
+        })
     }
 }
 

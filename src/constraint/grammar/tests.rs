@@ -86,6 +86,32 @@ fn ambiguity_that_ends_is_followed() {
 }
 
 #[test]
+fn the_next_bytes_tell_what_has_ended() {
+    // A block ends by `e`, unless that begins a name, or is one.
+    let rules = "S = L \n L = L T ; | \n T = b . L e | N = 1 \n N = N C | C \n C = b | e";
+    assert_eq!(
+        texts(rules, ". b.e; b.e=1;e; b.b.e;e; b.ee=1;e; b.e b.e;e; b.e=1;"),
+        [".", "b.e;", "b.e=1;e;", "b.b.e;e;", "b.ee=1;e;"]
+    );
+    // What is outermost ends with the text, what is within does not.
+    assert_eq!(
+        texts("S = ( S* ) | x+", "() (()) x xx (xx) (x(x)) ( (x"),
+        ["()", "(())", "x", "xx", "(xx)", "(x(x))"]
+    );
+}
+
+#[test]
+fn as_many_stacks_are_followed_as_are_allowed() {
+    let of = |stacks| {
+        let limits = Limits::default().with_stacks(stacks);
+        Constraint::of_grammar(grammar("S = C | ( x ) . \n C = ( C ) | x")).to_automaton(&limits)
+    };
+    let error = of(1).unwrap_err();
+    assert!(error.is_grammar() && error.to_string().contains("more than 1 ways"), "{error}");
+    assert!(of(2).is_ok());
+}
+
+#[test]
 fn ambiguity_without_end_is_refused() {
     let error = automaton("P = a P a | b P b | c?").unwrap_err();
     assert!(error.is_grammar(), "{error}");

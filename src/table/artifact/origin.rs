@@ -52,10 +52,10 @@ impl Origin {
 
 /// All limits, by name.
 pub(in crate::table) fn to_json(limits: &Limits) -> String {
-    let &Limits { states, bytes, tabulated_bytes, tabulated_states, frames, time } = limits;
+    let &Limits { states, bytes, tabulated_bytes, tabulated_states, frames, stacks, time } = limits;
     json!({
         "states": states, "bytes": bytes, "tabulated_bytes": tabulated_bytes, "tabulated_states": tabulated_states,
-        "frames": frames, "time": Duration::as_secs_f64(&time),
+        "frames": frames, "stacks": stacks, "time": Duration::as_secs_f64(&time),
     })
     .to_string()
 }

@@ -103,6 +103,12 @@ fn check(grammar: &Grammar, vocabulary: &Vocabulary, rng: &mut StdRng) -> Option
     Some(words)
 }
 
+/// Tokens of blocks that words open and close.
+const BLOCK_WORDS: [&str; 24] = [
+    "b ", "ab ", "e ", "ee", "eb", "e;", "ee;", " e", "a=1", "=1", "e=1", "b a", "b e", "b b ", "e e",
+    "ee ee ", "; ", ";e", "1 e", "1;e", ", ", "11", "1b ", "1e",
+];
+
 #[test]
 fn masks_are_exact() {
     let vocabulary = vocabulary_of(&WORDS);
@@ -114,6 +120,22 @@ fn masks_are_exact() {
         } else {
             random::grammar(&mut rng, &random::ALPHABET)
         };
+        if let Some(found) = check(&grammar, &vocabulary, &mut rng) {
+            grammars += 1;
+            words += found;
+        }
+    }
+    println!("{grammars} grammars, {words} tokens of several bytes");
+    assert!(words > grammars && grammars > 0, "{grammars} grammars, {words} tokens of several bytes");
+}
+
+#[test]
+fn masks_are_exact_where_the_next_bytes_tell_what_has_ended() {
+    let vocabulary = vocabulary_of(&BLOCK_WORDS);
+    let (mut grammars, mut words) = (0, 0);
+    for seed in 0..60 {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let grammar = random::blocks(&mut rng);
         if let Some(found) = check(&grammar, &vocabulary, &mut rng) {
             grammars += 1;
             words += found;

@@ -140,6 +140,38 @@ fn nested_parts(rng: &mut StdRng, rules: usize, signs: bool) -> Node {
     one(parts)
 }
 
+/// The characters of [`blocks`].
+pub const BLOCK_ALPHABET: [char; 8] = ['a', 'b', 'e', '1', '=', ';', ' ', ','];
+
+/// A grammar of statements in blocks that words open and close. A name may begin with such a word, or be one: where a block
+/// ends is told by what comes behind it.
+pub fn blocks(rng: &mut StdRng) -> Grammar {
+    let (statements, statement) = (rule(1), rule(2));
+    let letters = class(&[('a', 'b'), ('e', 'e')]);
+    let name = if rng.random() { letters.repeat(1, None) } else { letters.repeat(1, Some(3)) };
+    let space = || text(" ").repeat(0, None);
+    let gap = if rng.random() { text(" ") } else { text(" ").repeat(1, None) };
+    let close = text(*["e", "ee", "eb"].choose(rng).unwrap());
+    let mut parts =
+        vec![all([name.clone(), space(), text("="), space(), class(&[('1', '1')]).repeat(1, None)])];
+    let block =
+        all([text(*["b", "ab"].choose(rng).unwrap()), gap, statements.clone(), space(), close.clone()]);
+    parts.push(block);
+    if rng.random() {
+        // A second kind of block, in two pieces.
+        let middle = all([space(), text(","), space(), statements]).optional();
+        parts.push(all([text("1"), space(), statement.clone(), middle, space(), close]));
+    }
+    parts.shuffle(rng);
+    let separator = if rng.random() { all([space(), text(";"), space()]) } else { text(" ") };
+    let list = match rng.random_range(0..3) {
+        0 => all([statement.clone(), all([separator, statement]).repeat(0, None)]),
+        1 => all([statement, separator]).repeat(0, None),
+        _ => all([statement, separator]).repeat(1, Some(3)),
+    };
+    Grammar { rules: vec![rule(1), list, one(parts)] }
+}
+
 /// Draws texts of a grammar.
 pub struct Sampler<'a> {
     grammar: &'a Grammar,

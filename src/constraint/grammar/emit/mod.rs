@@ -63,15 +63,13 @@ struct Context {
 }
 
 impl Context {
-    /// Behind something else of the same rule, in front of something that may be empty or not.
-    fn rest(self, before_nothing: bool) -> Self {
-        let outermost = self.place.outermost && before_nothing;
+    /// Behind something else of the same rule.
+    fn rest(self, outermost: bool) -> Self {
         Self { chain: 0, place: Place { behind: true, outermost, ..self.place } }
     }
 
-    /// Where nothing was read before, in front of something that may be empty or not.
-    fn first(self, before_nothing: bool) -> Self {
-        let outermost = self.place.outermost && before_nothing;
+    /// Where nothing was read before.
+    fn first(self, outermost: bool) -> Self {
         Self { place: Place { outermost, ..self.place }, ..self }
     }
 
@@ -293,11 +291,12 @@ impl<'p, 'm> Emitter<'p, 'm> {
         context: Context,
         sequence: Option<PartId>,
     ) -> Result<(u32, u32)> {
-        // Parts of which everything behind may be empty.
-        let last = parts.iter().rposition(|&part| !self.parts.is_nullable(part)).unwrap_or(0);
-        let called = sequence
-            .and_then(|sequence| Some((sequence, self.brackets.called(parts, context.place)?)))
-            .filter(|&(_, (_, to))| !context.place.outermost || to < last);
+        let called =
+            sequence.and_then(|sequence| Some((sequence, self.brackets.called(parts, context.place)?)));
+        // What is outermost is copied, and what it would call is not outermost.
+        let copied = called.filter(|_| context.place.outermost).map(|(_, parts)| parts);
+        let called = called.filter(|_| !context.place.outermost);
+        let outermost = |at| context.place.outermost && copied.is_none_or(|(from, to)| at < from || at > to);
         // What follows each part, and what a part that is not empty begins with, from the last part to the first.
         let mut follows = vec![next; parts.len() + 1];
         let mut begins = vec![Network::DEAD; parts.len()];
@@ -318,15 +317,14 @@ impl<'p, 'm> Emitter<'p, 'm> {
                 at = from;
                 continue;
             }
-            let before_nothing = at >= last;
-            let context = if at == 0 { context.first(before_nothing) } else { context.rest(before_nothing) };
+            let context = if at == 0 { context.first(outermost(0)) } else { context.rest(outermost(at)) };
             (begins[at], follows[at]) = self.both(parts[at], follows[at + 1], context)?;
         }
         // Parts behind such as are empty are where the sequence begins, too.
         let mut first = Vec::new();
         for (at, &part) in parts.iter().enumerate().take(last_nullable + 1) {
             // Where nothing was read yet, the part may be recursive on the left.
-            let chained = context.first(at >= last);
+            let chained = context.first(outermost(at));
             let begin = if is_chained { self.some(part, follows[at + 1], chained)? } else { begins[at] };
             first.push(begin);
         }
