@@ -13,7 +13,7 @@ pub(crate) struct TakesPlain {
     /// All of this kind, and of those before it.
     kind: Plainness,
     /// The outcomes with which they may leave the state's piece, as bits: what follows there has to take them as well.
-    leaves: u8,
+    leaves: u16,
 }
 
 impl TableParts {
@@ -153,7 +153,7 @@ struct Characters {
     /// From each state that follows such a one to that one.
     edges: Vec<(u32, u32)>,
     /// The outcomes with which they leave their pieces.
-    leaves: Vec<u8>,
+    leaves: Vec<u16>,
 }
 
 impl Characters {
