@@ -26,7 +26,8 @@ use definition::Given;
 pub use grammar::{CalledPart, Expression, Grammar, GrammarBuilder, GrammarReport, RuleUse, Shape, Syntax};
 use grammar::{GivenGrammar, Lexical};
 pub use json_schema::{
-    Additional, Escapes, Formats, JsonOptions, Note, Numbers, Order, Treatment, Unknown, Unrolled, Whitespace,
+    Additional, Escapes, Formats, JsonOptions, Note, Numbers, Order, Separators, Treatment, Unknown,
+    Unrolled, Whitespace,
 };
 pub use marker::Marker;
 pub(crate) use marker::{CalledText, FreeText, TextAutomaton};

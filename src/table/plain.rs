@@ -171,7 +171,7 @@ impl Characters {
     }
 
     /// The states that take the longest plain token, with the outcomes with which it may leave their pieces.
-    fn tokens(mut self) -> Vec<Option<u8>> {
+    fn tokens(mut self) -> Vec<Option<u16>> {
         let states = self.takes.len();
         let backward = Csr::new(states, self.edges.iter().copied());
         // A state takes one character less than the worst of those that follow it.

@@ -60,7 +60,9 @@ pub use self::depth::Unrolled;
 use self::formula::{Formula, Formulas, Leaf};
 pub(crate) use self::json::{Json, Malformed};
 pub use self::note::{Note, Treatment};
-pub use self::options::{Additional, Escapes, Formats, JsonOptions, Numbers, Order, Unknown, Whitespace};
+pub use self::options::{
+    Additional, Escapes, Formats, JsonOptions, Numbers, Order, Separators, Unknown, Whitespace,
+};
 use self::plan::Planner;
 use crate::automaton::{FastMap, RowDfa};
 use crate::error::Result;

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::string::Spelling;
+use crate::error::{Error, Result};
 
 /// How the values of a JSON schema are written, where the schema leaves it open, and how deep they are nested.
 ///
@@ -24,6 +25,9 @@ use super::string::Spelling;
 pub struct JsonOptions {
     /// White space between the tokens of JSON, at most 64 characters in one place. Default: none.
     pub whitespace: Whitespace,
+    /// What stands between parts, and between a name and its value. Default: `,` and `:`, without which a text is not JSON.
+    #[serde(skip_serializing_if = "Separators::are_json")]
+    pub separators: Separators,
     /// What an object without `additionalProperties` allows. Default: any additional property, as the standard says.
     pub additional: Additional,
     /// The order of properties. Default: as declared, others last.
@@ -57,6 +61,7 @@ impl Default for JsonOptions {
     fn default() -> Self {
         Self {
             whitespace: Whitespace::Compact,
+            separators: Separators::default(),
             additional: Additional::Standard,
             order: Order::Declared,
             formats: Formats::Assert,
@@ -81,6 +86,12 @@ impl JsonOptions {
     /// White space between tokens.
     pub fn with_whitespace(mut self, whitespace: Whitespace) -> Self {
         self.whitespace = whitespace;
+        self
+    }
+
+    /// What stands between parts, and between a name and its value.
+    pub fn with_separators(mut self, separators: Separators) -> Self {
+        self.separators = separators;
         self
     }
 
@@ -180,6 +191,69 @@ pub enum Whitespace {
     Pretty(usize),
     /// Up to this number of spaces, tabs and line ends between any two tokens.
     Flexible(usize),
+}
+
+/// What stands between two items or members, and between a name and its value; white space comes beside it.
+///
+/// A separator has 1 to 64 bytes. That of items does not begin with a digit, `.`, `e`, `E`, `]` or `}`, which may belong to
+/// the value before it or close the array; where white space is [flexible](Whitespace::Flexible), none begins with it.
+///
+/// ```
+/// use burn_dfa::constraint::{JsonOptions, Separators};
+/// use burn_dfa::{Constraint, Limits};
+/// use serde_json::json;
+///
+/// let options = JsonOptions::new().with_separators(Separators { item: ";".into(), key: "=".into() });
+/// let schema = json!({"const": {"a": 1, "b": 2}});
+/// let dfa = Constraint::json_schema_with(schema, &options)?.to_byte_dfa(&Limits::default())?.unwrap();
+/// assert!(dfa.matches(br#"{"a"=1;"b"=2}"#) && !dfa.matches(br#"{"a":1,"b":2}"#));
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct Separators {
+    /// Between two items, and between two members.
+    pub item: String,
+    /// Between a name and its value.
+    pub key: String,
+}
+
+impl Default for Separators {
+    /// Those of JSON.
+    fn default() -> Self {
+        Self { item: ",".into(), key: ":".into() }
+    }
+}
+
+impl Separators {
+    /// Most bytes of one.
+    const MAX_BYTES: usize = 64;
+
+    fn are_json(&self) -> bool {
+        self.item == "," && self.key == ":"
+    }
+
+    /// # Errors
+    /// Where it would not be clear where one begins.
+    pub(super) fn check(&self, whitespace: Whitespace) -> Result<()> {
+        for separator in [&self.item, &self.key] {
+            let reason = match separator.chars().next() {
+                None => "is empty",
+                Some(_) if separator.len() > Self::MAX_BYTES => "has more than 64 bytes",
+                Some(' ' | '\t' | '\n' | '\r') if matches!(whitespace, Whitespace::Flexible(_)) => {
+                    "begins with white space, and there may be white space before it"
+                }
+                _ => continue,
+            };
+            return Err(Error::input(format!("the separator {separator:?} {reason}")));
+        }
+        if self.item.starts_with(|first: char| first.is_ascii_digit() || ".eE]}".contains(first)) {
+            let item = &self.item;
+            return Err(Error::input(format!(
+                "the separator {item:?} may belong to the value before it, or close it"
+            )));
+        }
+        Ok(())
+    }
 }
 
 /// What an object without `additionalProperties` allows.

@@ -1,7 +1,7 @@
 //! Writes values as text.
 
 use super::json::Json;
-use super::options::{JsonOptions, Whitespace};
+use super::options::{JsonOptions, Separators, Whitespace};
 use super::string;
 
 /// The text of a value at nesting depth `level`, with the least white space that the options allow.
@@ -19,23 +19,25 @@ pub(super) fn quoted(text: &str, options: &JsonOptions) -> Vec<u8> {
 }
 
 /// Punctuation with the white space of the options.
-pub(super) struct Punctuation {
+pub(super) struct Punctuation<'a> {
+    separators: &'a Separators,
     indent: Option<usize>,
     spaced: bool,
 }
 
-impl Punctuation {
-    pub(super) fn of(options: &JsonOptions) -> Self {
-        match options.whitespace {
-            Whitespace::Spaced => Self { indent: None, spaced: true },
-            Whitespace::Pretty(indent) => Self { indent: Some(indent), spaced: true },
-            _ => Self { indent: None, spaced: false },
-        }
+impl<'a> Punctuation<'a> {
+    pub(super) fn of(options: &'a JsonOptions) -> Self {
+        let (indent, spaced) = match options.whitespace {
+            Whitespace::Spaced => (None, true),
+            Whitespace::Pretty(indent) => (Some(indent), true),
+            _ => (None, false),
+        };
+        Self { separators: &options.separators, indent, spaced }
     }
 
     /// Between two parts on `level`.
     pub(super) fn comma(&self, level: usize, text: &mut Vec<u8>) {
-        text.push(b',');
+        text.extend_from_slice(self.separators.item.as_bytes());
         if self.indent.is_some() {
             self.line(level, text);
         } else if self.spaced {
@@ -44,7 +46,10 @@ impl Punctuation {
     }
 
     pub(super) fn colon(&self, text: &mut Vec<u8>) {
-        text.extend_from_slice(if self.spaced { b": " } else { b":" });
+        text.extend_from_slice(self.separators.key.as_bytes());
+        if self.spaced {
+            text.push(b' ');
+        }
     }
 
     /// A new line on `level`, if the text is indented.

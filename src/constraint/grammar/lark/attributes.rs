@@ -30,6 +30,15 @@ pub(super) struct End<'t> {
 }
 
 impl<'t> Attributes<'t> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.met.is_empty()
+    }
+
+    /// Whether they ask that a rule is matched as a whole.
+    pub(super) fn is_whole(&self) -> bool {
+        self.lazy || self.whole || self.end.is_some() || self.max_chars.is_some() || self.temperature
+    }
+
     /// Where an attribute is written.
     pub(super) fn place(&self, name: &str) -> Option<usize> {
         self.met.iter().find(|(met, _)| *met == name).map(|&(_, at)| at)

@@ -19,6 +19,10 @@ pub(super) struct Cursor<'t> {
     /// How many brackets are open in this definition: a line ends only where there is none.
     pub(super) brackets: usize,
     nesting: usize,
+    /// Whether something of this definition depends on the parameter of a rule.
+    pub(super) depends: bool,
+    /// The arguments of templates so far, by their text.
+    pub(super) arguments: HashMap<&'t str, usize>,
     /// The regexes so far, by their pattern.
     pub(super) regexes: HashMap<String, Arc<Regex>>,
     /// How much of the room for regexes and tokens is taken.
@@ -48,7 +52,8 @@ pub(super) struct Name<'t> {
 impl<'t> Cursor<'t> {
     pub(super) fn new(source: Source<'t>) -> Self {
         let spent = Spent::default();
-        Self { source, at: 0, rule: None, brackets: 0, nesting: 0, regexes: HashMap::new(), spent }
+        let (arguments, regexes) = (HashMap::new(), HashMap::new());
+        Self { source, at: 0, rule: None, brackets: 0, nesting: 0, depends: false, arguments, regexes, spent }
     }
 
     /// The text that was not read so far.
@@ -87,7 +92,7 @@ impl<'t> Cursor<'t> {
         loop {
             let rest = self.rest();
             self.at += rest.len() - rest.trim_start_matches([' ', '\t', '\u{c}']).len();
-            if !self.comment() {
+            if !self.comment() && !self.join() {
                 return;
             }
         }
@@ -98,7 +103,7 @@ impl<'t> Cursor<'t> {
         loop {
             let rest = self.rest();
             self.at += rest.len() - rest.trim_start_matches([' ', '\t', '\u{c}', '\n', '\r']).len();
-            if !self.comment() {
+            if !self.comment() && !self.join() {
                 return;
             }
         }
@@ -111,6 +116,17 @@ impl<'t> Cursor<'t> {
         }
         self.at += rest.find(['\n', '\r']).unwrap_or(rest.len());
         true
+    }
+
+    /// Skips a backslash at the end of a line, and the end of the line.
+    fn join(&mut self) -> bool {
+        let Some(behind) = self.rest().strip_prefix('\\') else { return false };
+        let behind = behind.trim_start_matches(' ');
+        let next = behind.strip_prefix("\r\n").or_else(|| behind.strip_prefix('\n'));
+        if let Some(next) = next {
+            self.at = self.source.text.len() - next.len();
+        }
+        next.is_some()
     }
 
     /// Skips blanks, and `text` if it comes next; returns whether it does.

@@ -1,6 +1,5 @@
 //! The lines of a grammar: definitions and directives.
 
-use super::attributes::Attributes;
 use super::common;
 use super::cursor::{Cursor, Name};
 use super::tree::{Definition, Document, Kind, Tree};
@@ -25,7 +24,7 @@ pub(super) fn read_nested<'t>(cursor: &mut Cursor<'t>) -> Result<Document<'t>> {
             Some('%') => cursor.statement(&mut document)?,
             Some(_) => {
                 let definition = cursor.definition()?;
-                document.definitions.push(definition);
+                document.define(definition);
             }
         }
         cursor.blanks();
@@ -43,24 +42,116 @@ impl<'t> Cursor<'t> {
         let Name { text: name, at, capital: terminal } =
             self.name("the name of a rule or a terminal, or a directive")?;
         self.rule = Some(name);
-        self.blanks();
-        let rest = self.rest();
-        if rest.starts_with('{') {
-            return Err(self.error("templates are not supported: write a rule for each use"));
-        }
-        if rest.starts_with('.') {
-            return Err(self.error("priorities are not supported: a text is in the language or it is not"));
-        }
-        if rest.starts_with("::") {
-            return Err(self.error("parametric rules are not supported: write a rule for each value"));
-        }
-        if terminal && rest.starts_with('[') {
-            return Err(self.error("a terminal has no attributes: give them to a rule that is this terminal"));
+        let outer = std::mem::take(&mut self.depends);
+        let parameters = self.parameters()?;
+        let parametric = self.parameter(name, parameters.is_empty())?;
+        let priority = self.priority()?;
+        if terminal {
+            self.check_terminal(&parameters, parametric)?;
         }
         let attributes = self.attributes()?;
+        if parametric && attributes.is_whole() {
+            let reason =
+                "a parametric rule is not matched as a whole: give the attributes to a rule within it";
+            return Err(self.error_at(at, reason));
+        }
         self.expect(":", &format!("after `{name}`"))?;
         let body = self.alternatives()?;
-        Ok(Definition { name, at, terminal, attributes, body })
+        let reason = match std::mem::replace(&mut self.depends, outer) {
+            true if !parametric => "is not parametric, and its body needs a parameter: define it as",
+            false if parametric => {
+                "is parametric, and nothing in it depends on the parameter: define it without"
+            }
+            _ => {
+                return Ok(Definition {
+                    name,
+                    at,
+                    terminal,
+                    parameters,
+                    parametric,
+                    priority,
+                    attributes,
+                    body,
+                });
+            }
+        };
+        Err(self.error_at(at, format!("`{name}` {reason} `{name}::_`")))
+    }
+
+    /// Skips `::_`, if it comes next.
+    fn parameter(&mut self, name: &str, alone: bool) -> Result<bool> {
+        let at = self.at;
+        if !self.eat("::") {
+            return Ok(false);
+        }
+        if !alone {
+            return Err(self.error_at(at, "a template has no parameter of bits beside its parameters"));
+        }
+        if !self.underscore() {
+            return Err(self.error(format!("expected `_` after `{name}::`, found {}", self.found())));
+        }
+        Ok(true)
+    }
+
+    /// Reads `.7`, if it comes next.
+    fn priority(&mut self) -> Result<i32> {
+        if !self.eat(".") {
+            return Ok(0);
+        }
+        self.blanks();
+        let at = self.at;
+        let negative = self.peek() == Some('-');
+        if negative || self.peek() == Some('+') {
+            self.at += 1;
+        }
+        let count =
+            self.count().map_err(|_| self.error_at(at, "a priority is a number such as `2` or `-1`"))?;
+        let count = i32::try_from(count).unwrap_or(i32::MAX);
+        Ok(if negative { -count } else { count })
+    }
+
+    fn check_terminal(&self, parameters: &[&str], parametric: bool) -> Result<()> {
+        let reason = if !parameters.is_empty() {
+            "a terminal is no template: write a rule, whose name is in small letters"
+        } else if parametric {
+            "a terminal has no parameter: write a rule, whose name is in small letters"
+        } else if self.rest().starts_with('[') {
+            "a terminal has no attributes: give them to a rule that is this terminal"
+        } else {
+            return Ok(());
+        };
+        Err(self.error(reason))
+    }
+
+    /// Reads the definition behind `%extend` or `%override`, whose name is defined before.
+    fn redefine(&mut self, directive: &str, document: &mut Document<'t>) -> Result<()> {
+        self.blanks();
+        let given = self.definition()?;
+        let Some(number) = document.number(given.name) else {
+            let reason = format!(
+                "`{}` is not defined before this line, so there is nothing to {}",
+                given.name,
+                &directive[1..]
+            );
+            return Err(self.error_at(given.at, reason));
+        };
+        if directive == "%override" {
+            document.replace(number, given);
+            return Ok(());
+        }
+        let known = &mut document.definitions[number];
+        if known.parameters != given.parameters || known.parametric != given.parametric {
+            return Err(
+                self.error_at(given.at, format!("`{}` was defined with other parameters", given.name))
+            );
+        }
+        if !known.attributes.is_empty() || !given.attributes.is_empty() {
+            let reason =
+                "a rule with attributes cannot be extended: `%override` it with the whole definition";
+            return Err(self.error_at(given.at, reason));
+        }
+        known.extend(given.body);
+        Ok(())
     }
 
     fn statement(&mut self, document: &mut Document<'t>) -> Result<()> {
@@ -77,9 +168,7 @@ impl<'t> Cursor<'t> {
             "%import" => self.import(document),
             "%llguidance" | "%grammar_options" => self.options(name, &mut document.options),
             "%declare" => Err(self.error_at(at, "`%declare` is not supported: say what the terminals match")),
-            "%extend" | "%override" => {
-                Err(self.error_at(at, format!("`{name}` is not supported: write the whole definition")))
-            }
+            "%extend" | "%override" => self.redefine(name, document),
             _ => Err(self.error_at(at, format!("`{name}` does not begin a line"))),
         }
     }
@@ -120,8 +209,7 @@ impl<'t> Cursor<'t> {
         };
         let regex = self.pattern(pattern.to_owned(), |_| imported.at)?;
         let body = Tree { at: imported.at, kind: Kind::Regular(regex) };
-        let (name, at, attributes) = (alias.text, alias.at, Attributes::default());
-        document.definitions.push(Definition { name, at, terminal: true, attributes, body });
+        document.define(Definition::of_terminal(alias.text, alias.at, body));
         Ok(())
     }
 }

@@ -8,6 +8,9 @@ use super::tree::{Kind, Tree};
 use super::{START, document, rules};
 use crate::error::Result;
 
+/// What stands before a condition.
+const CONDITION: &str = "%if";
+
 impl<'t> Cursor<'t> {
     /// Reads alternatives: `a | b`, also on lines of their own.
     pub(super) fn alternatives(&mut self) -> Result<Tree<'t>> {
@@ -42,7 +45,11 @@ impl<'t> Cursor<'t> {
         if self.eat("->") {
             self.name("the name of an alias after `->`")?;
         }
-        Ok(one_or(parts, at, Kind::And))
+        let tree = one_or(parts, at, Kind::And);
+        if !self.eat(CONDITION) {
+            return Ok(tree);
+        }
+        Ok(Tree { at, kind: Kind::If(Box::new(tree), self.condition()?) })
     }
 
     fn sequence(&mut self) -> Result<Tree<'t>> {
@@ -58,7 +65,10 @@ impl<'t> Cursor<'t> {
 
     fn ends(&self) -> bool {
         let rest = self.rest();
-        rest.is_empty() || rest.starts_with(['\n', '\r', '|', '&', ')', ']', '}']) || rest.starts_with("->")
+        rest.is_empty()
+            || rest.starts_with(['\n', '\r', '|', '&', ')', ']', '}'])
+            || rest.starts_with("->")
+            || rest.starts_with(CONDITION)
     }
 
     /// Reads a part and how often it stands there.
@@ -136,7 +146,10 @@ impl<'t> Cursor<'t> {
             Some('<') => Kind::Foreign(self.token()?, "a token"),
             Some('@') => return Err(self.reference()),
             Some('%') => self.directive()?,
-            _ if self.at_name() => Kind::Name(self.reference_name()?),
+            _ if self.at_name() => {
+                let name = self.name("a name")?;
+                self.used(name.text)?
+            }
             _ => {
                 let reason = format!("expected a string, a regex, a name or a group, found {}", self.found());
                 return Err(self.error(reason));
@@ -165,23 +178,6 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    fn reference_name(&mut self) -> Result<&'t str> {
-        let name = self.name("a name")?;
-        let behind = self.at;
-        if self.rest().starts_with("::") {
-            return Err(self.error("parametric rules are not supported: write a rule for each value"));
-        }
-        if self.eat("{") {
-            self.blanks();
-            if !self.peek().is_some_and(|next| matches!(next, ',' | '+' | '-') || next.is_ascii_digit()) {
-                let reason = "templates are not supported: write a rule for each use";
-                return Err(self.error_at(behind, reason));
-            }
-        }
-        self.at = behind;
-        Ok(name.text)
-    }
-
     fn directive(&mut self) -> Result<Kind<'t>> {
         let at = self.at;
         let name = self.rest()[1..].chars().take_while(|c| c.is_ascii_alphabetic() || *c == '_').count();
@@ -191,9 +187,6 @@ impl<'t> Cursor<'t> {
             "%json" => Ok(Kind::Foreign(self.schema()?, "`%json`")),
             "%regex" => Ok(Kind::Regular(self.structured_regex()?)),
             "%lark" => Ok(Kind::Foreign(self.nested()?, "`%lark`")),
-            "%if" => {
-                Err(self.error_at(at, "parametric rules are not supported: `%if` is one of their conditions"))
-            }
             _ => Err(self.error_at(at, format!("`{name}` does not belong into an expression"))),
         }
     }

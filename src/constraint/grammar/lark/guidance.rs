@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::constraint::{JsonOptions, Whitespace};
+use crate::constraint::{JsonOptions, Separators, Whitespace};
 
 /// Most blanks in one place where there may be any number: what is generated has to come to an end.
 const MAX_BLANKS: usize = 16;
@@ -56,25 +56,22 @@ pub(super) fn options(schema: &str) -> Result<JsonOptions, String> {
             "`json_allow_general_unicode_escapes` of `x-guidance` is not supported: leave it out".into()
         );
     }
-    Ok(JsonOptions::new().with_whitespace(whitespace(&given)?))
+    let separators = Separators {
+        item: given.item_separator.clone().unwrap_or_else(|| ",".into()),
+        key: given.key_separator.clone().unwrap_or_else(|| ":".into()),
+    };
+    Ok(JsonOptions::new().with_whitespace(whitespace(&given)?).with_separators(separators))
 }
 
 fn whitespace(given: &Guidance) -> Result<Whitespace, String> {
-    let flexible = given.whitespace_flexible.unwrap_or(true);
-    let separators =
-        [given.item_separator.as_deref().unwrap_or(","), given.key_separator.as_deref().unwrap_or(":")];
-    match (separators, given.whitespace_pattern.as_deref()) {
-        ([",", ":"], None) if flexible => Ok(Whitespace::Flexible(MAX_BLANKS)),
-        ([",", ":"], None) => Ok(Whitespace::Compact),
-        ([",", ":"], Some(pattern)) => bounded(pattern).ok_or_else(|| {
+    match given.whitespace_pattern.as_deref() {
+        Some(pattern) => bounded(pattern).ok_or_else(|| {
             format!(
                 "`whitespace_pattern` of `x-guidance` may be `{BLANK}+` or `{BLANK}{{1,n}}`, not `{pattern}`"
             )
         }),
-        ([", ", ": "], None) if !flexible => Ok(Whitespace::Spaced),
-        _ => Err("of the separators of `x-guidance` only `,` and `:` are supported, \
-                  or `, ` and `: ` where `whitespace_flexible` is `false`"
-            .into()),
+        None if given.whitespace_flexible == Some(false) => Ok(Whitespace::Compact),
+        None => Ok(Whitespace::Flexible(MAX_BLANKS)),
     }
 }
 

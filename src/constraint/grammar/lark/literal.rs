@@ -177,7 +177,11 @@ impl Cursor<'_> {
         }
         let prefix = if flags.is_empty() { String::new() } else { format!("(?{flags})") };
         let before = prefix.len();
-        let expression = self.pattern(prefix + body, |offset| open + 1 + offset.saturating_sub(before))?;
+        let (body, longer) = with_control_characters(body);
+        let expression = self.pattern(prefix + &body, |offset| {
+            let offset = offset.saturating_sub(before);
+            open + 1 + offset - longer.partition_point(|&at| at < offset)
+        })?;
         self.at = open + 1 + end + flags.len();
         Ok(expression)
     }
@@ -212,4 +216,28 @@ impl Cursor<'_> {
         self.regexes.insert(pattern, Arc::clone(&regex));
         Ok(Expression(Node::Regex(regex)))
     }
+}
+
+/// A pattern with `\cA` written as `\x01`, up to `\cZ`, and where in it this made it a byte longer.
+fn with_control_characters(pattern: &str) -> (String, Vec<usize>) {
+    let (mut written, mut longer) = (String::with_capacity(pattern.len()), Vec::new());
+    let mut rest = pattern;
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        written.push_str(before);
+        let length = 1 + escape[1..].chars().next().map_or(0, char::len_utf8);
+        rest = match escape.as_bytes() {
+            [_, b'c', letter, ..] if letter.is_ascii_alphabetic() => {
+                written.push_str(&format!("\\x{:02x}", letter & 0x1f));
+                longer.push(written.len() - 1);
+                &escape[3..]
+            }
+            _ => {
+                written.push_str(&escape[..length]);
+                &escape[length..]
+            }
+        };
+    }
+    written.push_str(rest);
+    (written, longer)
 }

@@ -8,10 +8,13 @@
 //!   written in JSON, of which `guidance` says how schemas are spelled; `common` has the terminals that may be imported;
 //! - `tree` is what stands right of a colon, `expression` reads it; `attributes` reads what stands in brackets behind
 //!   the name of a rule, and `document` the lines of a grammar;
-//! - `terminals` makes regular expressions of trees, `rules` makes rules of them.
+//! - `terminals` makes regular expressions of trees, `rules` makes rules of them;
+//! - `templates` reads rules with parameters, `parametric` those with a parameter of bits, and `instances` makes the
+//!   rules that they stand for; `priorities` says which priorities are honoured.
 //!
-//! A definition whose name is in capitals is a terminal, every other one a rule. Nothing of Lark that llguidance does not
-//! have is read: priorities, templates, `%extend`, `%override`, `%declare`, imports other than from `common`.
+//! A definition whose name is in capitals is a terminal, every other one a rule. Of Lark that llguidance does not have there
+//! are templates, priorities that decide nothing, `%extend`, `%override` and lines that are joined. Not read are
+//! `%declare` and imports other than from `common`.
 
 mod attributes;
 mod common;
@@ -19,9 +22,13 @@ mod cursor;
 mod document;
 mod expression;
 mod guidance;
+mod instances;
 mod literal;
+mod parametric;
+mod priorities;
 mod rules;
 mod structured;
+mod templates;
 mod terminals;
 #[cfg(test)]
 mod tests;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::super::builder::GrammarBuilder;
 use super::super::form::{Expression, Grammar, Lexing, Node, Terminal};
 use super::super::source::Source;
+use super::instances::{Instances, Value};
 use super::terminals::Known;
 use super::tree::{Definition, Document, Kind, Tree};
 use crate::error::{Error, Result};
@@ -13,12 +14,15 @@ use crate::error::{Error, Result};
 /// What is known while a grammar is made of its definitions.
 pub(super) struct Lowering<'a, 't> {
     source: Source<'t>,
-    document: &'a Document<'t>,
-    /// Where in the document a name is defined.
-    numbers: HashMap<&'t str, usize>,
-    builder: GrammarBuilder,
+    pub(super) document: &'a Document<'t>,
+    pub(super) builder: GrammarBuilder,
     pub(super) known: HashMap<&'t str, Known>,
     pub(super) units: HashMap<&'t str, Arc<Terminal>>,
+    /// The units of lexing without a name, where the terminals have priorities.
+    pub(super) nameless: Vec<Expression>,
+    pub(super) instances: Instances<'a, 't>,
+    /// The instance at hand.
+    pub(super) scope: Option<usize>,
     /// The definition at hand.
     pub(super) rule: Option<&'t str>,
 }
@@ -33,18 +37,25 @@ pub(super) fn grammar(
     let mut lowering = Lowering {
         source,
         document,
-        numbers: HashMap::new(),
         builder: Grammar::builder(),
         known: HashMap::new(),
         units: HashMap::new(),
+        nameless: Vec::new(),
+        instances: Instances::default(),
+        scope: None,
         rule: None,
     };
-    lowering.number()?;
-    match lowering.numbers.get(start).map(|&number| &document.definitions[number]) {
+    lowering.check_names()?;
+    match lowering.known_definition(start) {
         None => return Err(source.error(at, None, format!("there is no rule `{start}`, where texts begin"))),
         Some(terminal) if terminal.terminal => {
             let reason = format!("texts begin with a rule, and `{start}` is a terminal");
             return Err(source.error(terminal.at, Some(start), reason));
+        }
+        Some(generic) if generic.is_generic() => {
+            let reason =
+                format!("texts begin with `{start}`, which has parameters: name a rule that uses it");
+            return Err(source.error(generic.at, Some(start), reason));
         }
         Some(_) => {}
     }
@@ -52,6 +63,8 @@ pub(super) fn grammar(
     for definition in &document.definitions {
         lowering.define(definition)?;
     }
+    lowering.define_instances()?;
+    lowering.check_priorities()?;
     let super::tree::Options { leading, once } = document.options;
     lowering.builder.lexing(Lexing::Longest { ignored, leading, once });
     lowering.builder.finish(start)
@@ -63,22 +76,30 @@ impl<'a, 't> Lowering<'a, 't> {
         self.source.error(at, self.rule, reason)
     }
 
-    fn number(&mut self) -> Result<()> {
+    /// That no name is defined twice, and that the parameters of templates have names of their own.
+    fn check_names(&self) -> Result<()> {
         for (number, definition) in self.document.definitions.iter().enumerate() {
-            if self.numbers.insert(definition.name, number).is_some() {
-                let reason = format!("`{}` is defined already", definition.name);
-                return Err(self.source.error(definition.at, Some(definition.name), reason));
-            }
+            let taken = |name: &&&str| self.document.number(name).is_some();
+            let reason = if self.document.number(definition.name) != Some(number) {
+                format!("`{}` is defined already", definition.name)
+            } else if let Some(name) = definition.parameters.iter().find(taken) {
+                format!("the parameter `{name}` has the name of a rule")
+            } else {
+                continue;
+            };
+            return Err(self.source.error(definition.at, Some(definition.name), reason));
         }
         Ok(())
     }
 
+    /// The definition of a name, if there is one.
+    pub(super) fn known_definition(&self, name: &str) -> Option<&'a Definition<'t>> {
+        self.document.number(name).map(|number| &self.document.definitions[number])
+    }
+
     /// The definition of a name that is used at `at`.
     pub(super) fn definition(&self, name: &str, at: usize) -> Result<&'a Definition<'t>> {
-        match self.numbers.get(name) {
-            Some(&number) => Ok(&self.document.definitions[number]),
-            None => Err(self.error(at, format!("`{name}` is not defined"))),
-        }
+        self.known_definition(name).ok_or_else(|| self.error(at, format!("`{name}` is not defined")))
     }
 
     fn ignored(&mut self) -> Result<Option<Expression>> {
@@ -99,22 +120,64 @@ impl<'a, 't> Lowering<'a, 't> {
             // Also where no rule uses it.
             return self.terminal(definition.name, definition.at, 0).map(drop);
         }
+        if definition.is_generic() {
+            return self.check_generic(&definition.body, &definition.parameters);
+        }
         self.builder.meet(definition.name);
-        let body = match self.whole(definition)? {
+        let body = match self.whole(definition, definition.name)? {
             Some(body) => body,
             None => self.expression(&definition.body)?,
         };
         self.builder.define(definition.name, body)
     }
 
+    /// That the names within a template or a parametric rule are defined, also where nothing uses it.
+    fn check_generic(&self, tree: &'a Tree<'t>, parameters: &[&str]) -> Result<()> {
+        let defined = |name: &str, at| match parameters.contains(&name) {
+            true => Ok(()),
+            false => self.definition(name, at).map(drop),
+        };
+        match &tree.kind {
+            Kind::Regular(_) | Kind::Foreign(..) => Ok(()),
+            Kind::Name(name) => defined(name, tree.at),
+            Kind::Use(used) => {
+                defined(used.name, tree.at)?;
+                used.arguments.iter().try_for_each(|argument| self.check_generic(&argument.tree, parameters))
+            }
+            Kind::Not(inner) | Kind::If(inner, _) | Kind::Repeat { inner, .. } => {
+                self.check_generic(inner, parameters)
+            }
+            Kind::Sequence(parts) | Kind::Choice(parts) | Kind::And(parts) => {
+                parts.iter().try_for_each(|part| self.check_generic(part, parameters))
+            }
+        }
+    }
+
     /// What a tree stands for within a rule.
-    fn expression(&mut self, tree: &'a Tree<'t>) -> Result<Expression> {
+    pub(super) fn expression(&mut self, tree: &'a Tree<'t>) -> Result<Expression> {
+        self.spend(0, tree.at)?;
         Ok(match &tree.kind {
             Kind::Foreign(expression, _) => expression.clone(),
             // So that the empty text is no terminal, behind which something may be ignored.
             text if text.text().is_some_and(<[u8]>::is_empty) => Expression::literal(""),
-            Kind::Regular(_) | Kind::Not(_) => unit(self.regular(tree, 0)?.expression),
-            Kind::Name(name) => self.name(name, tree.at)?,
+            Kind::Regular(_) | Kind::Not(_) => {
+                let body = self.regular(tree, 0)?.expression;
+                self.nameless(body)
+            }
+            Kind::Name(name) => match self.resolve(name) {
+                Value::Name(name) => self.name(name, tree.at)?,
+                Value::Text(argument) => self.expression(&argument.tree)?,
+                Value::Instance(number) => {
+                    let name = self.instance_name(number);
+                    self.builder.rule(&name)
+                }
+            },
+            Kind::Use(used) => self.instance(used, tree.at)?,
+            Kind::If(inner, condition) => match condition.holds(self.parameter()) {
+                None => return Err(self.without_parameter(tree.at)),
+                Some(true) => self.expression(inner)?,
+                Some(false) => Expression::choice([]),
+            },
             Kind::Sequence(parts) => self.sequence(parts)?,
             Kind::Choice(parts) => {
                 let parts = parts.iter().map(|part| self.expression(part)).collect::<Result<Vec<_>>>()?;
@@ -129,7 +192,16 @@ impl<'a, 't> Lowering<'a, 't> {
     }
 
     fn name(&mut self, name: &'t str, at: usize) -> Result<Expression> {
-        if self.definition(name, at)?.terminal {
+        self.spend(name.len(), at)?;
+        let definition = self.definition(name, at)?;
+        if definition.is_generic() {
+            let reason = match definition.parametric {
+                true => format!("`{name}` is parametric: give it a value, as in `{name}::0`"),
+                false => format!("`{name}` is a template: give it its arguments, as in `{name}{{\"a\"}}`"),
+            };
+            return Err(self.error(at, reason));
+        }
+        if definition.terminal {
             return Ok(Expression(Node::Terminal(self.unit(name, at)?)));
         }
         Ok(self.builder.rule(name))
@@ -141,7 +213,10 @@ impl<'a, 't> Lowering<'a, 't> {
         for part in parts {
             match last.and_then(|last| self.stopped(last, part)) {
                 Some([]) => {}
-                Some(rest) => expressions.push(unit(Expression::bytes(rest))),
+                Some(rest) => {
+                    let rest = self.nameless(Expression::bytes(rest));
+                    expressions.push(rest);
+                }
                 None => expressions.push(self.expression(part)?),
             }
             last = Some(part);
@@ -153,15 +228,23 @@ impl<'a, 't> Lowering<'a, 't> {
     ///
     /// The text of a `stop` is hidden from the rule that it ends, and where it has to come next anyway it is what comes
     /// next. Where something may be ignored in between it need not come next.
-    fn stopped(&self, rule: &Tree<'t>, string: &'a Tree<'t>) -> Option<&'a [u8]> {
-        let (Kind::Name(rule), Some(text)) = (&rule.kind, string.kind.text()) else { return None };
-        let definition = &self.document.definitions[*self.numbers.get(rule)?];
-        let stop = definition.attributes.end.as_ref().filter(|end| end.stop)?;
+    fn stopped(&self, rule: &'a Tree<'t>, string: &'a Tree<'t>) -> Option<&'a [u8]> {
+        let text = match &string.kind {
+            Kind::Name(name) => match self.resolve(name) {
+                Value::Text(argument) => argument.tree.kind.text()?,
+                _ => return None,
+            },
+            kind => kind.text()?,
+        };
+        let stop = self.meant(rule)?.attributes.end.as_ref().filter(|end| end.stop)?;
         text.strip_prefix(stop.value.kind.text()?).filter(|_| self.document.ignored.is_empty())
     }
-}
 
-/// A unit of lexing without a name.
-fn unit(body: Expression) -> Expression {
-    Expression(Node::Terminal(Arc::new(Terminal { name: None, body, lazy: false })))
+    /// A unit of lexing without a name.
+    fn nameless(&mut self, body: Expression) -> Expression {
+        if self.document.has_priorities() {
+            self.nameless.push(body.clone());
+        }
+        Expression(Node::Terminal(Arc::new(Terminal { name: None, body, lazy: false })))
+    }
 }

@@ -3,12 +3,16 @@
 use std::sync::Arc;
 
 use super::super::form::{Expression, Node, Terminal};
+use super::instances::Value;
 use super::rules::Lowering;
 use super::tree::{Definition, Kind, Tree};
 use crate::error::Result;
 
 /// Most levels of a terminal, those of the terminals within it counted.
 const MAX_LEVELS: usize = 512;
+
+/// Why a rule is refused.
+const WHOLE: &str = "what is matched as a whole has no rules within";
 
 /// A regular expression, and how deep it is.
 #[derive(Clone)]
@@ -26,7 +30,7 @@ pub(super) enum Known {
     Made(Regular),
 }
 
-impl<'t> Lowering<'_, 't> {
+impl<'a, 't> Lowering<'a, 't> {
     /// The unit of lexing that a terminal is within rules.
     pub(super) fn unit(&mut self, name: &'t str, at: usize) -> Result<Arc<Terminal>> {
         if let Some(unit) = self.units.get(name) {
@@ -55,13 +59,13 @@ impl<'t> Lowering<'_, 't> {
         }
         let definition = self.definition(name, at)?;
         if !definition.terminal {
-            let reason = format!("`{name}` is a rule, and what is matched as a whole has no rules within");
+            let reason = format!("`{name}` is a rule, and {WHOLE}");
             return Err(self.error(at, reason));
         }
         self.known.insert(name, Known::Begun);
-        let outer = self.rule.replace(name);
+        let outer = (self.rule.replace(name), self.scope.take());
         let made = self.regular(&definition.body, levels + 1)?;
-        self.rule = outer;
+        (self.rule, self.scope) = outer;
         // Shared, so that a terminal within a terminal is no copy.
         let inner = Arc::new(made.expression);
         let expression = Expression(Node::Repeat { inner, min: 1, max: Some(1) });
@@ -71,11 +75,26 @@ impl<'t> Lowering<'_, 't> {
     }
 
     /// What a tree stands for where it is matched as a whole.
-    pub(super) fn regular(&mut self, tree: &Tree<'t>, levels: usize) -> Result<Regular> {
+    pub(super) fn regular(&mut self, tree: &'a Tree<'t>, levels: usize) -> Result<Regular> {
         self.check_levels(levels, tree.at)?;
+        self.spend(0, tree.at)?;
         let (node, levels) = match &tree.kind {
             Kind::Regular(expression) => return Ok(Regular { expression: expression.clone(), levels: 1 }),
-            Kind::Name(name) => return self.terminal(name, tree.at, levels),
+            Kind::Name(name) => {
+                return match self.resolve(name) {
+                    Value::Name(name) => self.terminal(name, tree.at, levels),
+                    Value::Text(argument) => self.regular(&argument.tree, levels),
+                    Value::Instance(_) => {
+                        Err(self.error(tree.at, format!("`{name}` stands for a rule here, and {WHOLE}")))
+                    }
+                };
+            }
+            Kind::Use(used) => {
+                return Err(self.error(tree.at, format!("`{}` stands for a rule, and {WHOLE}", used.name)));
+            }
+            Kind::If(..) => {
+                return Err(self.error(tree.at, format!("`%if` chooses among rules, and {WHOLE}")));
+            }
             Kind::Foreign(_, what) => {
                 return Err(
                     self.error(tree.at, format!("{what} cannot be part of what is matched as a whole"))
@@ -99,7 +118,7 @@ impl<'t> Lowering<'_, 't> {
 
     fn each(
         &mut self,
-        parts: &[Tree<'t>],
+        parts: &'a [Tree<'t>],
         levels: usize,
         node: impl FnOnce(Vec<Expression>) -> Node,
     ) -> Result<(Node, usize)> {
@@ -123,7 +142,7 @@ impl<'t> Lowering<'_, 't> {
     }
 
     /// The body of a rule whose attributes ask that it is matched as a whole, if they do.
-    pub(super) fn whole(&mut self, rule: &Definition<'t>) -> Result<Option<Expression>> {
+    pub(super) fn whole(&mut self, rule: &'a Definition<'t>, name: &str) -> Result<Option<Expression>> {
         let attributes = &rule.attributes;
         let foreign = matches!(rule.body.kind, Kind::Foreign(_, "`%json`" | "`%lark`"));
         let bounded = attributes.end.is_some() || attributes.max_chars.is_some();
@@ -146,7 +165,7 @@ impl<'t> Lowering<'_, 't> {
             body = Expression::sequence([body, end]);
         }
         let lazy = attributes.lazy || attributes.end.is_some();
-        let name = Some(rule.name.to_owned());
+        let name = Some(name.to_owned());
         Ok(Some(Expression(Node::Terminal(Arc::new(Terminal { name, body, lazy })))))
     }
 }

@@ -1,7 +1,10 @@
 //! What stands right of a colon, and definitions.
 
+use std::collections::HashMap;
+
 use super::super::form::{Expression, Node};
 use super::attributes::Attributes;
+use super::parametric::{Condition, Step};
 
 /// A part of a definition.
 pub(super) struct Tree<'t> {
@@ -17,6 +20,10 @@ pub(super) enum Kind<'t> {
     Foreign(Expression, &'static str),
     /// A rule or a terminal.
     Name(&'t str),
+    /// A template with arguments, or a rule with the value of its parameter.
+    Use(Box<Use<'t>>),
+    /// What counts only where a condition on the parameter holds.
+    If(Box<Tree<'t>>, Condition),
     Sequence(Vec<Tree<'t>>),
     Choice(Vec<Tree<'t>>),
     And(Vec<Tree<'t>>),
@@ -38,11 +45,32 @@ impl Kind<'_> {
     }
 }
 
+/// A template with arguments, or a rule with the value of its parameter.
+pub(super) struct Use<'t> {
+    pub(super) name: &'t str,
+    pub(super) arguments: Vec<Argument<'t>>,
+    pub(super) step: Option<Step>,
+}
+
+/// What is given to a template.
+pub(super) struct Argument<'t> {
+    pub(super) tree: Tree<'t>,
+    pub(super) text: &'t str,
+    /// The same for the same text.
+    pub(super) number: usize,
+}
+
 /// A rule or a terminal.
 pub(super) struct Definition<'t> {
     pub(super) name: &'t str,
     pub(super) at: usize,
     pub(super) terminal: bool,
+    /// The parameters of a template, of which there is one at least; of others none.
+    pub(super) parameters: Vec<&'t str>,
+    /// Whether it is defined as `name::_`.
+    pub(super) parametric: bool,
+    /// What is read first of two that both match.
+    pub(super) priority: i32,
     pub(super) attributes: Attributes<'t>,
     pub(super) body: Tree<'t>,
 }
@@ -51,8 +79,34 @@ pub(super) struct Definition<'t> {
 #[derive(Default)]
 pub(super) struct Document<'t> {
     pub(super) definitions: Vec<Definition<'t>>,
+    /// Where among them a name is defined first.
+    numbers: HashMap<&'t str, usize>,
+    priorities: bool,
     pub(super) ignored: Vec<Tree<'t>>,
     pub(super) options: Options,
+}
+
+impl<'t> Document<'t> {
+    pub(super) fn define(&mut self, definition: Definition<'t>) {
+        self.priorities |= definition.terminal && definition.priority != 0;
+        self.numbers.entry(definition.name).or_insert(self.definitions.len());
+        self.definitions.push(definition);
+    }
+
+    pub(super) fn replace(&mut self, number: usize, definition: Definition<'t>) {
+        self.priorities |= definition.terminal && definition.priority != 0;
+        self.definitions[number] = definition;
+    }
+
+    /// Whether a terminal has a priority.
+    pub(super) fn has_priorities(&self) -> bool {
+        self.priorities
+    }
+
+    /// Where a name is defined first.
+    pub(super) fn number(&self, name: &str) -> Option<usize> {
+        self.numbers.get(name).copied()
+    }
 }
 
 /// What `%llguidance` and `%grammar_options` say.
@@ -62,4 +116,30 @@ pub(super) struct Options {
     pub(super) leading: bool,
     /// Whether it may be ignored only once between two terminals.
     pub(super) once: bool,
+}
+
+impl<'t> Definition<'t> {
+    /// A terminal that is this tree.
+    pub(super) fn of_terminal(name: &'t str, at: usize, body: Tree<'t>) -> Self {
+        let (parameters, attributes) = (Vec::new(), Attributes::default());
+        Self { name, at, terminal: true, parameters, parametric: false, priority: 0, attributes, body }
+    }
+
+    /// Adds alternatives.
+    pub(super) fn extend(&mut self, tree: Tree<'t>) {
+        match &mut self.body.kind {
+            Kind::Choice(parts) => parts.push(tree),
+            _ => {
+                let at = self.body.at;
+                let all = Tree { at, kind: Kind::Choice(Vec::new()) };
+                let first = std::mem::replace(&mut self.body, all);
+                self.body.kind = Kind::Choice(vec![first, tree]);
+            }
+        }
+    }
+
+    /// Whether it stands for rules that are made where they are used.
+    pub(super) fn is_generic(&self) -> bool {
+        self.parametric || !self.parameters.is_empty()
+    }
 }

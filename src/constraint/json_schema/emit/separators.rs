@@ -73,7 +73,10 @@ impl Emitter<'_, '_> {
 
     /// After a part on `level`: a comma and on to `more`, or the closing bracket and on to `end`.
     pub(super) fn after_part(&mut self, level: usize, more: u32, close: u8, end: u32) -> u32 {
-        let comma = Run::from((b',', b',', more));
+        let (&comma, rest) =
+            self.planner.options().separators.item.as_bytes().split_first().unwrap_or((&b',', &[]));
+        let more = if more == 0 { 0 } else { self.rows.word(rest, more) };
+        let comma = Run::from((comma, comma, more));
         let row = if self.is_pretty() {
             let closing = self.rows.byte(close, end);
             let line = if closing == 0 { 0 } else { self.line(level - 1, closing) };
@@ -91,15 +94,17 @@ impl Emitter<'_, '_> {
 
     /// After a name: the colon and on to the value.
     pub(super) fn colon(&mut self, value: u32) -> u32 {
-        match self.planner.options().whitespace {
-            Whitespace::Compact => self.rows.byte(b':', value),
-            Whitespace::Spaced | Whitespace::Pretty(_) => self.rows.word(b": ", value),
-            Whitespace::Flexible(_) => {
-                let value = self.spaced(value);
-                let colon = self.rows.byte(b':', value);
-                self.spaced(colon)
-            }
+        if value == 0 {
+            return 0;
         }
+        let options = self.planner.options();
+        let value = match options.whitespace {
+            Whitespace::Compact => value,
+            Whitespace::Spaced | Whitespace::Pretty(_) => self.rows.byte(b' ', value),
+            Whitespace::Flexible(_) => self.spaced(value),
+        };
+        let colon = self.rows.word(options.separators.key.as_bytes(), value);
+        self.spaced(colon)
     }
 
     /// A line end and the indentation of `level`.

@@ -39,6 +39,7 @@ pub(super) fn read(root: &Json, options: &JsonOptions) -> Result<Schema> {
     {
         return Err(Error::input(format!("white space of {spaces} characters: {MAX_SPACES} are the most")));
     }
+    options.separators.check(options.whitespace)?;
     let [unevaluated, dynamic] = mentions(root);
     let document = Document::new(root, dynamic);
     let limits = Limits::default();

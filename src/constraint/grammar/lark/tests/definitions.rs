@@ -153,16 +153,8 @@ fn attributes() {
 }
 
 #[test]
-fn what_llguidance_does_not_have_or_has_beyond_a_grammar() {
-    refused("start.2: \"a\"", (1, 6), "priorities");
-    refused("start: a{\"b\"}\na{x}: x", (1, 9), "templates");
-    refused("a{x}: x\nstart: \"a\"", (1, 2), "templates");
-    refused("start: a::0\na::_: \"a\"", (1, 9), "parametric");
-    refused("a::_: \"a\"\nstart: \"a\"", (1, 2), "parametric");
-    refused("start: \"a\" %if true", (1, 12), "parametric");
+fn what_is_not_offered() {
     refused("start: \"a\"\n%declare B", (2, 1), "%declare");
-    refused("%extend start: \"a\"", (1, 1), "%extend");
-    refused("%override start: \"a\"", (1, 1), "%override");
     refused("%what\nstart: \"a\"", (1, 1), "%what");
     refused("start: \"a\" %ignore \"b\"", (1, 12), "does not belong");
 }

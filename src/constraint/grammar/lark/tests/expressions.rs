@@ -40,6 +40,12 @@ fn regexes_have_flags() {
     language("start: /hello[0-2]/iu", &["HeLLo1"], &["hello3"]);
     language("start: / a b # c\n /x", &["ab"], &[" a b "]);
     language(r"start: /[\u0041-\x43]+/", &["ABC"], &["abc"]);
+    language(
+        r"start: /x\cAy\\cB[\cI-\cm]/i",
+        &["X\x01y\\cb\t", "x\x01Y\\CB\r"],
+        &["xAy\\cB\t", "x\x01y\x02\t"],
+    );
+    refused(r"start: /\cA\cbx\q/", (1, 16), "escape");
     refused("start: /a/l", (1, 11), "flag `l`");
     refused("start: /[abc/", (1, 9), "unclosed");
     refused("start: /a", (1, 8), "not closed");
@@ -114,7 +120,24 @@ fn json_schemas() {
         &["[1,  1]"],
         &["[1,   1]"],
     );
-    refused(&guided("{\"item_separator\": \";\"}"), (1, 14), "separators");
+    let semicolons = r#"{"item_separator": "; ", "key_separator": "_ "}"#;
+    language(&guided(semicolons), &["[1; 1]", "[ 1 ;  1 ]"], &["[1,1]", "[1;1]", "[1;1 ]"]);
+    let object =
+        format!("start: %json {{\"const\": {{\"a\": [1], \"b\": 2}}, \"x-guidance\": {semicolons}}}");
+    language(
+        &object,
+        &[r#"{"a"_ [1]; "b"_ 2}"#, r#"{"a" _  [1 ]; "b"_ 2}"#],
+        &[r#"{"a":[1],"b":2}"#, r#"{"a"_[1]; "b"_ 2}"#],
+    );
+    language(
+        &guided(r#"{"whitespace_flexible": false, "item_separator": "\t|"}"#),
+        &["[1\t|1]"],
+        &["[1\t| 1]", "[1|1]"],
+    );
+    refused(&guided("{\"item_separator\": \" ,\"}"), (1, 14), "begins with white space");
+    refused(&guided("{\"item_separator\": \"0\"}"), (1, 14), "may belong to the value");
+    refused(&guided("{\"item_separator\": \"]\"}"), (1, 14), "may belong to the value");
+    refused(&guided("{\"key_separator\": \"\"}"), (1, 14), "is empty");
     refused(&guided("{\"json_allowed_escapes\": \"n\"}"), (1, 14), "json_allowed_escapes");
     refused(&guided("{\"nope\": 1}"), (1, 14), "nope");
     refused("start: %json {\"minimum\": \"1\"}", (1, 14), "/minimum");

@@ -5,6 +5,8 @@
 
 mod definitions;
 mod expressions;
+mod generic;
+mod larks_own;
 
 use std::collections::BTreeSet;
 
