@@ -39,11 +39,14 @@ impl ByteRows {
         (1..self.state_count() as u32).map(|state| (state, self.row(state)))
     }
 
-    /// The rows with some of their runs; states keep their numbers.
-    pub(super) fn kept(&self, keeps: impl Fn(&Run) -> bool) -> Self {
+    /// The rows where each byte is read as the byte `read_as` says; states keep their numbers.
+    pub(super) fn read_as(&self, read_as: &[u8; 256]) -> Self {
         let mut rows = Rows::new();
         for (state, row) in self.all() {
-            rows.push(self.is_accepting(state), row.iter().copied().filter(&keeps));
+            let mut next = [0; 256];
+            row.iter().for_each(|run| next[run.first as usize..=run.last as usize].fill(run.target));
+            let runs = (0..=u8::MAX).map(|byte| (byte, byte, next[read_as[byte as usize] as usize]));
+            rows.push(self.is_accepting(state), runs);
         }
         rows.into()
     }

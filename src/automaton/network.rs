@@ -51,6 +51,8 @@ pub(crate) struct Network<'a> {
     origins: Vec<u32>,
     /// What nodes are added for.
     origin: u32,
+    /// The bytes that text is read by, if not by all.
+    alphabet: Option<Box<[bool; 256]>>,
     /// Nodes of which equal ones are one: those that read, branch, and others.
     reading: FastMap<Vec<Range>, u32>,
     branching: FastMap<Vec<u32>, u32>,
@@ -74,6 +76,7 @@ impl<'a> Network<'a> {
             branches: Vec::new(),
             origins,
             origin: 0,
+            alphabet: None,
             reading: FastMap::default(),
             branching: FastMap::default(),
             other: FastMap::default(),
@@ -116,6 +119,23 @@ impl<'a> Network<'a> {
         std::mem::replace(&mut self.origin, origin)
     }
 
+    /// Cuts the ranges of all nodes to come down to these bytes, so that the others may stand for something else.
+    pub(crate) fn set_alphabet(&mut self, alphabet: &[bool; 256]) {
+        self.alphabet = Some(Box::new(*alphabet));
+    }
+
+    /// A node that reads one of some bytes outside of the [alphabet](Self::set_alphabet), which are in order.
+    pub(crate) fn outside(&mut self, bytes: &[u8], next: u32) -> Result<u32> {
+        if bytes.is_empty() || next == Self::DEAD {
+            return Ok(Self::DEAD);
+        }
+        let node = self.reserve()?;
+        let from = self.ranges.len();
+        self.ranges.extend(bytes.iter().map(|&byte| Range { first: byte, last: byte, next }));
+        self.nodes[node as usize] = Node::Bytes { from: index(from)?, to: index(self.ranges.len())? };
+        Ok(node)
+    }
+
     /// A node that is to be filled; until then it is dead.
     pub(crate) fn reserve(&mut self) -> Result<u32> {
         self.add(Node::Union { from: 0, to: 0 })
@@ -141,7 +161,20 @@ impl<'a> Network<'a> {
     fn fill_bytes(&mut self, node: u32, ranges: impl IntoIterator<Item = (u8, u8, u32)>) -> Result<()> {
         let from = self.ranges.len();
         let live = ranges.into_iter().filter(|range| range.2 != Self::DEAD);
-        self.ranges.extend(live.map(|(first, last, next)| Range { first, last, next }));
+        for (first, last, next) in live {
+            match &self.alphabet {
+                None => self.ranges.push(Range { first, last, next }),
+                Some(alphabet) => {
+                    let own: Vec<u8> = (first..=last).filter(|&byte| alphabet[byte as usize]).collect();
+                    let runs = own.chunk_by(|one, other| one + 1 == *other);
+                    self.ranges.extend(runs.map(|run| Range {
+                        first: run[0],
+                        last: run[run.len() - 1],
+                        next,
+                    }));
+                }
+            }
+        }
         debug_assert!(self.ranges[from..].is_sorted_by(|a, b| a.last < b.first));
         self.nodes[node as usize] = Node::Bytes { from: index(from)?, to: index(self.ranges.len())? };
         Ok(())

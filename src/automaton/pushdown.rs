@@ -279,10 +279,10 @@ impl Pushdown {
         }
     }
 
-    /// The same with some of its runs; states keep their numbers, even where no run is left that leads to them, and their ways to
-    /// the ends, which are those by all runs.
-    pub(crate) fn kept(self, keeps: impl Fn(&Run) -> bool) -> Self {
-        Self { rows: self.rows.kept(keeps), ..self }
+    /// The same where each byte is read as the byte `read_as` says; states keep their numbers, even where no run is left that
+    /// leads to them, and their ways to the ends, which are those by all runs.
+    pub(crate) fn read_as(self, read_as: &[u8; 256]) -> Self {
+        Self { rows: self.rows.read_as(read_as), ..self }
     }
 
     /// What `state` does to the stack.

@@ -1,7 +1,7 @@
 //! Finished automata as rows of runs, which take less memory than a table with an entry for each state and byte class.
 
 use super::canonical::{number, spread};
-use super::{ByteDfa, ByteRows, Rows, Run};
+use super::{ByteDfa, ByteRows, Rows};
 use crate::error::Result;
 use crate::limits::Meter;
 
@@ -49,10 +49,10 @@ impl RowDfa {
         spread(&self.rows, meter)
     }
 
-    /// The same with some of its runs; states keep their numbers, even where no run is left that leads to them, and their
-    /// distances to the end, which are those by all runs.
-    pub(crate) fn kept(&self, keeps: impl Fn(&Run) -> bool) -> Self {
-        Self { rows: self.rows.kept(keeps), bytes_to_end: self.bytes_to_end.clone() }
+    /// The same where each byte is read as the byte `read_as` says; states keep their numbers, even where no run is left that
+    /// leads to them, and their distances to the end, which are those by all runs.
+    pub(crate) fn read_as(&self, read_as: &[u8; 256]) -> Self {
+        Self { rows: self.rows.read_as(read_as), bytes_to_end: self.bytes_to_end.clone() }
     }
 
     /// Its rows.

@@ -4,10 +4,10 @@
 //! a state for every beginning of the marker, the whole of it being the start of the constraint. So the marker is
 //! found wherever tokens are cut. A marker that is a token needs one state, which this token alone leaves.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{TokenAutomaton, Unrolled};
+use super::{TokenAutomaton, TokenEdges, Unrolled};
 use crate::automaton::{ByteDfa, ByteStateId, Pushdown, RowDfa, Run};
 use crate::error::Result;
 use crate::limits::Meter;
@@ -49,14 +49,15 @@ impl From<TokenId> for Marker {
     }
 }
 
-/// What of an automaton over bytes is free text, and the edges of the tokens that are not read as text in it.
+/// What of an automaton over bytes is free text, and the tokens that are not read as text alone in it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FreeText {
     /// Number of states of free text: states 1 to this one, which a token without bytes leaves as they are.
     pub(crate) states: u32,
-    /// Special-token edges: `(state, token, next)`, by token and state. Their tokens are read along them alone, never
-    /// as text.
-    pub(crate) special_edges: Vec<(u32, TokenId, u32)>,
+    /// Tokens that the constraint reads whole.
+    pub(crate) tokens: TokenEdges,
+    /// The edges of markers that are tokens, `(state, token, next)`: such a token is text nowhere.
+    pub(crate) markers: Vec<(u32, TokenId, u32)>,
 }
 
 /// An automaton over bytes.
@@ -94,31 +95,24 @@ impl Marker {
 impl FreeText {
     /// Whether there is none, and all tokens are read as text.
     pub(super) fn is_empty(&self) -> bool {
-        self.states == 0 && self.special_edges.is_empty()
+        self.states == 0 && !self.reads_whole()
+    }
+
+    /// Whether some tokens are read whole.
+    pub(crate) fn reads_whole(&self) -> bool {
+        !self.tokens.edges.is_empty() || !self.markers.is_empty()
     }
 
     /// As many more states of free text before those that are there, up to `marker`, which leads to the state `start` of the
     /// numbers then.
     fn behind(self, marker: &Marker, start: u32) -> Self {
         let shift = marker.states() as u32;
-        let inner =
-            self.special_edges.iter().map(|&(state, token, next)| (state + shift, token, next + shift));
-        let mut special_edges: Vec<_> = inner.collect();
+        let inner = self.markers.iter().map(|&(state, token, next)| (state + shift, token, next + shift));
+        let mut markers: Vec<_> = inner.collect();
         if let &Marker::Token(token) = marker {
-            special_edges.push((1, token, start));
+            markers.push((1, token, start));
         }
-        let states = shift + self.states;
-        let mut tokens: Vec<_> = special_edges.iter().map(|&(_, token, _)| token).collect();
-        tokens.sort_unstable();
-        tokens.dedup();
-        // Elsewhere in free text they change nothing, as tokens without bytes do.
-        let known: BTreeSet<_> = special_edges.iter().map(|&(state, token, _)| (state, token)).collect();
-        for token in tokens {
-            let idle = (1..=states).filter(|&state| !known.contains(&(state, token)));
-            special_edges.extend(idle.map(|state| (state, token, state)));
-        }
-        special_edges.sort_unstable_by_key(|&(state, token, _)| (token, state));
-        Self { states, special_edges }
+        Self { states: shift + self.states, tokens: self.tokens.shifted(shift), markers }
     }
 }
 

@@ -15,6 +15,7 @@ mod marker;
 mod pattern;
 mod regex;
 mod request;
+mod token_edges;
 mod tokens;
 #[cfg(feature = "typed")]
 mod typed;
@@ -34,6 +35,7 @@ pub(crate) use marker::{CalledText, FreeText, TextAutomaton};
 pub use pattern::{CharClass, CharPattern, PatternItem};
 pub(crate) use regex::Regex;
 pub use request::{GrammarFormat, GrammarText, NamedSchema, ResponseFormat, StructuredOutputs};
+pub(crate) use token_edges::{NamedToken, TokenClasses, TokenEdges};
 pub(crate) use tokens::TokenAutomaton;
 pub use tokens::Transitions;
 
@@ -112,7 +114,7 @@ impl Lowered {
     /// See [`Constraint::to_byte_dfa`].
     fn into_byte_dfa(self, meter: &Meter) -> Result<Option<ByteDfa>> {
         match self {
-            Self::Bytes(text) if !text.free.special_edges.is_empty() => Ok(None),
+            Self::Bytes(text) if text.free.reads_whole() => Ok(None),
             Self::Bytes(text) if text.free.states > 0 => Expr::Dfa(text.dfa).determinize(meter).map(Some),
             Self::Bytes(text) => Ok(Some(Arc::unwrap_or_clone(text.dfa))),
             Self::Rows(rows, _) => Ok(Some(rows.spread(meter)?)),
@@ -404,7 +406,7 @@ impl Constraint {
     pub fn to_automaton(&self, limits: &Limits) -> Result<Option<ByteAutomaton>> {
         let meter = Meter::start(limits);
         Ok(match self.lower_called(&meter)? {
-            Called::Yes(text) if !text.free.special_edges.is_empty() => None,
+            Called::Yes(text) if text.free.reads_whole() => None,
             Called::Yes(text) => Some(ByteAutomaton::Pushdown(text.automaton)),
             Called::No(lowered) => lowered.into_byte_dfa(&meter)?.map(ByteAutomaton::Finite),
         })
@@ -413,7 +415,7 @@ impl Constraint {
     /// The same with ids for the tokens that a grammar names by their text.
     ///
     /// # Errors
-    /// Where the vocabulary has no special token of a name.
+    /// Where the vocabulary has no token of a name.
     pub(crate) fn with_ids(&self, vocabulary: &Vocabulary) -> Result<Cow<'_, Self>> {
         let found = match &self.kind {
             Kind::Grammar(grammar, given) => {
@@ -441,11 +443,11 @@ impl Constraint {
                 (Texts::Copied(rows), unrolled) => Called::No(Lowered::Rows(Box::new(rows), unrolled)),
             },
             Kind::Grammar(grammar, _) => {
-                let Lexical { determinized, special_edges } = grammar.lower(meter)?;
+                let Lexical { determinized, tokens } = grammar.lower(meter)?;
                 match determinized {
-                    Determinized::Finite(rows) => Called::No(finite(rows, special_edges, meter)?),
+                    Determinized::Finite(rows) => Called::No(finite(rows, tokens, meter)?),
                     Determinized::Called(automaton) if meter.limits().frames > 0 => {
-                        let free = FreeText { states: 0, special_edges };
+                        let free = FreeText { tokens, ..FreeText::default() };
                         Called::Yes(Box::new(CalledText { automaton, free }))
                     }
                     Determinized::Called(_) => return Err(recursive()),
@@ -470,9 +472,9 @@ impl Constraint {
                 return Ok(Lowered::Rows(Box::new(rows), unrolled));
             }
             Kind::Grammar(grammar, _) => {
-                let Lexical { determinized, special_edges } = grammar.lower(meter)?;
+                let Lexical { determinized, tokens } = grammar.lower(meter)?;
                 return match determinized {
-                    Determinized::Finite(rows) => finite(rows, special_edges, meter),
+                    Determinized::Finite(rows) => finite(rows, tokens, meter),
                     Determinized::Called(_) => Err(recursive()),
                 };
             }
@@ -491,11 +493,11 @@ impl Constraint {
 }
 
 /// A grammar without calls.
-fn finite(rows: RowDfa, special_edges: Vec<(u32, TokenId, u32)>, meter: &Meter) -> Result<Lowered> {
-    if special_edges.is_empty() {
+fn finite(rows: RowDfa, tokens: TokenEdges, meter: &Meter) -> Result<Lowered> {
+    if tokens.edges.is_empty() {
         return Ok(Lowered::Rows(Box::new(rows), Unrolled::default()));
     }
-    let free = FreeText { states: 0, special_edges };
+    let free = FreeText { tokens, ..FreeText::default() };
     Ok(Lowered::Bytes(TextAutomaton { free, ..Arc::new(rows.spread(meter)?).into() }))
 }
 

@@ -6,8 +6,9 @@ use std::ops::Range;
 use super::TokenTable;
 use super::build::build;
 use super::columns::{ColumnId, Columns};
-use crate::automaton::{ByteDfa, ByteStateId};
-use crate::constraint::{Marker, TextAutomaton, TokenAutomaton};
+use super::whole::TokenStates;
+use crate::automaton::{ByteDfa, ByteStateId, FastMap};
+use crate::constraint::{Marker, TokenAutomaton};
 use crate::error::{Error, Result};
 use crate::limits::Meter;
 use crate::vocabulary::{CONTINUATION, LENGTH_CLASSES, Symbols, TokenId, TokenKind, Vocabulary, symbol};
@@ -106,18 +107,70 @@ impl<'a> Followed<'a> {
 }
 
 /// Follows every token through the automaton.
-pub(super) fn from_bytes(text: &TextAutomaton, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
+pub(super) fn from_bytes(text: &TokenStates, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
     let dfa = &*text.dfa;
     let Followed { columns, tokens, runs, spells } = Followed::new(dfa, vocabulary, meter)?;
     let states = dfa.state_count();
     let accepting = (0..states as u32).map(|s| dfa.is_accepting(ByteStateId(s))).collect();
     // Where all bytes are tokens, being reached in bytes is being reached in tokens.
-    let all_reached = text.free.special_edges.is_empty() && spells;
+    let all_reached = text.groups.is_empty() && spells;
     let (start, tokens) = (dfa.start().0, Cow::Borrowed(tokens));
-    let mut source =
-        Source { states, start, accepting, columns, tokens, runs, all_reached, free: text.free.states };
-    source.set_special_edges(&text.free.special_edges, vocabulary)?;
+    let mut source = Source { states, start, accepting, columns, tokens, runs, all_reached, free: text.free };
+    source.read_whole(text);
     build(source, vocabulary, meter)
+}
+
+impl Source<'_> {
+    /// Gives tokens that are read whole the columns that say where that and their bytes lead to.
+    fn read_whole(&mut self, states: &TokenStates) {
+        if states.groups.is_empty() {
+            return;
+        }
+        let mut by_bytes = vec![Columns::NOWHERE; self.tokens.len()];
+        for &TokenRun { from, to, column } in &self.runs {
+            by_bytes[from as usize..to as usize].fill(column);
+        }
+        // Markers may be among the tokens of text, other tokens that are no text are not.
+        let groups = &states.groups.groups;
+        let silent = groups.iter().filter(|group| !group.is_text).flat_map(|group| &group.tokens);
+        let known: Vec<bool> = {
+            let mut known = vec![false; states.groups.token_count()];
+            self.tokens.iter().for_each(|token| known[token.index()] = true);
+            known
+        };
+        self.tokens.to_mut().extend(silent.filter(|token| !known[token.index()]));
+        by_bytes.resize(self.tokens.len(), Columns::NOWHERE);
+        let mut both: FastMap<(ColumnId, usize), ColumnId> = FastMap::default();
+        self.runs.clear();
+        for (place, (token, bytes)) in self.tokens.iter().zip(by_bytes).enumerate() {
+            let column = match states.groups.of(*token) {
+                None => bytes,
+                Some(group) => {
+                    let bytes = if groups[group].is_text { bytes } else { Columns::NOWHERE };
+                    *both.entry((bytes, group)).or_insert_with(|| {
+                        let pairs = either(self.columns.get(bytes), &groups[group].edges, states);
+                        self.columns.intern(&pairs)
+                    })
+                }
+            };
+            if column != Columns::NOWHERE {
+                TokenRun::push(&mut self.runs, place..place + 1, column);
+            }
+        }
+    }
+}
+
+/// The column of a token that leads as `bytes` say by its bytes, and as `whole` say where it is read whole.
+fn either(bytes: &[(u32, u32)], whole: &[(u32, u32)], states: &TokenStates) -> Vec<(u32, u32)> {
+    let (mut bytes, mut whole) = (bytes.iter().peekable(), whole.iter().peekable());
+    let mut pairs = Vec::new();
+    loop {
+        let next = [bytes.peek(), whole.peek()].into_iter().flatten().map(|pair| pair.0).min();
+        let Some(state) = next else { return pairs };
+        let [read, led] =
+            [&mut bytes, &mut whole].map(|of| of.next_if(|pair| pair.0 == state).map_or(0, |pair| pair.1));
+        pairs.push((state, states.join(read, led)));
+    }
 }
 
 /// Whether `dfa` treats all characters of each of the [`LENGTH_CLASSES`] alike, and what they begin with.

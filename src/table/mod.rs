@@ -51,6 +51,7 @@ mod state;
 pub(crate) mod symbols;
 mod text;
 mod walk;
+mod whole;
 
 use std::fmt;
 use std::sync::Arc;
@@ -70,6 +71,7 @@ pub(crate) use parts::{TableParts, TokenReading};
 pub(crate) use special::SpecialTokens;
 pub(crate) use stack::Stacks;
 pub(crate) use walk::reserved_column;
+use whole::TokenStates;
 
 /// A constraint compiled for one vocabulary; see the [module](self) for its shape and invariants.
 ///
@@ -130,14 +132,18 @@ impl TokenTable {
                 return compile::from_tokens(automaton, &markers, vocabulary, &meter);
             }
         };
+        let text = TokenStates::new(&text, vocabulary, &meter)?;
+        let walked = || match walk::from_bytes(&text, vocabulary, &meter) {
+            // Tokens that are read whole cannot all be walked.
+            Err(error) if error.is_grammar() => compile::from_bytes(&text, vocabulary, &meter),
+            result => result,
+        };
         if text.dfa.state_count() > limits.tabulated_states {
-            return Ok(walk::from_bytes(&text, vocabulary, &meter)?.followed(text.unrolled));
+            return Ok(walked()?.followed(text.unrolled));
         }
         let tabulated = Limits { bytes: limits.bytes.min(limits.tabulated_bytes), ..limits.clone() };
         let table = match compile::from_bytes(&text, vocabulary, &meter.with_limits(&tabulated)) {
-            Err(error) if error.breached() == Some(Limit::Bytes(tabulated.bytes)) => {
-                walk::from_bytes(&text, vocabulary, &meter)
-            }
+            Err(error) if error.breached() == Some(Limit::Bytes(tabulated.bytes)) => walked(),
             result => result,
         };
         Ok(table?.followed(text.unrolled))
@@ -150,12 +156,9 @@ impl TokenTable {
     pub fn tabulate(constraint: &Constraint, vocabulary: &Vocabulary, limits: &Limits) -> Result<Self> {
         let meter = Meter::start(limits);
         match Self::lower(constraint, vocabulary, &meter)? {
-            Lowered::Bytes(text) => {
-                Ok(compile::from_bytes(&text, vocabulary, &meter)?.followed(text.unrolled))
-            }
+            Lowered::Bytes(text) => tabulated(text, vocabulary, &meter),
             Lowered::Rows(rows, unrolled) => {
-                let text = TextAutomaton::of_rows(&rows, unrolled, &meter)?;
-                Ok(compile::from_bytes(&text, vocabulary, &meter)?.followed(text.unrolled))
+                tabulated(TextAutomaton::of_rows(&rows, unrolled, &meter)?, vocabulary, &meter)
             }
             Lowered::Tokens(automaton, markers) => {
                 compile::from_tokens(automaton, &markers, vocabulary, &meter)
@@ -171,7 +174,7 @@ impl TokenTable {
     ///
     /// # Errors
     /// As [`compile`](Self::compile); [`Error::is_input`] for a constraint over token ids, which has no bytes to
-    /// walk.
+    /// walk; [`Error::is_grammar`] where a grammar names tokens such that their bytes alone do not tell how they are read.
     pub fn walk(constraint: &Constraint, vocabulary: &Vocabulary, limits: &Limits) -> Result<Self> {
         let meter = Meter::start(limits);
         let lowered = match Self::lower_called(constraint, vocabulary, &meter)? {
@@ -179,7 +182,10 @@ impl TokenTable {
             Called::No(lowered) => lowered,
         };
         match lowered {
-            Lowered::Bytes(text) => Ok(walk::from_bytes(&text, vocabulary, &meter)?.followed(text.unrolled)),
+            Lowered::Bytes(text) => {
+                let text = TokenStates::new(&text, vocabulary, &meter)?;
+                Ok(walk::from_bytes(&text, vocabulary, &meter)?.followed(text.unrolled))
+            }
             Lowered::Rows(rows, unrolled) => {
                 Ok(walk::from_rows(&rows, vocabulary, &meter)?.followed(Some(unrolled)))
             }
@@ -382,6 +388,11 @@ impl TokenTable {
     pub fn validate(&self) -> Result<()> {
         self.parts.validate()
     }
+}
+
+fn tabulated(text: TextAutomaton, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
+    let text = TokenStates::new(&text, vocabulary, meter)?;
+    Ok(compile::from_bytes(&text, vocabulary, meter)?.followed(text.unrolled))
 }
 
 /// Refuses a vocabulary of which no output could end.

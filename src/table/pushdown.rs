@@ -6,6 +6,7 @@ use super::build::RESERVED_TOKENS_TO_END;
 use super::special::spelled_classes;
 use super::stack::Calls;
 use super::walk::SHIFT;
+use super::whole::Groups;
 use super::{StateId, TableParts, TokenTable};
 use crate::automaton::{Jump, Pushdown, Way};
 use crate::constraint::CalledText;
@@ -21,13 +22,16 @@ use crate::vocabulary::Vocabulary;
 pub(super) fn from_called(text: &CalledText, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
     let CalledText { automaton, free } = text;
     let ends = automaton.ends();
-    let mut parts = TableParts::spread(automaton.rows(), free, 2 + 3 * ends, vocabulary, meter)?;
+    let groups = Groups::new(free, vocabulary)?;
+    let mut parts =
+        TableParts::spread(automaton.rows(), free.states, &groups, 2 + 3 * ends, vocabulary, meter)?;
     let calls = calls(automaton, vocabulary, meter);
     let needed = calls.frames[parts.start.index() * ends];
     if needed > calls.depth {
         return Err(Error::limit(Limit::Frames(calls.depth as usize)));
     }
     parts.set_calls(calls);
+    parts.read_whole(&groups, None, vocabulary, meter)?;
     parts.find_plain();
     Ok(TokenTable { parts: Arc::new(parts), unrolled: None })
 }
@@ -71,7 +75,8 @@ pub(super) fn reserved_ways(ends: usize) -> Vec<Way> {
 /// Whether for every byte that a live state takes there is a token of one byte that acts like it there.
 pub(super) fn spells_every_byte(text: &CalledText, vocabulary: &Vocabulary) -> bool {
     let CalledText { automaton, free } = text;
-    let (rows, spelled) = (automaton.rows(), spelled_classes(automaton.rows(), free, vocabulary));
+    let rows = automaton.rows();
+    let spelled = spelled_classes(rows.classes(), rows.class_count(), free, vocabulary);
     let mut row = vec![0; rows.class_count()];
     spelled.iter().all(|&spelled| spelled)
         || (1..rows.state_count() as u32).all(|state| {

@@ -3,6 +3,7 @@
 //! A symbol is a byte, or stands for a token that is not text: one for each reserved column, and then one for each
 //! special token that a table reads as itself.
 
+use super::special::number_of;
 use super::{TableParts, TokenReading, TokenTable, reserved_column};
 use crate::vocabulary::{TokenId, Vocabulary};
 
@@ -11,14 +12,13 @@ pub(crate) const RESERVED_SYMBOL: u32 = 256;
 /// The first symbol of a token that is read as itself.
 pub(crate) const FIRST_SPECIAL: u32 = RESERVED_SYMBOL + TokenTable::RESERVED_COLUMNS as u32;
 
-/// The symbols of a token; `special` are the tokens that are read as themselves, with the number of each.
+/// The symbols of a token; `special` are the tokens that are read as themselves, in order, with the number of each.
 pub(crate) fn symbols_of(
     vocabulary: &Vocabulary,
     special: &[(TokenId, u32)],
     token: TokenId,
 ) -> impl Iterator<Item = u32> {
-    let special =
-        special.iter().find(|special| special.0 == token).map(|&(_, number)| FIRST_SPECIAL + number);
+    let special = number_of(special, token).map(|number| FIRST_SPECIAL + number);
     let bytes = if special.is_some() { None } else { vocabulary.bytes(token) };
     let reserved = || RESERVED_SYMBOL + reserved_column(vocabulary, token);
     let alone = special.or_else(|| bytes.is_none().then(reserved));

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use super::build::{RESERVED_TOKENS_TO_END, no_token_path, reserved_rows, with_the_end};
 use super::compile::Rests;
-use super::special::spelled_classes;
+use super::whole::{Groups, TokenStates};
 use super::{SpecialTokens, StateId, TableParts, TokenReading, TokenTable};
 use crate::automaton::{ByteRows, Csr, RowDfa};
-use crate::constraint::{FreeText, TextAutomaton};
 use crate::error::Result;
 use crate::limits::Meter;
 use crate::vocabulary::{TokenId, TokenKind, Vocabulary};
@@ -26,30 +25,33 @@ pub(crate) fn reserved_column(vocabulary: &Vocabulary, token: TokenId) -> u32 {
     }
 }
 
-pub(super) fn from_bytes(text: &TextAutomaton, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
-    walked(&RowDfa::from(&*text.dfa), &text.free, vocabulary, meter)
+pub(super) fn from_bytes(text: &TokenStates, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
+    walked(&RowDfa::from(&*text.dfa), Some(text), vocabulary, meter)
 }
 
 pub(super) fn from_rows(rows: &RowDfa, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
-    walked(rows, &FreeText::default(), vocabulary, meter)
+    walked(rows, None, vocabulary, meter)
 }
 
 impl TableParts {
-    /// The rows, spread out behind the reserved ones, with `beside` further numbers a state to come. How far the end is, what
-    /// the states do to the stack, and what is plain, is not known yet.
+    /// The rows, spread out behind the reserved ones, with `beside` further numbers a state to come; of the automaton's states 1
+    /// to `free` are free text. How far the end is, what the states do to the stack, where tokens lead that are read whole, and
+    /// what is plain, is not known yet.
     ///
     /// # Errors
     /// Where a limit is breached.
     pub(super) fn spread(
         rows: &ByteRows,
-        free: &FreeText,
+        free: u32,
+        groups: &Groups,
         beside: usize,
         vocabulary: &Vocabulary,
         meter: &Meter,
     ) -> Result<Self> {
         let states = rows.state_count() + SHIFT as usize;
         let reserved = TokenTable::RESERVED_COLUMNS;
-        let special = SpecialTokens::new(&free.special_edges, rows.class_count() + reserved, vocabulary)?;
+        let (tokens, count) = groups.walked_tokens()?;
+        let special = SpecialTokens::of_columns(rows.class_count() + reserved, count, tokens);
         let columns = rows.class_count() + reserved + special.columns();
         meter.states(states)?;
         let cells = states.saturating_mul(columns + beside).saturating_mul(4);
@@ -62,7 +64,10 @@ impl TableParts {
             }
             rows.fill(state, &mut row[reserved..], SHIFT);
         }
-        free.write(&special, columns, SHIFT, &mut next);
+        // Tokens without bytes leave free text as it is.
+        for state in 1 + SHIFT..=free + SHIFT {
+            next[state as usize * columns + TokenTable::UNMATCHED as usize] = state;
+        }
         meter.time()?;
         Ok(Self {
             next,
@@ -84,19 +89,27 @@ impl TableParts {
     }
 }
 
-/// The table of an automaton with the special-token edges of `free`. The distance to the end is counted in bytes where every
-/// byte that a state takes is a token, and in tokens otherwise.
+/// The table of an automaton, which is that of `text` if some tokens are read whole. The distance to the end is counted in bytes
+/// where every byte that a state takes is a token, and in tokens otherwise.
 ///
 /// # Errors
-/// Where a limit is breached, or no tokens lead from the start to the end.
-fn walked(dfa: &RowDfa, free: &FreeText, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
-    let mut parts = TableParts::spread(dfa.rows(), free, 2, vocabulary, meter)?;
+/// Where a limit is breached, no tokens lead from the start to the end, or a token would have to be read in two ways.
+fn walked(
+    dfa: &RowDfa,
+    text: Option<&TokenStates>,
+    vocabulary: &Vocabulary,
+    meter: &Meter,
+) -> Result<TokenTable> {
+    let none = Groups::default();
+    let (free, groups) = text.map_or((0, &none), |text| (text.free, &text.groups));
+    let mut parts = TableParts::spread(dfa.rows(), free, groups, 2, vocabulary, meter)?;
+    parts.read_whole(groups, text, vocabulary, meter)?;
     let own = dfa.bytes_to_end()[1..].iter().map(|&bytes| bytes.saturating_add(1));
     parts.tokens_to_end = RESERVED_TOKENS_TO_END.into_iter().chain(own).collect();
-    if !spells_every_byte(dfa.rows(), free, vocabulary) {
+    if !parts.spells_every_byte(vocabulary) {
         let edges = token_edges(&parts, vocabulary, meter)?;
         parts.tokens_to_end = to_end(&parts, edges);
-    } else if !free.special_edges.is_empty() {
+    } else if !groups.is_empty() {
         // Special-token edges are ways on as well.
         parts.tokens_to_end = to_end(&parts, byte_edges(&parts));
     }
@@ -106,21 +119,6 @@ fn walked(dfa: &RowDfa, free: &FreeText, vocabulary: &Vocabulary, meter: &Meter)
     parts.seal_special_edges();
     parts.find_plain();
     Ok(TokenTable { parts: Arc::new(parts), unrolled: None })
-}
-
-/// Whether for every byte that a live state takes there is a token of one byte that acts like it there, so that
-/// being alive in bytes is being alive in tokens.
-fn spells_every_byte(rows: &ByteRows, free: &FreeText, vocabulary: &Vocabulary) -> bool {
-    let spelled = spelled_classes(rows, free, vocabulary);
-    let (spelled, open): (Vec<_>, Vec<_>) = (0..rows.class_count()).partition(|&class| spelled[class]);
-    let mut row = vec![0; rows.class_count()];
-    open.is_empty()
-        || (1..rows.state_count() as u32).all(|state| {
-            row.fill(StateId::DEAD.0);
-            rows.fill(state, &mut row, 0);
-            let mut taken = open.iter().map(|&class| row[class]).filter(|&to| to != StateId::DEAD.0);
-            taken.all(|to| spelled.iter().any(|&class| row[class] == to))
-        })
 }
 
 /// `(from, to)` for every byte that a live state takes.
@@ -200,6 +198,34 @@ fn to_end(parts: &TableParts, edges: Vec<(u32, u32)>) -> Vec<u32> {
 }
 
 impl TableParts {
+    /// Whether for every byte that a live state takes there is a token that acts like it there, one of one byte or one that has a
+    /// column, so that being alive in bytes is being alive in tokens.
+    fn spells_every_byte(&self, vocabulary: &Vocabulary) -> bool {
+        let TokenReading::Bytes { column_of, special, .. } = &self.reading else { return false };
+        let bytes = TokenTable::RESERVED_COLUMNS..self.columns - special.columns();
+        let mut usable = vec![false; self.columns];
+        usable[bytes.end..].fill(true);
+        if special.columns() == 0 {
+            let spelled = column_of.iter().zip(vocabulary.spelled_bytes());
+            spelled.for_each(|(&column, &spelled)| usable[column as usize] |= spelled);
+        } else {
+            for (id, text) in vocabulary.iter() {
+                if let [byte] = text
+                    && special.column(id).is_none()
+                {
+                    usable[column_of[*byte as usize] as usize] = true;
+                }
+            }
+        }
+        let (usable, open): (Vec<usize>, Vec<usize>) =
+            (bytes.start..self.columns).partition(|&column| usable[column]);
+        open.is_empty()
+            || self.next.chunks_exact(self.columns).skip(StateId::RESERVED as usize).all(|row| {
+                let mut taken = open.iter().map(|&column| row[column]).filter(|&to| to != StateId::DEAD.0);
+                taken.all(|to| usable.iter().any(|&column| row[column] == to))
+            })
+    }
+
     /// The column of a token that is read in one of the reserved columns; `None` where it is text.
     pub(crate) fn reserved_column(&self, token: TokenId) -> Option<u32> {
         match &self.reading {

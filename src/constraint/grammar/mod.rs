@@ -45,15 +45,15 @@ pub use syntax::Syntax;
 use self::emit::Emitter;
 use self::parts::Parts;
 use crate::automaton::{Conflict, ConflictKind, Determinized, Failure};
+use crate::constraint::TokenEdges;
 use crate::error::{Error, Result};
 use crate::limits::{Limits, Meter};
-use crate::vocabulary::TokenId;
 
 /// The automaton of a grammar's texts.
 pub(super) struct Lexical {
     pub(super) determinized: Determinized,
-    /// The edges of tokens that are read whole: the state, the token, and where it leads.
-    pub(super) special_edges: Vec<(u32, TokenId, u32)>,
+    /// The tokens that are read whole.
+    pub(super) tokens: TokenEdges,
 }
 
 impl Grammar {
@@ -64,18 +64,17 @@ impl Grammar {
     pub(super) fn lower(&self, meter: &Meter) -> Result<Lexical> {
         let parts = Parts::new(self, meter)?;
         let determinized = self.determinized(&parts, meter)?;
-        if parts.tokens.is_empty() {
-            return Ok(Lexical { determinized, special_edges: Vec::new() });
-        }
+        let Some(codes) = &parts.codes else {
+            return Ok(Lexical { determinized, tokens: TokenEdges::default() });
+        };
         Ok(match determinized {
             Determinized::Finite(rows) => {
-                let special_edges = tokens::edges(rows.rows().all(), &parts.tokens);
-                Lexical { determinized: Determinized::Finite(rows.kept(tokens::bytes_alone)), special_edges }
+                let tokens = codes.edges(rows.rows().all());
+                Lexical { determinized: Determinized::Finite(rows.read_as(codes.read_as())), tokens }
             }
             Determinized::Called(automaton) => {
-                let special_edges = tokens::edges(automaton.rows().all(), &parts.tokens);
-                let determinized = Determinized::Called(automaton.kept(tokens::bytes_alone));
-                Lexical { determinized, special_edges }
+                let tokens = codes.edges(automaton.rows().all());
+                Lexical { determinized: Determinized::Called(automaton.read_as(codes.read_as())), tokens }
             }
         })
     }
@@ -96,7 +95,7 @@ impl Grammar {
             Err(Conflict { kind: ConflictKind::TextEnd, .. }) => self.attempt(parts, meter, true)?,
             first => first,
         };
-        found.map_err(|conflict| self.explained(&conflict, most_stacks(meter)))
+        found.map_err(|conflict| self.explained(parts, &conflict, most_stacks(meter)))
     }
 
     /// The same with calls from the outermost level copied or not.
@@ -106,7 +105,7 @@ impl Grammar {
         meter: &'m Meter<'m>,
         copies_outermost: bool,
     ) -> Result<std::result::Result<(Emitter<'p, 'm>, Determinized, usize), Conflict>> {
-        let mut emitter = Emitter::new(parts, meter)?;
+        let mut emitter = emitter(parts, meter)?;
         let start = emitter.emit(self.start, copies_outermost)?;
         match emitter.network.determinize(start, most_stacks(meter)) {
             Ok(Some((determinized, leads))) => Ok(Ok((emitter, determinized, leads))),
@@ -116,9 +115,13 @@ impl Grammar {
         }
     }
 
-    fn explained(&self, conflict: &Conflict, most: usize) -> Error {
+    fn explained(&self, parts: &Parts, conflict: &Conflict, most: usize) -> Error {
         let [first, second] = conflict.origins.map(|rule| &self.rules[rule as usize].name);
-        let text = String::from_utf8_lossy(&conflict.text);
+        let text = match &parts.codes {
+            Some(codes) => codes.shown(&conflict.text),
+            None => conflict.text.clone(),
+        };
+        let text = String::from_utf8_lossy(&text);
         Error::grammar_as_a_whole(match conflict.kind {
             ConflictKind::End => format!(
                 "after {text:?} it is open whether what the rule `{first}` calls has ended before the last byte or goes on in \
@@ -139,4 +142,13 @@ impl Grammar {
 /// The most leads of a state: how many different stacks ways to read the same text may have.
 fn most_stacks(meter: &Meter) -> usize {
     meter.limits().stacks.clamp(1, Limits::MAX_STACKS)
+}
+
+/// What emits the parts of a grammar.
+fn emitter<'p, 'm>(parts: &'p Parts<'m>, meter: &'m Meter<'m>) -> Result<Emitter<'p, 'm>> {
+    let mut emitter = Emitter::new(parts, meter)?;
+    if let Some(codes) = &parts.codes {
+        emitter.network.set_alphabet(&codes.alphabet());
+    }
+    Ok(emitter)
 }

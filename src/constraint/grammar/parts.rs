@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use super::form::{Expression, Grammar, Lexing, Node, TokenName};
-use super::{Lexical, regular, tokens};
+use super::tokens::{Codes, Sets};
+use super::{Lexical, regular};
 use crate::automaton::{ByteDfa, ByteStateId, Determinized, FastMap, Pushdown, RowDfa};
 use crate::constraint::{Called, Constraint, Lowered};
 use crate::error::{Error, Result};
@@ -34,8 +35,8 @@ pub(super) enum Part {
         min: usize,
         max: Option<usize>,
     },
-    /// One of some tokens, by number.
-    Tokens(Vec<u8>),
+    /// One of a set of tokens, by number.
+    Tokens(usize),
 }
 
 /// An automaton of another constraint.
@@ -61,8 +62,10 @@ pub(super) struct Parts<'m> {
     pub(super) dfas: Vec<Arc<ByteDfa>>,
     classes: FastMap<Vec<(char, char)>, usize>,
     pub(super) nested: Vec<Nested>,
-    /// The tokens that are named.
-    pub(super) tokens: Vec<TokenId>,
+    /// The sets of tokens that are read whole.
+    pub(super) sets: Sets,
+    /// The bytes that stand for them, where there are some.
+    pub(super) codes: Option<Codes>,
     /// By rule.
     pub(super) bodies: Vec<PartId>,
     /// What may stand between terminals.
@@ -89,7 +92,8 @@ impl<'m> Parts<'m> {
             dfas: Vec::new(),
             classes: FastMap::default(),
             nested: Vec::new(),
-            tokens: Vec::new(),
+            sets: Sets::default(),
+            codes: None,
             bodies: Vec::new(),
             ignored: None,
             lexing: None,
@@ -108,32 +112,28 @@ impl<'m> Parts<'m> {
                 parts.ignored = Some(parts.dfa(dfa));
             }
         }
-        parts.check_bytes()?;
+        if !parts.sets.is_empty() {
+            parts.codes = Some(parts.codes()?);
+        }
         parts.nullable = parts.least(false);
         parts.productive = parts.least(true);
         Ok(parts)
     }
 
-    /// Refuses bytes that stand for tokens, where there are tokens.
-    fn check_bytes(&self) -> Result<()> {
-        let of_part =
-            |part: &Part| matches!(part, Part::Bytes(bytes) if bytes.iter().any(|&b| b >= tokens::FIRST));
-        let of_nested = |nested: &Nested| match nested {
-            Nested::Finite(rows) => tokens::are_read_by_rows(rows),
-            Nested::Called(automaton) => {
-                !tokens::edges(automaton.rows().all(), &[TokenId(0); tokens::MOST]).is_empty()
+    /// Codes for the sets of tokens.
+    fn codes(&self) -> Result<Codes> {
+        let mut literal = [false; 256];
+        for part in &self.parts {
+            if let Part::Bytes(bytes) = part {
+                bytes.iter().for_each(|&byte| literal[byte as usize] = true);
             }
-        };
-        let clash = !self.tokens.is_empty()
-            && (self.parts.iter().any(of_part)
-                || self.dfas.iter().any(|dfa| tokens::are_read_by_dfa(dfa))
-                || self.nested.iter().any(of_nested));
-        if clash {
-            return Err(Error::grammar_as_a_whole(
-                "it names tokens, and bytes from F8 on, which no UTF-8 text has: leave one of them out",
-            ));
         }
-        Ok(())
+        let nested = self.nested.iter().map(|nested| match nested {
+            Nested::Finite(rows) => rows.rows().classes(),
+            Nested::Called(automaton) => automaton.rows().classes(),
+        });
+        let dfas = self.dfas.iter().map(|dfa| dfa.classes());
+        Codes::new(&self.sets, dfas.chain(nested), &literal)
     }
 
     pub(super) fn get(&self, part: PartId) -> &Part {
@@ -271,8 +271,8 @@ impl<'m> Parts<'m> {
             }
             Node::Constraint(constraint) => self.nested(constraint)?,
             Node::Grammar(grammar) => {
-                let Lexical { determinized, special_edges } = grammar.lower(self.meter)?;
-                if !special_edges.is_empty() {
+                let Lexical { determinized, tokens } = grammar.lower(self.meter)?;
+                if !tokens.edges.is_empty() {
                     return Err(Error::grammar_as_a_whole(
                         "a grammar within another one names tokens: write them around it",
                     ));
@@ -284,42 +284,11 @@ impl<'m> Parts<'m> {
                 self.nested.push(nested);
                 Part::Nested(self.nested.len() - 1)
             }
-            Node::Token { tokens, except: false } => {
-                let numbers: Result<Vec<u8>> = tokens.iter().map(|token| self.token(token)).collect();
-                let mut numbers = numbers?;
-                numbers.sort_unstable();
-                numbers.dedup();
-                Part::Tokens(numbers)
-            }
-            Node::Token { except: true, .. } => {
-                return Err(Error::grammar_as_a_whole(
-                    "any token but some is not offered: say what may come as text",
-                ));
+            Node::Token { tokens, except } => {
+                let ids = tokens.iter().map(id_of).collect::<Result<_>>()?;
+                Part::Tokens(self.sets.number(ids, *except))
             }
         })
-    }
-
-    /// The number of a token.
-    fn token(&mut self, token: &TokenName) -> Result<u8> {
-        let id = match token {
-            TokenName::Id(id) => *id,
-            TokenName::Text(name) => {
-                return Err(Error::grammar_as_a_whole(format!(
-                    "it names the token {name:?}, whose id a vocabulary has to tell: compile a table of it"
-                )));
-            }
-        };
-        if let Some(known) = self.tokens.iter().position(|known| *known == id) {
-            return Ok(known as u8);
-        }
-        if self.tokens.len() == tokens::MOST {
-            let most = tokens::MOST;
-            return Err(Error::grammar_as_a_whole(format!(
-                "it names more than {most} tokens: say less of them"
-            )));
-        }
-        self.tokens.push(id);
-        Ok(self.tokens.len() as u8 - 1)
     }
 
     fn sequence(&mut self, parts: &[Expression]) -> Result<Part> {
@@ -411,7 +380,7 @@ impl<'m> Parts<'m> {
             }
             holds[part] = match &self.parts[part] {
                 Part::Bytes(bytes) => any || bytes.is_empty(),
-                Part::Tokens(tokens) => any && !tokens.is_empty(),
+                Part::Tokens(set) => any && self.sets.get(*set).has_tokens(),
                 Part::Dfa { dfa, .. } => {
                     let dfa = &self.dfas[*dfa];
                     if any { !dfa.is_empty() } else { dfa.is_accepting(dfa.start()) }
@@ -427,6 +396,16 @@ impl<'m> Parts<'m> {
             }
         }
         holds
+    }
+}
+
+/// The id of a token.
+fn id_of(token: &TokenName) -> Result<TokenId> {
+    match token {
+        TokenName::Id(id) => Ok(*id),
+        TokenName::Text(name) => Err(Error::grammar_as_a_whole(format!(
+            "it names the token {name:?}, whose id a vocabulary has to tell: compile a table of it"
+        ))),
     }
 }
 

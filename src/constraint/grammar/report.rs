@@ -171,10 +171,7 @@ impl Words<'_, '_> {
             Part::Sequence(parts) => joined(parts, " "),
             Part::Choice(parts) => joined(parts, " | "),
             Part::Repeat { inner, min, max } => self.of(*inner) + &times(*min, *max),
-            Part::Tokens(numbers) => {
-                let ids = numbers.iter().map(|&number| self.parts.tokens[number as usize].to_string());
-                format!("<[{}]>", ids.collect::<Vec<_>>().join(","))
-            }
+            Part::Tokens(set) => self.parts.sets.get(*set).to_string(),
         }
     }
 }

@@ -6,12 +6,10 @@ use super::stored::StoredTable;
 use crate::error::Result;
 use crate::table::build::{RESERVED_TOKENS_TO_END, reserved_rows};
 use crate::table::position::can_end;
+use crate::table::special::MOST_COLUMNS;
 use crate::table::symbols::{FIRST_SPECIAL, RESERVED_SYMBOL};
 use crate::table::{RowPosition, StateId, TokenTable};
 use crate::vocabulary::TokenId;
-
-/// Most special tokens with a symbol of their own; they are looked for one by one.
-const MOST_SPECIAL: usize = 1024;
 
 const RESERVED_STATES: usize = StateId::RESERVED as usize;
 const RESERVED_COLUMNS: usize = TokenTable::RESERVED_COLUMNS;
@@ -128,7 +126,7 @@ impl StoredTable<'_> {
         let bytes = RESERVED_SYMBOL as usize;
         let first_special = FIRST_SPECIAL as usize;
         let own = self.byte_columns();
-        if !(first_special..=first_special + MOST_SPECIAL).contains(&column.len()) || own.is_empty() {
+        if !(first_special..=first_special + MOST_COLUMNS).contains(&column.len()) || own.is_empty() {
             return Err(broken("column", format!("{} symbols for {columns} columns", column.len())));
         }
         let expected = |symbol: usize| match symbol {
@@ -227,9 +225,9 @@ impl StoredTable<'_> {
 
     /// Whether of each byte that a state takes some token acts like it there; otherwise tokens have to be followed.
     fn spells(&self, usable: &[bool]) -> bool {
-        let (bytes, open) = (self.byte_columns(), open(usable).collect::<Vec<_>>());
+        let open: Vec<_> = open(usable).collect();
         let spelled = |row: &[u32]| {
-            let like = |to| bytes.clone().any(|column| usable[column] && row[column] == to);
+            let like = |to| (RESERVED_COLUMNS..row.len()).any(|column| usable[column] && row[column] == to);
             open.iter().all(|&column| row[column] == StateId::DEAD.0 || like(row[column]))
         };
         self.rows().skip(RESERVED_STATES).all(spelled)

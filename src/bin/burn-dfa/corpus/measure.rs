@@ -12,7 +12,7 @@ use burn_dfa::table::RowPosition;
 use burn_dfa::{Constraint, Error, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
 use serde_json::{Value, json};
 
-use super::rows::{Compiles, Instance, Row, Source};
+use super::rows::{Begin, Compiles, Instance, Row, Source};
 use crate::cutter::Cutter;
 
 /// The most tokens of a random text beyond those of the shortest.
@@ -134,7 +134,7 @@ impl<'a> Bench<'a> {
         vocabulary.fingerprint();
         let many = bench.limits.tabulated_states;
         for regex in ["a", &format!("\"[ -~]{{{many}}}")] {
-            let _no_matter = bench.first_mask(|| Constraint::regex(regex));
+            let _no_matter = bench.first_mask(vocabulary, || Constraint::regex(regex));
         }
         bench
     }
@@ -142,12 +142,13 @@ impl<'a> Bench<'a> {
     /// The whole way to the first mask: constraint, automaton, table, one row.
     fn first_mask(
         &self,
+        vocabulary: &Vocabulary,
         read: impl FnOnce() -> burn_dfa::Result<Constraint>,
     ) -> burn_dfa::Result<(TokenTable, Compiled)> {
         let device = Device::flex();
         let clock = Instant::now();
-        let table = TokenTable::compile(&read()?, self.vocabulary, &self.limits)?;
-        let tensors = TensorTable::new(&[&table], self.vocabulary.len(), &self.tensors, &device)?;
+        let table = TokenTable::compile(&read()?, vocabulary, &self.limits)?;
+        let tensors = TensorTable::new(&[&table], vocabulary.len(), &self.tensors, &device)?;
         let states = tensors.states(&[tensors.start(0)])?;
         black_box(tensors.illegal(states, None).into_data());
         let ttfm_us = clock.elapsed().as_secs_f64() * 1e6;
@@ -167,18 +168,14 @@ impl<'a> Bench<'a> {
 
     fn measure(&self, row: &Row) -> Outcome {
         let mut outcome = Outcome::of(row);
-        let compiled = match &row.source {
-            Source::Schema(schema) => {
-                self.first_mask(|| Constraint::json_schema_from_str_with(schema, &self.options))
-            }
-            Source::Regex(pattern) => self.first_mask(|| Constraint::regex(pattern)),
-            Source::Grammar { syntax, text, start: None } => {
-                self.first_mask(|| Constraint::grammar(*syntax, text))
-            }
+        let compiled = self.first_mask(self.vocabulary_of(row), || match &row.source {
+            Source::Schema(schema) => Constraint::json_schema_from_str_with(schema, &self.options),
+            Source::Regex(pattern) => Constraint::regex(pattern),
+            Source::Grammar { syntax, text, start: None } => Constraint::grammar(*syntax, text),
             Source::Grammar { syntax, text, start: Some(start) } => {
-                self.first_mask(|| Constraint::grammar_from(*syntax, text, start))
+                Constraint::grammar_from(*syntax, text, start)
             }
-        };
+        });
         match compiled {
             Ok((table, compiled)) => {
                 outcome.compiled = Some(compiled);
@@ -211,7 +208,12 @@ impl<'a> Bench<'a> {
         outcome
     }
 
+    fn vocabulary_of<'r>(&'r self, row: &'r Row) -> &'r Vocabulary {
+        row.vocabulary.as_ref().unwrap_or(self.vocabulary)
+    }
+
     fn walk(&self, table: &TokenTable, row: &Row, outcome: &mut Outcome) {
+        let vocabulary = self.vocabulary_of(row);
         let constraint = match &row.source {
             Source::Schema(schema) => Constraint::json_schema_from_str_with(schema, &self.options).ok(),
             _ => None,
@@ -227,7 +229,12 @@ impl<'a> Bench<'a> {
             is_draft_4 && text != value
         };
         for test in &row.tests {
+            let mut tokens = None;
             let texts: Vec<String> = match &test.instance {
+                Instance::Tokens(given) => {
+                    tokens = Some(given.clone());
+                    Vec::new()
+                }
                 Instance::Value(value) => {
                     let text = written(value).filter(|text| test.valid || !by_spelling(text, value));
                     text.into_iter().collect()
@@ -236,13 +243,16 @@ impl<'a> Bench<'a> {
                 Instance::TextOfValue(text) => [text.clone()].into_iter().chain(written(text)).collect(),
             };
             let mut verdict = if texts.is_empty() { Verdict::Rejected } else { Verdict::Unspelled };
+            if tokens.is_some_and(|tokens| accepts(table, &tokens, vocabulary)) {
+                verdict = Verdict::Accepted;
+            }
             for text in texts {
                 let verdicts: Vec<bool> = self
                     .cutter
                     .cuts(&text)
                     .into_iter()
                     .flatten()
-                    .map(|tokens| accepts(table, &tokens, self.vocabulary))
+                    .map(|tokens| accepts(table, &tokens, vocabulary))
                     .collect();
                 if verdicts.contains(&true) {
                     verdict = Verdict::Accepted;
@@ -265,8 +275,12 @@ impl<'a> Bench<'a> {
     /// Walks beginnings of texts.
     fn begin(&self, table: &TokenTable, row: &Row, outcome: &mut Outcome) {
         for prefix in &row.prefixes {
-            let cuts = self.cutter.cuts(&prefix.text).into_iter().flatten();
-            let verdicts: Vec<bool> = cuts.map(|tokens| goes_on(table, &tokens)).collect();
+            let cuts = match &prefix.begin {
+                Begin::Text(text) => self.cutter.cuts(text),
+                Begin::Tokens(tokens) => [Some(tokens.clone()), None],
+            };
+            let verdicts: Vec<bool> =
+                cuts.into_iter().flatten().map(|tokens| goes_on(table, &tokens)).collect();
             outcome.split += usize::from(verdicts.windows(2).any(|pair| pair[0] != pair[1]));
             let Some(&goes_on) = verdicts.iter().max() else {
                 outcome.unspelled += 1;
@@ -283,9 +297,10 @@ impl<'a> Bench<'a> {
 
     fn draw(&self, table: &TokenTable, row: &Row, outcome: &mut Outcome) {
         let budget = table.tokens_to_end(table.start()).saturating_add(SLACK);
-        for tokens in table.samples(self.vocabulary, row.id.len() as u64, budget).take(self.samples) {
+        let vocabulary = self.vocabulary_of(row);
+        for tokens in table.samples(vocabulary, row.id.len() as u64, budget).take(self.samples) {
             outcome.samples += 1;
-            let text = self.vocabulary.decode(&tokens);
+            let text = vocabulary.decode(&tokens);
             let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(&text).is_ok();
             outcome.not_json += usize::from(matches!(row.source, Source::Schema(_)) && !is_json);
         }

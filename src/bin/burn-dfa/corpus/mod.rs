@@ -5,6 +5,7 @@ mod measure;
 mod parts;
 mod rows;
 mod summary;
+mod toy;
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -30,7 +31,8 @@ use summary::Summary;
 /// A file holds JSON lines `{id, schema, tests: [{valid, data, needs_format?}]}`, `{regex, accepts, rejects}` or
 /// `{kind: "gbnf"|"ebnf"|"lark", grammar, start?, accepts, rejects, prefixes?, dead?, compiles?}`, a JSON array of such objects, or
 /// of groups of the official test suite of JSON Schema. `NAME.cases.jsonl` holds lines `{accepts: TEXT}`, `{rejects: TEXT}` or
-/// `{incomplete: TEXT}` of the grammar beside it, NAME.gbnf, NAME.ebnf or NAME.lark. An instance that the
+/// `{incomplete: TEXT}` of the grammar beside it, NAME.gbnf, NAME.ebnf or NAME.lark. A row with a vocabulary of its own, `vocab` and
+/// `stop`, has lists of token ids in the place of texts, and `masks: [{after, allowed}]`. An instance that the
 /// tokenizer has no tokens for is counted as not spelled, neither accepted nor rejected. The last line printed sums up
 /// all files.
 #[derive(Args)]

@@ -3,9 +3,11 @@
 use std::path::Path;
 
 use burn_dfa::constraint::Syntax;
+use burn_dfa::{TokenId, Vocabulary};
 use serde::de::IgnoredAny;
 
 use super::parts::{Members, Parts, items, members, parts, string};
+use super::toy;
 use crate::output::Result;
 
 /// A constraint with instances.
@@ -15,6 +17,8 @@ pub struct Row {
     pub tests: Vec<Test>,
     pub prefixes: Vec<Prefix>,
     pub compiles: Compiles,
+    /// If it has one of its own.
+    pub vocabulary: Option<Vocabulary>,
 }
 
 /// Whether a constraint has to be read and compiled.
@@ -33,9 +37,16 @@ pub enum Compiles {
 
 /// The beginning of a text.
 pub struct Prefix {
-    pub text: String,
+    pub begin: Begin,
     /// Whether something that follows completes it.
     pub viable: bool,
+}
+
+/// How a text begins.
+#[derive(PartialEq, Eq)]
+pub enum Begin {
+    Text(String),
+    Tokens(Vec<TokenId>),
 }
 
 impl Row {
@@ -75,12 +86,13 @@ pub enum Instance {
     Text(String),
     /// This text, or any other of its value.
     TextOfValue(String),
+    Tokens(Vec<TokenId>),
 }
 
 /// The rows of a file.
 pub struct Rows {
     pub rows: Vec<Row>,
-    /// Rows that ask for what is not offered: tags, requests, toy vocabularies, options.
+    /// Rows that ask for what is not offered: tags, requests, options.
     pub skipped: usize,
 }
 
@@ -137,10 +149,11 @@ fn cases(path: &Path, name: &str, text: &str) -> Result<Rows> {
             (None, None, Some(text)) => (text, false, Some(true)),
             _ => return Err(format!("{}, row {at}: no text to accept or to reject", path.display()).into()),
         };
-        prefixes.extend(viable.map(|viable| Prefix { text: text.clone(), viable }));
+        prefixes.extend(viable.map(|viable| Prefix { begin: Begin::Text(text.clone()), viable }));
         tests.push(Test { instance: Instance::Text(text), valid, needs_format: false });
     }
-    let row = Row { id: name.to_owned(), source, tests, prefixes, compiles: Compiles::default() };
+    let compiles = Compiles::default();
+    let row = Row { id: name.to_owned(), source, tests, prefixes, compiles, vocabulary: None };
     Ok(Rows { rows: vec![row], skipped: 0 })
 }
 
@@ -187,7 +200,6 @@ fn row(value: &str, stem: &str, at: usize) -> Option<Option<Row>> {
     let kind = text("kind");
     let kind = kind.as_deref();
     if matches!(kind, Some("json" | "structural_tag" | "request"))
-        || row.contains_key("vocab")
         || row.get("options").is_some_and(|options| asks_for_more(options))
     {
         return Some(None);
@@ -201,6 +213,12 @@ fn row(value: &str, stem: &str, at: usize) -> Option<Option<Row>> {
         (None, None) if kind == Some("json_schema") => (Source::Schema(row.get("grammar")?.clone()), false),
         (None, None) => (Source::Regex(text("regex").or(text("grammar"))?), false),
     };
+    let compiles = compiles(&row);
+    if row.contains_key("vocab") {
+        let toy::Toy { vocabulary, tests, prefixes } = toy::read(&row)?;
+        let vocabulary = Some(vocabulary);
+        return Some(Some(Row { id, source, tests, prefixes, compiles, vocabulary }));
+    }
     let (tests, prefixes) = match row.get("tests").filter(|_| !is_grammar).and_then(|tests| items(tests)) {
         // The tests of a schema, and not those that a row of a grammar is from.
         Some(tests) if tests.iter().all(|test| members(test).is_some()) => {
@@ -208,8 +226,7 @@ fn row(value: &str, stem: &str, at: usize) -> Option<Option<Row>> {
         }
         _ => texts(&row, &source)?,
     };
-    let compiles = compiles(&row);
-    Some(Some(Row { id, source, tests, prefixes, compiles }))
+    Some(Some(Row { id, source, tests, prefixes, compiles, vocabulary: None }))
 }
 
 /// Whether a row has to be compiled.
@@ -281,8 +298,9 @@ fn texts(row: &Members, source: &Source) -> Option<(Vec<Test>, Vec<Prefix>)> {
     let mut beginnings: Vec<Prefix> = Vec::new();
     for (key, viable) in [(incomplete, true), (prefixes, true), ("dead", false), (all_dead, false)] {
         for text in strings(key)?.into_iter().filter(|text| !left_out.contains(text)) {
-            if !beginnings.iter().any(|known| known.text == text) {
-                beginnings.push(Prefix { text, viable });
+            let begin = Begin::Text(text);
+            if !beginnings.iter().any(|known| known.begin == begin) {
+                beginnings.push(Prefix { begin, viable });
             }
         }
     }

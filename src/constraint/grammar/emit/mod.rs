@@ -20,7 +20,6 @@ mod rule;
 
 use super::brackets::{Brackets, Place, circles};
 use super::parts::{Part, PartId, Parts};
-use super::tokens;
 use crate::automaton::{FastMap, Network};
 use crate::error::{Error, Result};
 use crate::limits::Meter;
@@ -229,11 +228,11 @@ impl<'p, 'm> Emitter<'p, 'm> {
                 self.word(&bytes, after)
             }
             Part::Bytes(bytes) => self.word(&bytes, next),
-            Part::Tokens(tokens) => {
+            Part::Tokens(set) => {
                 let lexed = self.parts.lexing.is_some();
                 let next = if lexed { self.behind_terminal(next, false)? } else { next };
-                let byte = |number: u8| tokens::FIRST + number;
-                self.network.bytes(tokens.into_iter().map(|number| (byte(number), byte(number), next)))
+                let codes = self.parts.codes.as_ref().map_or(&[][..], |codes| codes.of(set));
+                self.network.outside(codes, next)
             }
             Part::Dfa { dfa, terminal } => {
                 let next = match terminal {

@@ -149,6 +149,12 @@ impl<'a, 't> Lowering<'a, 't> {
         if !attributes.lazy && !attributes.whole && !bounded && (!attributes.temperature || foreign) {
             return Ok(None);
         }
+        // A token is read whole and counts no characters, so that there is nothing to bound.
+        let token = matches!(rule.body.kind, Kind::Foreign(_, "a token"));
+        let other = attributes.lazy || attributes.whole || attributes.end.is_some() || attributes.temperature;
+        if token && !other {
+            return Ok(None);
+        }
         let mut body = self.regular(&rule.body, 0)?.expression;
         if let Some(max) = attributes.max_chars {
             if attributes.end.is_some() {

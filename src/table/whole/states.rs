@@ -1,0 +1,275 @@
+//! The states that tokens lead to which are read whole and by their bytes at once.
+//!
+//! A token that is text, and that an edge reads whole as well, may lead to two states. A text goes on from either, so it is in
+//! both: in a *joined* state, a set of states of the automaton, as in the subset construction. Such a state reads what its
+//! states read, byte by byte; joined states that a token leads to from joined states are made in turn.
+
+use std::sync::Arc;
+
+use super::groups::Groups;
+use crate::automaton::{ByteDfa, ByteStateId, FastMap};
+use crate::constraint::{TextAutomaton, Unrolled};
+use crate::error::Result;
+use crate::limits::Meter;
+use crate::table::compile::Rests;
+use crate::vocabulary::{TokenId, Vocabulary};
+
+/// An automaton over bytes with its joined states, and the tokens that are read whole.
+pub(in crate::table) struct TokenStates {
+    pub(in crate::table) dfa: Arc<ByteDfa>,
+    /// The number of states of free text, see [`FreeText::states`](crate::constraint::FreeText::states).
+    pub(in crate::table) free: u32,
+    pub(in crate::table) groups: Groups,
+    /// The joined state of the one that bytes lead to and the one that an edge leads to.
+    joined: FastMap<(u32, u32), u32>,
+    pub(in crate::table) unrolled: Option<Unrolled>,
+}
+
+impl TokenStates {
+    /// # Errors
+    /// Where a limit is breached, or a token is named that the vocabulary lacks.
+    pub(in crate::table) fn new(
+        text: &TextAutomaton,
+        vocabulary: &Vocabulary,
+        meter: &Meter,
+    ) -> Result<Self> {
+        let groups = Groups::new(&text.free, vocabulary)?;
+        let (free, unrolled) = (text.free.states, text.unrolled);
+        if !groups.groups.iter().any(|group| group.is_text) {
+            let dfa = Arc::clone(&text.dfa);
+            return Ok(Self { dfa, free, groups, joined: FastMap::default(), unrolled });
+        }
+        let mut joiner = Joiner::new(&text.dfa, groups, vocabulary, meter);
+        let mut state = 1;
+        while state < joiner.state_count() {
+            joiner.follow(state)?;
+            state += 1;
+        }
+        let (dfa, groups, joined) = joiner.finish()?;
+        Ok(Self { dfa: dfa.into(), free, groups, joined, unrolled })
+    }
+
+    /// Where a token leads that bytes lead to `bytes` and an edge to `whole`, either of which may be dead.
+    pub(in crate::table) fn join(&self, bytes: u32, whole: u32) -> u32 {
+        match (bytes, whole) {
+            (0, only) | (only, 0) => only,
+            (one, other) if one == other => one,
+            both => self.joined[&both],
+        }
+    }
+}
+
+/// Makes joined states.
+struct Joiner<'a> {
+    dfa: &'a ByteDfa,
+    vocabulary: &'a Vocabulary,
+    meter: &'a Meter<'a>,
+    groups: Groups,
+    /// By state of the automaton the groups that have an edge there, and where it leads.
+    edges: FastMap<u32, Vec<(usize, u32)>>,
+    /// The states of each joined state, which are numbered after those of the automaton.
+    sets: Vec<Arc<[u32]>>,
+    numbers: FastMap<Arc<[u32]>, u32>,
+    /// The row of each joined state by class of bytes; empty where it is not known yet.
+    rows: Vec<Vec<u32>>,
+    joined: FastMap<(u32, u32), u32>,
+    rests: Vec<Rests>,
+}
+
+impl<'a> Joiner<'a> {
+    fn new(dfa: &'a ByteDfa, groups: Groups, vocabulary: &'a Vocabulary, meter: &'a Meter<'a>) -> Self {
+        let mut edges: FastMap<u32, Vec<_>> = FastMap::default();
+        for (number, group) in groups.groups.iter().enumerate() {
+            for &(state, next) in &group.edges {
+                edges.entry(state).or_default().push((number, next));
+            }
+        }
+        Self {
+            dfa,
+            vocabulary,
+            meter,
+            groups,
+            edges,
+            sets: Vec::new(),
+            numbers: FastMap::default(),
+            rows: Vec::new(),
+            joined: FastMap::default(),
+            rests: vec![Rests::default(); dfa.state_count()],
+        }
+    }
+
+    fn state_count(&self) -> u32 {
+        (self.dfa.state_count() + self.sets.len()) as u32
+    }
+
+    /// The states of a state: those of a joined one, or itself.
+    fn states_of(&self, state: u32) -> Arc<[u32]> {
+        match (state as usize).checked_sub(self.dfa.state_count()) {
+            Some(joined) => Arc::clone(&self.sets[joined]),
+            None => [state].into(),
+        }
+    }
+
+    /// The number of a set of states.
+    fn number(&mut self, mut states: Vec<u32>) -> Result<u32> {
+        states.sort_unstable();
+        states.dedup();
+        match states[..] {
+            [] => return Ok(0),
+            [one] => return Ok(one),
+            _ => {}
+        }
+        let states: Arc<[u32]> = states.into();
+        if let Some(&known) = self.numbers.get(&states) {
+            return Ok(known);
+        }
+        let number = self.state_count();
+        self.sets.push(Arc::clone(&states));
+        self.numbers.insert(states, number);
+        self.rows.push(Vec::new());
+        self.rests.push(Rests::default());
+        self.meter.states(self.state_count() as usize)?;
+        self.meter.bytes(self.sets.len().saturating_mul(64 + 4 * self.dfa.class_count()))?;
+        Ok(number)
+    }
+
+    /// Makes the joined state of two states.
+    fn join(&mut self, bytes: u32, whole: u32) -> Result<()> {
+        if bytes == 0 || bytes == whole || self.joined.contains_key(&(bytes, whole)) {
+            return Ok(());
+        }
+        let both = [self.states_of(bytes), self.states_of(whole)].concat();
+        let number = self.number(both)?;
+        self.joined.insert((bytes, whole), number);
+        Ok(())
+    }
+
+    fn row(&mut self, state: u32) -> Result<()> {
+        let Some(joined) = (state as usize).checked_sub(self.dfa.state_count()) else { return Ok(()) };
+        if self.rows[joined].is_empty() {
+            let own = self.states_of(state);
+            let mut row = Vec::with_capacity(self.dfa.class_count());
+            for class in 0..self.dfa.class_count() {
+                let next = own.iter().map(|&state| self.dfa.next_by_class(ByteStateId(state), class).0);
+                row.push(self.number(next.filter(|&next| next != 0).collect())?);
+            }
+            self.rows[joined] = row;
+        }
+        Ok(())
+    }
+
+    /// The state after a byte, where the [row](Self::row) is known.
+    fn read(&self, state: u32, byte: u8) -> u32 {
+        let class = self.dfa.classes()[byte as usize] as usize;
+        match (state as usize).checked_sub(self.dfa.state_count()) {
+            Some(joined) => self.rows[joined][class],
+            None => self.dfa.next_by_class(ByteStateId(state), class).0,
+        }
+    }
+
+    fn next(&mut self, state: u32, byte: u8) -> Result<u32> {
+        self.row(state)?;
+        Ok(self.read(state, byte))
+    }
+
+    /// Follows the tokens that are read whole in `state`.
+    fn follow(&mut self, state: u32) -> Result<()> {
+        self.meter.time()?;
+        self.row(state)?;
+        let mut reached: FastMap<usize, Vec<u32>> = FastMap::default();
+        for own in self.states_of(state).iter() {
+            for &(group, next) in self.edges.get(own).into_iter().flatten() {
+                reached.entry(group).or_default().push(next);
+            }
+        }
+        let mut reached: Vec<_> = reached.into_iter().collect();
+        reached.sort_unstable_by_key(|&(group, _)| group);
+        let reads = (0..=u8::MAX).any(|byte| self.read(state, byte) != 0);
+        for (group, next) in reached {
+            let whole = self.number(next)?;
+            let own = &mut self.groups.groups[group];
+            if state as usize >= self.dfa.state_count() {
+                own.edges.push((state, whole));
+            }
+            if !own.is_text || !reads {
+                continue;
+            }
+            for bytes in self.landings(state, group)? {
+                self.join(bytes, whole)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The states that the bytes of a group's tokens lead to, and perhaps more, where these are many.
+    fn landings(&mut self, state: u32, group: usize) -> Result<Vec<u32>> {
+        let mut found = if self.groups.groups[group].is_open {
+            self.all_landings(state)?
+        } else {
+            let tokens = std::mem::take(&mut self.groups.groups[group].tokens);
+            let found = self.landings_of(state, &tokens);
+            self.groups.groups[group].tokens = tokens;
+            found?
+        };
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
+    }
+
+    fn landings_of(&mut self, state: u32, tokens: &[TokenId]) -> Result<Vec<u32>> {
+        let (vocabulary, mut found) = (self.vocabulary, Vec::new());
+        for (at, &token) in tokens.iter().enumerate() {
+            if at % 1024 == 0 {
+                self.meter.time()?;
+            }
+            let bytes = vocabulary.bytes(token).unwrap_or_default();
+            let end = bytes.iter().try_fold(state, |at, &byte| match at {
+                0 => Ok(0),
+                at => self.next(at, byte),
+            })?;
+            found.push(end);
+        }
+        Ok(found)
+    }
+
+    /// The states that tokens lead to from `state` by their bytes.
+    fn all_landings(&mut self, state: u32) -> Result<Vec<u32>> {
+        let trie = self.vocabulary.trie();
+        let mut found = Vec::new();
+        let mut path = vec![state; trie.max_depth() + 1];
+        let mut node = 0;
+        while node < trie.len() {
+            let depth = trie.depth(node);
+            let to = self.next(path[depth - 1], trie.byte(node))?;
+            let end = trie.end(node) as usize;
+            if to == 0 {
+                node = end;
+                continue;
+            }
+            self.row(to)?;
+            let mut rests = self.rests[to as usize];
+            let all = rests.all(trie.below(node), |byte| self.read(to, byte) == to);
+            self.rests[to as usize] = rests;
+            if (all || !trie.tokens(node).is_empty()) && found.last() != Some(&to) {
+                found.push(to);
+            }
+            path[depth] = to;
+            node = if all { end } else { node + 1 };
+        }
+        Ok(found)
+    }
+
+    fn finish(mut self) -> Result<(ByteDfa, Groups, FastMap<(u32, u32), u32>)> {
+        let mut next = Vec::new();
+        for state in 0..self.dfa.state_count() as u32 {
+            next.extend_from_slice(self.dfa.row(ByteStateId(state)));
+        }
+        self.rows.iter_mut().for_each(|row| next.append(row));
+        let is_accepting = |state: u32| self.dfa.is_accepting(ByteStateId(state));
+        let mut accepting: Vec<bool> = (0..self.dfa.state_count() as u32).map(is_accepting).collect();
+        accepting.extend(self.sets.iter().map(|set| set.iter().any(|&state| is_accepting(state))));
+        let (classes, count) = (*self.dfa.classes(), self.dfa.class_count());
+        let dfa = ByteDfa::from_parts(classes, count, next, accepting, self.dfa.start());
+        Ok((dfa, self.groups, self.joined))
+    }
+}
