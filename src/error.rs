@@ -38,6 +38,7 @@ enum Kind {
     Schema { pointer: String, reason: String },
     Grammar(Box<Misread>),
     Request(String),
+    StructuralTag { pointer: String, reason: String },
     Limit { limit: Limit, pointer: Option<String> },
     Unsatisfiable(String),
     Vocabulary(String),
@@ -159,6 +160,21 @@ impl Error {
         Kind::Request(reason.into()).into()
     }
 
+    pub(crate) fn structural_tag(pointer: impl Into<String>, reason: impl Into<String>) -> Self {
+        Kind::StructuralTag { pointer: pointer.into(), reason: reason.into() }.into()
+    }
+
+    /// The same of a schema that stands at `outer` in something else.
+    pub(crate) fn within(mut self, outer: &str) -> Self {
+        match &mut self.kind {
+            Kind::Schema { pointer, .. } | Kind::Limit { pointer: Some(pointer), .. } => {
+                pointer.insert_str(0, outer);
+            }
+            _ => {}
+        }
+        self
+    }
+
     pub(crate) fn limit(limit: Limit) -> Self {
         Kind::Limit { limit, pointer: None }.into()
     }
@@ -213,12 +229,13 @@ impl Error {
 
     /// The constraint was refused, whatever the request: [`is_pattern`](Self::is_pattern),
     /// [`is_schema`](Self::is_schema), [`is_grammar`](Self::is_grammar), [`is_request`](Self::is_request),
-    /// [`is_limit`](Self::is_limit) or [`is_unsatisfiable`](Self::is_unsatisfiable).
+    /// [`is_structural_tag`](Self::is_structural_tag), [`is_limit`](Self::is_limit) or [`is_unsatisfiable`](Self::is_unsatisfiable).
     pub fn is_constraint(&self) -> bool {
         self.is_pattern()
             || self.is_schema()
             || self.is_grammar()
             || self.is_request()
+            || self.is_structural_tag()
             || self.is_limit()
             || self.is_unsatisfiable()
     }
@@ -241,6 +258,11 @@ impl Error {
     /// A `response_format` or `structured_outputs` object that is malformed or asks for what is not offered.
     pub fn is_request(&self) -> bool {
         matches!(self.kind, Kind::Request(_))
+    }
+
+    /// A structural tag that is malformed or cannot be honoured exactly; see [`pointer`](Self::pointer).
+    pub fn is_structural_tag(&self) -> bool {
+        matches!(self.kind, Kind::StructuralTag { .. })
     }
 
     /// A limit on states, bytes or time was breached; see [`breached`](Self::breached).
@@ -315,11 +337,12 @@ impl Error {
         }
     }
 
-    /// JSON pointer (RFC 6901) into the schema: to what is refused, where [`is_schema`](Self::is_schema), and where a schema
+    /// JSON pointer (RFC 6901) into the schema, or the [structural tag](Self::is_structural_tag) that it is part of: to what is
+    /// refused, where [`is_schema`](Self::is_schema), and where a schema
     /// breaches a limit ([`is_limit`](Self::is_limit)) to the part that takes most of it.
     pub fn pointer(&self) -> Option<&str> {
         match &self.kind {
-            Kind::Schema { pointer, .. } => Some(pointer),
+            Kind::Schema { pointer, .. } | Kind::StructuralTag { pointer, .. } => Some(pointer),
             Kind::Limit { pointer, .. } => pointer.as_deref(),
             _ => None,
         }
@@ -385,6 +408,10 @@ impl fmt::Display for Error {
                 snippet.lines().try_for_each(|line| write!(f, "\n    {line}"))
             }
             Kind::Request(reason) => write!(f, "constraint request: {reason}"),
+            Kind::StructuralTag { pointer, reason } if pointer.is_empty() => {
+                write!(f, "structural tag: {reason}")
+            }
+            Kind::StructuralTag { pointer, reason } => write!(f, "structural tag, at {pointer}: {reason}"),
             Kind::Limit { limit: limit @ Limit::Binding(_), .. } => {
                 write!(
                     f,

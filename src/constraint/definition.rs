@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::json;
 
 use super::json_schema::Json;
-use super::{Constraint, JsonOptions, Kind, Marker};
+use super::{Constraint, GivenGrammar, JsonOptions, Kind, Marker, StructuralTag};
 use crate::automaton::ByteDfa;
 
 /// A JSON schema as it was given, with what was asked of it.
@@ -32,7 +32,8 @@ impl Constraint {
     /// Regexes, character patterns (as a regex of the same language), choices and JSON schemas are objects that
     /// [`from_request`](Self::from_request) reads, `{"regex": …}`, `{"choice": […]}` and `{"json": …}`; beside a schema
     /// stand its `options` where they are not the default. A grammar is OpenAI's `{"type": "grammar", "grammar": {"syntax": …,
-    /// "definition": …}}`, with its `start` where one was asked for. Sets of tokens are `{"token_sets": [[id, …], …]}`,
+    /// "definition": …}}`, with its `start` where one was asked for, and a structural tag `{"type": "structural_tag", "format": …}`,
+    /// with the `options` of its schemas where they are not the usual ones. Sets of tokens are `{"token_sets": [[id, …], …]}`,
     /// transitions `{"transitions": {"initial": …, "accepting": […], "transitions": [[state, id, next], …]}}`, with
     /// their states numbered anew from 1; a constraint after free text `{"after": marker, "constraint": …}`, the marker being a
     /// text or the id of a token.
@@ -77,14 +78,23 @@ impl Constraint {
                 }})
                 .to_string()
             }
-            Kind::Grammar(_, given) => {
-                let given = given.as_deref()?;
-                let mut grammar = json!({"syntax": given.syntax.name(), "definition": given.text});
-                if let Some(start) = &given.start {
-                    grammar["start"] = json!(start);
+            Kind::Grammar(_, given) => match given.as_deref()? {
+                GivenGrammar::Text { syntax, text, start } => {
+                    let mut grammar = json!({"syntax": syntax.name(), "definition": text});
+                    if let Some(start) = start {
+                        grammar["start"] = json!(start);
+                    }
+                    json!({"type": "grammar", "grammar": grammar}).to_string()
                 }
-                json!({"type": "grammar", "grammar": grammar}).to_string()
-            }
+                GivenGrammar::Tag(tag, options) => {
+                    let mut tag = json!(tag);
+                    if **options != StructuralTag::json_options() {
+                        tag["options"] = json!(options);
+                    }
+                    tag.to_string()
+                }
+            },
+            Kind::Part(_) => return None,
             Kind::Dfa(dfa) => return automaton(dfa),
             Kind::After(marker, constraint) => {
                 let marker = match marker {

@@ -15,6 +15,7 @@ mod marker;
 mod pattern;
 mod regex;
 mod request;
+mod structural_tag;
 mod token_edges;
 mod tokens;
 #[cfg(feature = "typed")]
@@ -35,11 +36,15 @@ pub(crate) use marker::{CalledText, FreeText, TextAutomaton};
 pub use pattern::{CharClass, CharPattern, PatternItem};
 pub(crate) use regex::Regex;
 pub use request::{GrammarFormat, GrammarText, NamedSchema, ResponseFormat, StructuredOutputs};
+pub use structural_tag::{
+    AnyText, Begin, Dispatch, End, Format, SchemaFormat, StructuralTag, Style, Tag, TagsWithSeparator,
+    TokenDispatch, TokenFormat, TokenRef, TokenTriggeredTags, TriggeredTags,
+};
 pub(crate) use token_edges::{NamedToken, TokenClasses, TokenEdges};
 pub(crate) use tokens::TokenAutomaton;
 pub use tokens::Transitions;
 
-use self::json_schema::{Json, Malformed, Texts};
+use self::json_schema::{Json, Malformed, Part, Texts};
 use crate::automaton::{ByteAutomaton, ByteDfa, Determinized, Expr, RowDfa};
 use crate::error::{Error, Limit, Result};
 use crate::limits::{Limits, Meter};
@@ -70,6 +75,8 @@ enum Kind {
     Pattern(CharPattern),
     /// With the schema as it was given.
     JsonSchema(Box<json_schema::Schema>, Arc<Given>),
+    /// A part of a schema, within a structural tag.
+    Part(Arc<Part>),
     /// With its text, if it was read from one.
     Grammar(Arc<Grammar>, Option<Arc<GivenGrammar>>),
     Dfa(Arc<ByteDfa>),
@@ -430,6 +437,11 @@ impl Constraint {
         Ok(found.map_or(Cow::Borrowed(self), |kind| Cow::Owned(kind.into())))
     }
 
+    /// Whether it may be one of several without a text.
+    pub(crate) fn may_be_empty(&self) -> bool {
+        matches!(self.kind, Kind::Part(_))
+    }
+
     /// The automaton of the constraint, with calls where that is better.
     pub(crate) fn lower_called(&self, meter: &Meter) -> Result<Called> {
         if meter.limits().frames > Limits::MAX_FRAMES {
@@ -437,6 +449,12 @@ impl Constraint {
         }
         Ok(match &self.kind {
             Kind::JsonSchema(schema, _) => match schema.lower_called(meter)? {
+                (Texts::Called(automaton), _) => {
+                    Called::Yes(Box::new(CalledText { automaton, free: FreeText::default() }))
+                }
+                (Texts::Copied(rows), unrolled) => Called::No(Lowered::Rows(Box::new(rows), unrolled)),
+            },
+            Kind::Part(part) if !part.is_plain() => match part.lower_called(meter)? {
                 (Texts::Called(automaton), _) => {
                     Called::Yes(Box::new(CalledText { automaton, free: FreeText::default() }))
                 }
@@ -478,6 +496,7 @@ impl Constraint {
                     Determinized::Called(_) => Err(recursive()),
                 };
             }
+            Kind::Part(part) => part.lower(meter)?.into(),
             Kind::Dfa(dfa) => Arc::clone(dfa),
             Kind::Transitions(transitions) => {
                 return Ok(Lowered::Tokens(transitions.lower(), Vec::new()));

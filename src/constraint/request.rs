@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::json_schema::{Json, JsonOptions, Malformed};
-use super::{Constraint, Syntax};
+use super::{Constraint, StructuralTag, Syntax};
 use crate::error::{Error, Result};
 
 /// OpenAI's `response_format`.
@@ -41,6 +41,8 @@ pub enum ResponseFormat {
     },
     /// A text of a grammar: the `format` of a custom tool.
     Grammar(GrammarFormat),
+    /// Free text, tags and schemas.
+    StructuralTag(StructuralTag),
 }
 
 /// The grammar of a custom tool, as chat completions write it, with everything under `grammar`, or as responses do, without.
@@ -152,6 +154,7 @@ impl ResponseFormat {
             Self::Grammar(GrammarFormat::Within { grammar } | GrammarFormat::Flat(grammar)) => {
                 grammar.to_constraint().map(Some)
             }
+            Self::StructuralTag(tag) => Constraint::structural_tag(tag).map(Some),
         }
     }
 }
@@ -186,7 +189,10 @@ pub struct StructuredOutputs {
     /// The same, as SGLang calls it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ebnf: Option<String>,
-    /// Fields that are not offered, such as `structural_tag`; refused by [`to_constraint`](Self::to_constraint)
+    /// A [structural tag](StructuralTag): an object, or a string that holds its JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub structural_tag: Option<Value>,
+    /// Fields that are not offered, such as `json_object`; refused by [`to_constraint`](Self::to_constraint)
     /// unless they are null.
     #[serde(flatten)]
     pub other: Map<String, Value>,
@@ -196,7 +202,7 @@ impl StructuredOutputs {
     /// The constraint.
     ///
     /// # Errors
-    /// - [`Error::is_request`]: not exactly one of `json`, `regex`, `choice`, `grammar` and `ebnf`, or another field;
+    /// - [`Error::is_request`]: not exactly one of `json`, `regex`, `choice`, `grammar`, `ebnf` and `structural_tag`, or another field;
     /// - what [`Constraint::json_schema`], [`Constraint::regex`], [`Constraint::choice`] and [`Constraint::grammar`] refuse.
     pub fn to_constraint(&self) -> Result<Constraint> {
         self.read(of_value)
@@ -206,31 +212,34 @@ impl StructuredOutputs {
     fn read(&self, of_schema: impl FnOnce(&Value) -> Result<Constraint>) -> Result<Constraint> {
         if let Some((name, _)) = self.other.iter().find(|(_, value)| !value.is_null()) {
             return Err(Error::request(format!(
-                "`{name}` of `structured_outputs` is not offered; use one of `json`, `regex`, `choice`, `grammar` and `ebnf`"
+                "`{name}` of `structured_outputs` is not offered; use one of `json`, `regex`, `choice`, `grammar`, `ebnf` and `structural_tag`"
             )));
         }
         let grammar = match (&self.grammar, &self.ebnf) {
             (Some(_), Some(_)) => return Err(Error::request(WANTED)),
             (one, other) => one.as_ref().or(other.as_ref()),
         };
-        match (&self.json, &self.regex, &self.choice, grammar) {
-            (Some(Value::String(text)), None, None, None) => {
+        match (&self.json, &self.regex, &self.choice, grammar, &self.structural_tag) {
+            (Some(Value::String(text)), None, None, None, None) => {
                 let schema = Json::read(text).map_err(|malformed| {
                     Error::request(format!("`json` is a string that holds no JSON schema: {malformed}"))
                 })?;
                 Constraint::of_schema(schema, &JsonOptions::default())
             }
-            (Some(schema), None, None, None) => of_schema(schema),
-            (None, Some(regex), None, None) => Constraint::regex(regex),
-            (None, None, Some(choice), None) => Constraint::choice(choice.iter().cloned()),
-            (None, None, None, Some(grammar)) => Constraint::grammar(Syntax::Ebnf, grammar),
+            (Some(schema), None, None, None, None) => of_schema(schema),
+            (None, Some(regex), None, None, None) => Constraint::regex(regex),
+            (None, None, Some(choice), None, None) => Constraint::choice(choice.iter().cloned()),
+            (None, None, None, Some(grammar), None) => Constraint::grammar(Syntax::Ebnf, grammar),
+            (None, None, None, None, Some(Value::String(text))) => {
+                Constraint::structural_tag(&StructuralTag::read(text)?)
+            }
+            (None, None, None, None, Some(tag)) => Constraint::structural_tag(tag),
             _ => Err(Error::request(WANTED)),
         }
     }
 }
 
-const WANTED: &str =
-    "`structured_outputs` wants exactly one of `json`, `regex`, `choice`, `grammar` and `ebnf`";
+const WANTED: &str = "`structured_outputs` wants exactly one of `json`, `regex`, `choice`, `grammar`, `ebnf` and `structural_tag`";
 
 impl TryFrom<&StructuredOutputs> for Constraint {
     type Error = Error;
@@ -308,11 +317,18 @@ fn of_request(request: std::result::Result<Json, Malformed>) -> Result<Option<Co
 }
 
 fn response_format(format: &Json) -> Result<Option<Constraint>> {
+    if format.get("type").and_then(Json::as_str) == Some("structural_tag") {
+        return Constraint::structural_tag(&StructuralTag::of_json(format)?).map(Some);
+    }
     let schema = || format.get("json_schema")?.get("schema");
     read::<ResponseFormat>("response_format", format)?.read(|rounded| of_json(schema(), rounded))
 }
 
 fn structured_outputs(outputs: &Json) -> Result<Option<Constraint>> {
+    if let Some(tag @ Json::Object(_)) = outputs.get("structural_tag") {
+        // With the digits of its numbers, of which the form has fewer.
+        StructuralTag::of_json(tag)?;
+    }
     let form = read::<StructuredOutputs>("structured_outputs", outputs)?;
     form.read(|rounded| of_json(outputs.get("json"), rounded)).map(Some)
 }

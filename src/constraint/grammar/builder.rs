@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::form::{Expression, Grammar, Lexing, Node, Rule};
+use super::form::{Expression, Grammar, Lexing, Node, Rule, TokenName};
 use crate::automaton::FastMap;
-use crate::constraint::{CharClass, Constraint};
+use crate::constraint::{CharClass, Constraint, Regex};
 use crate::error::{Error, Result};
+use crate::vocabulary::TokenId;
 
 /// Collects the rules of a [`Grammar`].
 ///
@@ -141,6 +142,32 @@ impl Expression {
     #[must_use]
     pub fn repeat(self, min: usize, max: Option<usize>) -> Self {
         Self(Node::Repeat { inner: Arc::new(self), min, max })
+    }
+
+    /// What a regular expression matches as a whole.
+    pub(in crate::constraint) fn regex(regex: Regex) -> Self {
+        Self(Node::Regex(Arc::new(regex)))
+    }
+
+    /// One of some tokens, or where `except` any other token.
+    pub(in crate::constraint) fn tokens(mut ids: Vec<TokenId>, mut names: Vec<String>, except: bool) -> Self {
+        ids.sort_unstable();
+        ids.dedup();
+        names.sort_unstable();
+        names.dedup();
+        let ids = ids.into_iter().map(TokenName::Id);
+        let tokens = ids.chain(names.into_iter().map(TokenName::Text)).collect();
+        Self(Node::Token { tokens, except })
+    }
+
+    /// What both describe. Without rules within.
+    pub(in crate::constraint) fn and(parts: impl IntoIterator<Item = Self>) -> Self {
+        Self(Node::And(parts.into_iter().collect()))
+    }
+
+    /// Whatever it does not describe. Without rules within.
+    pub(in crate::constraint) fn not(inner: Self) -> Self {
+        Self(Node::Not(Arc::new(inner)))
     }
 
     /// A text of another constraint: a regex, a schema, a grammar.

@@ -36,6 +36,7 @@ mod tests;
 mod tokens;
 
 pub use builder::GrammarBuilder;
+pub(super) use ebnf::regex as read_regex;
 pub use form::{Expression, Grammar};
 pub use report::{CalledPart, GrammarReport, RuleUse};
 pub use shape::Shape;

@@ -324,7 +324,13 @@ impl<'m> Parts<'m> {
     }
 
     fn nested(&mut self, constraint: &Constraint) -> Result<Part> {
-        let nested = match constraint.lower_called(self.meter)? {
+        let lowered = match constraint.lower_called(self.meter) {
+            Err(error) if error.is_unsatisfiable() && constraint.may_be_empty() => {
+                return Ok(Part::Choice(Vec::new()));
+            }
+            lowered => lowered?,
+        };
+        let nested = match lowered {
             Called::Yes(text) if text.free.is_empty() => Nested::Called(Box::new(text.automaton)),
             Called::No(Lowered::Rows(rows, _)) => Nested::Finite(rows),
             Called::No(Lowered::Bytes(text)) if text.free.is_empty() => {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::{Grammar, ebnf, gbnf, lark};
-use crate::constraint::{Constraint, Kind};
+use crate::constraint::{Constraint, JsonOptions, Kind, StructuralTag};
 use crate::error::{Error, Result};
 
 /// How a grammar is written. It is asked for, never guessed from a text.
@@ -65,11 +65,12 @@ impl FromStr for Syntax {
 }
 
 /// A grammar as it was given.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in super::super) struct GivenGrammar {
-    pub(in super::super) syntax: Syntax,
-    pub(in super::super) text: String,
-    pub(in super::super) start: Option<String>,
+#[derive(Clone, Debug, PartialEq)]
+pub(in super::super) enum GivenGrammar {
+    /// Its text, and where texts begin if that was asked for.
+    Text { syntax: Syntax, text: String, start: Option<String> },
+    /// A structural tag, with the options of its schemas.
+    Tag(Box<StructuralTag>, Box<JsonOptions>),
 }
 
 impl Grammar {
@@ -125,7 +126,7 @@ impl Constraint {
 
     pub(in super::super) fn given_grammar(syntax: Syntax, text: &str, start: Option<&str>) -> Result<Self> {
         let grammar = Grammar::read(syntax, text, start)?;
-        let given = GivenGrammar { syntax, text: text.to_owned(), start: start.map(str::to_owned) };
+        let given = GivenGrammar::Text { syntax, text: text.to_owned(), start: start.map(str::to_owned) };
         Ok(Kind::Grammar(grammar.into(), Some(given.into())).into())
     }
 }

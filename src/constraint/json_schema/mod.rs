@@ -44,6 +44,7 @@ mod keywords;
 mod note;
 mod number;
 mod options;
+mod part;
 mod plan;
 mod property_order;
 mod read;
@@ -51,6 +52,8 @@ mod string;
 mod text;
 mod types;
 mod uri;
+
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -63,8 +66,10 @@ pub use self::note::{Note, Treatment};
 pub use self::options::{
     Additional, Escapes, Formats, JsonOptions, Numbers, Order, Separators, Unknown, Whitespace,
 };
+pub(super) use self::part::{Part, quoted};
 use self::plan::Planner;
-use crate::automaton::{FastMap, RowDfa};
+pub(super) use self::types::Types;
+use crate::automaton::{ByteDfa, FastMap, RowDfa};
 use crate::error::Result;
 use crate::limits::Meter;
 
@@ -91,6 +96,8 @@ pub(crate) struct Schema {
     /// Pointers of the schemas that lead back to themselves.
     recursive: Vec<String>,
     options: JsonOptions,
+    /// What strings and names are words of, without quotes; `None` where they may be any.
+    free: Option<Arc<ByteDfa>>,
 }
 
 /// Deepest nesting of a value that is written by a schema, since the writer recurses.

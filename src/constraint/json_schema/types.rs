@@ -4,23 +4,23 @@ use super::json::Json;
 
 /// A set of JSON types; an integer is a number without a fraction, whatever its spelling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Types(u8);
+pub(in crate::constraint) struct Types(u8);
 
 impl Types {
-    pub(super) const NONE: Self = Self(0);
-    pub(super) const NULL: Self = Self(1);
-    pub(super) const BOOLEAN: Self = Self(2);
-    pub(super) const INTEGER: Self = Self(4);
+    pub(in crate::constraint) const NONE: Self = Self(0);
+    pub(in crate::constraint) const NULL: Self = Self(1);
+    pub(in crate::constraint) const BOOLEAN: Self = Self(2);
+    pub(in crate::constraint) const INTEGER: Self = Self(4);
     /// Numbers that are no integers.
-    pub(super) const FRACTION: Self = Self(8);
-    pub(super) const NUMBER: Self = Self(4 | 8);
-    pub(super) const STRING: Self = Self(16);
-    pub(super) const ARRAY: Self = Self(32);
-    pub(super) const OBJECT: Self = Self(64);
-    pub(super) const ALL: Self = Self(127);
+    pub(in crate::constraint) const FRACTION: Self = Self(8);
+    pub(in crate::constraint) const NUMBER: Self = Self(4 | 8);
+    pub(in crate::constraint) const STRING: Self = Self(16);
+    pub(in crate::constraint) const ARRAY: Self = Self(32);
+    pub(in crate::constraint) const OBJECT: Self = Self(64);
+    pub(in crate::constraint) const ALL: Self = Self(127);
 
     /// The type that `name` stands for in the keyword `type`.
-    pub(super) fn named(name: &str) -> Option<Self> {
+    pub(in crate::constraint) fn named(name: &str) -> Option<Self> {
         Some(match name {
             "null" => Self::NULL,
             "boolean" => Self::BOOLEAN,
@@ -34,7 +34,7 @@ impl Types {
     }
 
     /// The type of a value.
-    pub(super) fn of(value: &Json) -> Self {
+    pub(in crate::constraint) fn of(value: &Json) -> Self {
         match value {
             Json::Null => Self::NULL,
             Json::Boolean(_) => Self::BOOLEAN,
@@ -47,16 +47,16 @@ impl Types {
     }
 
     /// Whether the sets have a type in common.
-    pub(super) fn meets(self, other: Self) -> bool {
+    pub(in crate::constraint) fn meets(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
     /// The types of this set that `other` lacks.
-    pub(super) const fn except(self, other: Self) -> Self {
+    pub(in crate::constraint) const fn except(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    pub(super) const fn or(self, other: Self) -> Self {
+    pub(in crate::constraint) const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 }

@@ -39,7 +39,12 @@ fn response_format() {
     assert!(Constraint::from_request(&json!({"response_format": {"type": "text"}})).unwrap().is_none());
     assert!(accepts(json!({"type": "json_object"}), r#"{"a":[1]}"#));
     assert!(!accepts(json!({"type": "json_object"}), "[]"));
-    assert!(refusal(json!({"type": "structural_tag"})).contains("structural_tag"));
+    let tag = json!({"type": "structural_tag", "format": {"type": "const_string", "value": "x"}});
+    assert!(accepts(tag.clone(), "x") && !accepts(tag.clone(), "y"));
+    assert!(accepts(json!({"structured_outputs": {"structural_tag": tag}}), "x"));
+    assert!(accepts(json!({"structural_tag": tag.to_string()}), "x"));
+    let error = Constraint::from_request(&json!({"type": "structural_tag"})).unwrap_err();
+    assert!(error.is_structural_tag());
     let unnamed = json!({"type": "json_schema", "json_schema": {"schema": {"type": "null"}}});
     assert!(Constraint::from_request(&unnamed).unwrap().is_some(), "a name is not needed");
     assert!(refusal(json!({"type": "json_schema"})).contains("json_schema"));
@@ -94,7 +99,7 @@ fn structured_outputs() {
     }
     assert!(refusal(json!({"grammar": list, "ebnf": list})).contains("exactly one"));
     assert!(Constraint::from_request(&json!({"grammar": "root ::= ["})).unwrap_err().is_grammar());
-    for name in ["json_object", "structural_tag", "whitespace_pattern", "jsn"] {
+    for name in ["json_object", "whitespace_pattern", "jsn"] {
         assert!(refusal(json!({name: true})).contains(&format!("`{name}`")));
     }
     assert!(refusal(json!({"regex": "a", "choice": ["a"]})).contains("exactly one"));

@@ -25,7 +25,16 @@ use super::cursor::Cursor;
 use super::form::{Expression, Grammar, Node};
 use super::literal::Escapes;
 use super::rules::{Reader, Syntax};
+use crate::constraint::Regex;
 use crate::error::Result;
+
+/// Reads a regular expression as XGrammar does.
+///
+/// # Errors
+/// Why it is refused.
+pub(in crate::constraint) fn regex(pattern: &str) -> std::result::Result<Regex, String> {
+    pattern::read(pattern, pattern::Flags::default())
+}
 
 /// Reads a grammar whose texts begin with the rule `start`, or with `root`.
 ///

@@ -119,7 +119,7 @@ impl Planner<'_> {
 
     /// The strings, without quotes, for which all of these leaves surely hold.
     pub(super) fn contents(&mut self, leaves: &[Formula]) -> Result<Arc<ByteDfa>> {
-        let mut content: Option<Arc<ByteDfa>> = None;
+        let mut content: Option<Arc<ByteDfa>> = self.schema.free.clone();
         for &leaf in leaves {
             let next = self.content(leaf, Certainty::Surely);
             let next = next.map_err(|error| self.at_leaf(leaf, error))?;
@@ -140,7 +140,7 @@ impl Planner<'_> {
         static COMMON: [OnceLock<Arc<ByteDfa>>; (1 + Format::COUNT) * SPELLINGS] =
             [const { OnceLock::new() }; (1 + Format::COUNT) * SPELLINGS];
         let format = match self.formulas.as_leaf(must) {
-            _ if self.options().max_string.is_some() => return Ok(None),
+            _ if self.options().max_string.is_some() || self.schema.free.is_some() => return Ok(None),
             None if must == Formula::TRUE => None,
             Some(Leaf::Format(format)) => Some(*format),
             _ => return Ok(None),

@@ -20,6 +20,7 @@ use super::json::{Json, Members};
 use super::keywords::{self, Keyword};
 use super::note::{Note, Treatment};
 use super::options::{JsonOptions, Unknown, Whitespace};
+use super::types::Types;
 use super::{MAX_DEPTH, MAX_HEIGHT, Schema};
 use crate::automaton::FastMap;
 use crate::error::{Error, Result};
@@ -34,6 +35,17 @@ const MAX_SPACES: usize = 64;
 
 /// Reads `root`.
 pub(super) fn read(root: &Json, options: &JsonOptions) -> Result<Schema> {
+    read_part(root, "", root, Types::ALL, options)
+}
+
+/// Reads the schema `part` of `root`, whose JSON pointer is `at`, for values of some types.
+pub(super) fn read_part(
+    root: &Json,
+    at: &str,
+    part: &Json,
+    types: Types,
+    options: &JsonOptions,
+) -> Result<Schema> {
     if let Whitespace::Pretty(spaces) | Whitespace::Flexible(spaces) = options.whitespace
         && spaces > MAX_SPACES
     {
@@ -50,7 +62,7 @@ pub(super) fn read(root: &Json, options: &JsonOptions) -> Result<Schema> {
         formulas: Formulas::new(),
         origins: FastMap::default(),
         notes: Vec::new(),
-        at: String::new(),
+        at: at.to_owned(),
         open: HashSet::new(),
         in_place: Vec::new(),
         done: HashMap::new(),
@@ -70,12 +82,25 @@ pub(super) fn read(root: &Json, options: &JsonOptions) -> Result<Schema> {
         );
         reader.note("$schema", Treatment::Ignored(reason));
     }
-    let root = reader.schema(root)?.formula;
+    let mut root = reader.schema(part)?.formula;
+    if types != Types::ALL {
+        let types = reader.formulas.leaf(Leaf::Types(types));
+        root = reader.formulas.and([root, types]);
+    }
     let Reader { formulas, origins, notes, later, done, mut recursive, .. } = reader;
     recursive.sort_unstable();
     recursive.dedup();
     let later = later.into_iter().map(|place| done.get(&place).map_or(Formula::FALSE, |r| r.formula));
-    Ok(Schema { later: later.collect(), formulas, root, origins, notes, recursive, options: options.clone() })
+    Ok(Schema {
+        later: later.collect(),
+        formulas,
+        root,
+        origins,
+        notes,
+        recursive,
+        options: options.clone(),
+        free: None,
+    })
 }
 
 /// The result of reading a schema.

@@ -1,0 +1,447 @@
+//! Lowers formats to the intermediate form of grammars.
+//!
+//! A format becomes an expression. Schemas are rules, so that a schema that stands in several tags is lowered once. Free text
+//! does not contain what ends the innermost tag around it.
+
+use super::StructuralTag;
+use super::format::{
+    AnyText, Begin, Dispatch, End, Format, SchemaFormat, Style, Tag, TagsWithSeparator, TokenDispatch,
+    TokenRef, TokenTriggeredTags, TriggeredTags,
+};
+use super::free_text::{FreeText, MAX_BYTES, MAX_MARKS, Undispatched};
+use super::place::Place;
+use super::read::MAX_NESTING;
+use super::style::Schemas;
+use crate::automaton::FastMap;
+use crate::constraint::grammar::read_regex;
+use crate::constraint::{Constraint, Expression, Grammar, GrammarBuilder, JsonOptions, Syntax};
+use crate::error::Result;
+use crate::vocabulary::TokenId;
+
+/// The greatest count of 31 bits: more tokens or characters than any output has.
+const NO_BOUND: u32 = i32::MAX as u32;
+
+/// Lowers a structural tag.
+///
+/// # Errors
+/// Where it cannot be honoured, with the JSON pointer.
+pub(super) fn lower(tag: &StructuralTag, options: &JsonOptions) -> Result<Grammar> {
+    let builder = Grammar::builder();
+    let mut lowerer = Lowerer { schemas: Schemas::new(options), builder, free: FastMap::default() };
+    // The first rule that is met is the first that is shown.
+    lowerer.builder.rule(ROOT);
+    let body = lowerer.format(&tag.format, &Place::ROOT.name("format"), &Ends::default())?;
+    lowerer.builder.define(ROOT, body)?;
+    lowerer.builder.finish(ROOT)
+}
+
+const ROOT: &str = "root";
+
+/// What ends the innermost tag.
+#[derive(Clone, Default)]
+struct Ends {
+    /// Texts that are not empty.
+    texts: Vec<String>,
+    tokens: Vec<TokenRef>,
+}
+
+struct Lowerer<'o> {
+    builder: GrammarBuilder,
+    schemas: Schemas<'o>,
+    /// The rules of free text, by what it does not contain.
+    free: FastMap<Vec<String>, Expression>,
+}
+
+impl Lowerer<'_> {
+    fn format(&mut self, format: &Format, at: &Place, ends: &Ends) -> Result<Expression> {
+        if at.depth() > MAX_NESTING {
+            return Err(at.error(format!("formats are nested more than {MAX_NESTING} levels deep")));
+        }
+        Ok(match format {
+            Format::ConstString { value } => Expression::literal(value),
+            Format::JsonSchema(schema) => self.schema(schema, at)?,
+            Format::QwenXmlParameter { json_schema } => {
+                let schema = SchemaFormat::new(json_schema.clone()).with_style(Style::QwenXml);
+                self.schema(&schema, at)?
+            }
+            Format::Grammar { grammar } => {
+                let grammar = Constraint::grammar(Syntax::Ebnf, grammar);
+                let wrong = |error: crate::error::Error| at.name("grammar").error(error.to_string());
+                Expression::constraint(grammar.map_err(wrong)?)
+            }
+            Format::Regex { pattern } => {
+                let regex = read_regex(pattern).map_err(|reason| at.name("pattern").error(reason))?;
+                Expression::regex(regex)
+            }
+            Format::AnyText(text) => self.any_text(text, at, ends)?,
+            Format::Sequence { elements } => Expression::sequence(self.elements(elements, at, ends)?),
+            Format::Or { elements } => Expression::choice(self.elements(elements, at, ends)?),
+            Format::Optional { content } => self.content(content, at, ends)?.repeat(0, Some(1)),
+            Format::Plus { content } => self.content(content, at, ends)?.repeat(1, None),
+            Format::Star { content } => self.content(content, at, ends)?.repeat(0, None),
+            Format::Repeat { min, max, content } => {
+                let most = match *max {
+                    -1 => None,
+                    max => {
+                        Some(u32::try_from(max).map_err(|_| at.name("max").error("wants a count, or -1"))?)
+                    }
+                };
+                if most.is_some_and(|most| most < *min) {
+                    return Err(at.name("max").error("less than `min`"));
+                }
+                let content = self.content(content, at, ends)?;
+                if most == Some(0) {
+                    return Ok(Expression::literal(""));
+                }
+                content.repeat(*min as usize, most.map(|most| most as usize))
+            }
+            Format::Tag(tag) => self.tag(tag, at)?,
+            Format::TriggeredTags(tags) => self.triggered(tags, at, ends)?,
+            Format::TagsWithSeparator(tags) => self.separated(tags, at)?,
+            Format::Dispatch(dispatch) => self.dispatch(dispatch, at, ends)?,
+            Format::Token { token } => any_of([token]),
+            Format::ExcludeToken { exclude_tokens } => none_of(exclude_tokens.iter().chain(&ends.tokens)),
+            Format::AnyTokens { exclude_tokens, max_tokens } => {
+                let most = max_tokens.filter(|&most| most < NO_BOUND);
+                if most == Some(0) {
+                    return Ok(Expression::literal(""));
+                }
+                none_of(exclude_tokens.iter().chain(&ends.tokens)).repeat(0, most.map(|most| most as usize))
+            }
+            Format::TokenTriggeredTags(tags) => self.token_triggered(tags, at, ends)?,
+            Format::TokenDispatch(dispatch) => self.token_dispatch(dispatch, at, ends)?,
+        })
+    }
+
+    fn schema(&mut self, schema: &SchemaFormat, at: &Place) -> Result<Expression> {
+        self.schemas.lower(schema, at, &mut self.builder)
+    }
+
+    fn content(&mut self, content: &Format, at: &Place, ends: &Ends) -> Result<Expression> {
+        self.format(content, &at.name("content"), ends)
+    }
+
+    fn elements(&mut self, elements: &[Format], at: &Place, ends: &Ends) -> Result<Vec<Expression>> {
+        let at = at.name("elements");
+        if elements.is_empty() {
+            return Err(at.error("wants at least one element"));
+        }
+        elements.iter().enumerate().map(|(i, element)| self.format(element, &at.index(i), ends)).collect()
+    }
+
+    fn any_text(&mut self, text: &AnyText, at: &Place, ends: &Ends) -> Result<Expression> {
+        match text.max_tokens {
+            None | Some(NO_BOUND..) => {}
+            Some(0) => return Ok(Expression::literal("")),
+            Some(_) => {
+                return Err(at.name("max_tokens").error(
+                    "text may be cut into tokens in many ways, so tokens in it are not counted; use `max_chars`, or `any_tokens`",
+                ));
+            }
+        }
+        let excludes = joined(&text.excludes, &ends.texts);
+        let most = text.max_chars.filter(|&most| most < NO_BOUND);
+        check_marks(&[], &text.excludes, at)?;
+        match most {
+            None => self.free(excludes, at),
+            Some(most) => {
+                let free = FreeText::new(&[], &excludes);
+                free.at_most(most).map_err(|error| at.name("max_chars").error(error.to_string()))
+            }
+        }
+    }
+
+    /// Free text without some texts.
+    fn free(&mut self, excludes: Vec<String>, at: &Place) -> Result<Expression> {
+        if let Some(known) = self.free.get(&excludes) {
+            return Ok(known.clone());
+        }
+        check_size(&[], &excludes, at)?;
+        let text = FreeText::new(&[], &excludes).text().map_err(|error| at.error(error.to_string()))?;
+        let name = format!("text_{}", self.free.len() + 1);
+        let rule = self.builder.rule(&name);
+        self.builder.define(&name, text)?;
+        self.free.insert(excludes, rule.clone());
+        Ok(rule)
+    }
+
+    fn tag(&mut self, tag: &Tag, at: &Place) -> Result<Expression> {
+        let begin = match &tag.begin {
+            Begin::Text(begin) => Expression::literal(begin),
+            Begin::Token(token) => any_of([&token.token]),
+        };
+        Ok(Expression::sequence([begin, self.inside(tag, at)?]))
+    }
+
+    /// The content of a tag, and what ends it.
+    fn inside(&mut self, tag: &Tag, at: &Place) -> Result<Expression> {
+        let (ends, end) = match &tag.end {
+            End::Text(end) => self.ends(std::slice::from_ref(end)),
+            End::Texts(texts) if texts.is_empty() => {
+                return Err(at.name("end").error("wants at least one text"));
+            }
+            End::Texts(texts) => self.ends(texts),
+            End::Token(token) => {
+                let tokens = vec![token.token.clone()];
+                (Ends { texts: Vec::new(), tokens }, any_of([&token.token]))
+            }
+        };
+        if ends.texts.is_empty() && ends.tokens.is_empty() && is_unlimited(&tag.content) {
+            return Err(at
+                .name("end")
+                .error("the content may go on without end; let the tag end with a text that is not empty"));
+        }
+        Ok(Expression::sequence([self.content(&tag.content, at, &ends)?, end]))
+    }
+
+    fn ends(&self, texts: &[String]) -> (Ends, Expression) {
+        let end = Expression::choice(texts.iter().map(|text| Expression::literal(text)));
+        let texts = texts.iter().filter(|text| !text.is_empty()).cloned().collect();
+        (Ends { texts, tokens: Vec::new() }, end)
+    }
+
+    fn triggered(&mut self, tags: &TriggeredTags, at: &Place, ends: &Ends) -> Result<Expression> {
+        let TriggeredTags { triggers, tags, at_least_one, stop_after_first, excludes } = tags;
+        check_marks(triggers, excludes, at)?;
+        let (triggers_at, tags_at) = (at.name("triggers"), at.name("tags"));
+        if triggers.is_empty() {
+            return Err(triggers_at.error("wants at least one trigger"));
+        }
+        if tags.is_empty() {
+            return Err(tags_at.error("wants at least one tag"));
+        }
+        // What follows each trigger, and whole tags.
+        let mut behind: Vec<Vec<Expression>> = vec![Vec::new(); triggers.len()];
+        let mut whole = Vec::with_capacity(tags.len());
+        for (i, tag) in tags.iter().enumerate() {
+            let at = tags_at.index(i);
+            let Begin::Text(begin) = &tag.begin else {
+                return Err(at.name("begin").error("a trigger is a text; use `token_triggered_tags`"));
+            };
+            let mut of_tag = (0..triggers.len()).filter(|&i| begin.starts_with(&triggers[i]));
+            let wrong = |reason| at.name("begin").error(reason);
+            let number = of_tag.next().ok_or_else(|| wrong("no trigger is how it begins"))?;
+            if of_tag.next().is_some() {
+                return Err(wrong("several triggers are how it begins; leave one of them"));
+            }
+            let inside = self.inside(tag, &at)?;
+            let rest = Expression::literal(&begin[triggers[number].len()..]);
+            behind[number].push(Expression::sequence([rest, inside.clone()]));
+            if *at_least_one {
+                whole.push(Expression::sequence([Expression::literal(begin), inside]));
+            }
+        }
+        if *at_least_one && *stop_after_first {
+            return Ok(Expression::choice(whole));
+        }
+        if let Some(i) = behind.iter().position(Vec::is_empty) {
+            return Err(triggers_at.index(i).error("no tag begins with this trigger"));
+        }
+        let calls: Vec<(String, Expression)> =
+            triggers.iter().cloned().zip(behind.into_iter().map(Expression::choice)).collect();
+        let excludes = joined(excludes, &ends.texts);
+        let free = self.dispatched(&calls, excludes, !stop_after_first, &triggers_at)?;
+        Ok(if *at_least_one { Expression::sequence([Expression::choice(whole), free]) } else { free })
+    }
+
+    fn dispatch(&mut self, dispatch: &Dispatch, at: &Place, _: &Ends) -> Result<Expression> {
+        let at_rules = at.name("rules");
+        if dispatch.rules.is_empty() {
+            return Err(at_rules.error("wants at least one rule"));
+        }
+        let mut calls: Vec<(String, Vec<Expression>)> = Vec::new();
+        let mut numbers: FastMap<&str, usize> = FastMap::default();
+        for (i, (pattern, format)) in dispatch.rules.iter().enumerate() {
+            let called = self.format(format, &at_rules.index(i).index(1), &Ends::default())?;
+            let number = *numbers.entry(pattern).or_insert_with(|| {
+                calls.push((pattern.clone(), Vec::new()));
+                calls.len() - 1
+            });
+            calls[number].1.push(called);
+        }
+        let patterns: Vec<String> = calls.iter().map(|(pattern, _)| pattern.clone()).collect();
+        check_marks(&patterns, &dispatch.excludes, at)?;
+        let calls: Vec<(String, Expression)> =
+            calls.into_iter().map(|(pattern, called)| (pattern, Expression::choice(called))).collect();
+        self.dispatched(&calls, dispatch.excludes.clone(), dispatch.again, &at_rules)
+    }
+
+    /// Free text in which triggers are followed by what they call; `at` is where the triggers are.
+    fn dispatched(
+        &mut self,
+        calls: &[(String, Expression)],
+        excludes: Vec<String>,
+        again: bool,
+        at: &Place,
+    ) -> Result<Expression> {
+        let triggers: Vec<String> = calls.iter().map(|(trigger, _)| trigger.clone()).collect();
+        check_size(&triggers, &excludes, at)?;
+        let free = FreeText::new(&triggers, &excludes);
+        let dispatched = free.dispatched(calls).map_err(|error| match error {
+            Undispatched::Never(number) => at.error(format!(
+                "the trigger {:?} is never found: another trigger, an excluded text or the end of the tag around it is complete before it is",
+                triggers[number]
+            )),
+            Undispatched::TooMany => {
+                at.error("triggers overlap one another in too many ways; let them begin with the same text")
+            }
+            Undispatched::Error(error) => at.error(error.to_string()),
+        })?;
+        let text = free.text().map_err(|error| at.error(error.to_string()))?;
+        Ok(if again {
+            Expression::sequence([dispatched.repeat(0, None), text])
+        } else {
+            Expression::choice([dispatched, text])
+        })
+    }
+
+    fn separated(&mut self, tags: &TagsWithSeparator, at: &Place) -> Result<Expression> {
+        let at = at.name("tags");
+        if tags.tags.is_empty() {
+            return Err(at.error("wants at least one tag"));
+        }
+        let each = tags.tags.iter().enumerate().map(|(i, tag)| self.tag(tag, &at.index(i)));
+        let one = Expression::choice(each.collect::<Result<Vec<_>>>()?);
+        let tagged = if tags.stop_after_first {
+            one
+        } else {
+            let more = Expression::sequence([Expression::literal(&tags.separator), one.clone()]);
+            Expression::sequence([one, more.repeat(0, None)])
+        };
+        Ok(if tags.at_least_one { tagged } else { tagged.repeat(0, Some(1)) })
+    }
+
+    fn token_triggered(&mut self, tags: &TokenTriggeredTags, at: &Place, ends: &Ends) -> Result<Expression> {
+        let TokenTriggeredTags { trigger_tokens, tags, exclude_tokens, at_least_one, stop_after_first } =
+            tags;
+        let (triggers_at, tags_at) = (at.name("trigger_tokens"), at.name("tags"));
+        if trigger_tokens.is_empty() {
+            return Err(triggers_at.error("wants at least one trigger"));
+        }
+        if tags.is_empty() {
+            return Err(tags_at.error("wants at least one tag"));
+        }
+        if let Some(i) = trigger_tokens.iter().position(|token| exclude_tokens.contains(token)) {
+            return Err(triggers_at.index(i).error("this token is excluded; leave one of the two out"));
+        }
+        let mut tagged = Vec::with_capacity(tags.len());
+        for (i, tag) in tags.iter().enumerate() {
+            let at = tags_at.index(i);
+            match &tag.begin {
+                Begin::Token(begin) if trigger_tokens.contains(&begin.token) => {}
+                Begin::Token(_) => {
+                    return Err(at.name("begin").error("this token is no trigger"));
+                }
+                Begin::Text(_) => {
+                    return Err(at.name("begin").error("a trigger is a token; use `triggered_tags`"));
+                }
+            }
+            tagged.push(self.tag(tag, &at)?);
+        }
+        let tagged = Expression::choice(tagged);
+        if *at_least_one && *stop_after_first {
+            return Ok(tagged);
+        }
+        let free = none_of(trigger_tokens.iter().chain(exclude_tokens).chain(&ends.tokens));
+        Ok(match (*at_least_one, *stop_after_first) {
+            (false, true) => Expression::sequence([free.repeat(0, None), tagged.repeat(0, Some(1))]),
+            (true, _) => {
+                let more = Expression::choice([free, tagged.clone()]).repeat(0, None);
+                Expression::sequence([tagged, more])
+            }
+            (false, false) => Expression::choice([free, tagged]).repeat(0, None),
+        })
+    }
+
+    fn token_dispatch(&mut self, dispatch: &TokenDispatch, at: &Place, _: &Ends) -> Result<Expression> {
+        let at = at.name("rules");
+        if dispatch.rules.is_empty() {
+            return Err(at.error("wants at least one rule"));
+        }
+        let mut called = Vec::with_capacity(dispatch.rules.len());
+        for (i, (token, format)) in dispatch.rules.iter().enumerate() {
+            let at = at.index(i);
+            if dispatch.exclude_tokens.contains(token) {
+                return Err(at.error("this token is excluded; leave one of the two out"));
+            }
+            let format = self.format(format, &at.index(1), &Ends::default())?;
+            called.push(Expression::sequence([any_of([token]), format]));
+        }
+        let patterns = dispatch.rules.iter().map(|(token, _)| token);
+        let free = none_of(patterns.chain(&dispatch.exclude_tokens));
+        Ok(if dispatch.again {
+            called.push(free);
+            Expression::choice(called).repeat(0, None)
+        } else {
+            let called = Expression::choice(called).repeat(0, Some(1));
+            Expression::sequence([free.repeat(0, None), called])
+        })
+    }
+}
+
+/// Whether a format holds text of which nothing says where it ends.
+fn is_unlimited(format: &Format) -> bool {
+    match format {
+        Format::AnyText(text) => text.excludes.is_empty() && text.max_chars.is_none(),
+        Format::TriggeredTags(tags) => {
+            tags.excludes.is_empty() && !(tags.at_least_one && tags.stop_after_first)
+        }
+        Format::Dispatch(dispatch) => dispatch.excludes.is_empty(),
+        Format::Sequence { elements } | Format::Or { elements } => elements.iter().any(is_unlimited),
+        Format::Optional { content }
+        | Format::Plus { content }
+        | Format::Star { content }
+        | Format::Repeat { content, .. } => is_unlimited(content),
+        _ => false,
+    }
+}
+
+/// Refuses empty triggers and excluded texts.
+fn check_marks(triggers: &[String], excludes: &[String], at: &Place) -> Result<()> {
+    if triggers.iter().any(String::is_empty) {
+        return Err(at.error("a trigger is empty; write the text that it waits for"));
+    }
+    match excludes.iter().position(String::is_empty) {
+        Some(i) => Err(at.name("excludes").index(i).error("an excluded text is empty; leave it out")),
+        None => Ok(()),
+    }
+}
+
+/// Refuses too many marks.
+fn check_size(triggers: &[String], excludes: &[String], at: &Place) -> Result<()> {
+    let all = || triggers.iter().chain(excludes);
+    if all().count() > MAX_MARKS || all().map(String::len).sum::<usize>() > MAX_BYTES {
+        return Err(at.error(format!(
+            "more than {MAX_MARKS} triggers and excluded texts, or {MAX_BYTES} bytes of them; let tags share triggers"
+        )));
+    }
+    Ok(())
+}
+
+/// Texts of both lists, each once and in order.
+fn joined(some: &[String], others: &[String]) -> Vec<String> {
+    let mut all = [some, others].concat();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+fn any_of<'t>(tokens: impl IntoIterator<Item = &'t TokenRef>) -> Expression {
+    named(tokens, false)
+}
+
+fn none_of<'t>(tokens: impl IntoIterator<Item = &'t TokenRef>) -> Expression {
+    named(tokens, true)
+}
+
+fn named<'t>(tokens: impl IntoIterator<Item = &'t TokenRef>, except: bool) -> Expression {
+    let mut ids = Vec::new();
+    let mut names = Vec::new();
+    for token in tokens {
+        match token {
+            TokenRef::Id(id) => ids.push(TokenId(*id)),
+            TokenRef::Text(name) => names.push(name.clone()),
+        }
+    }
+    Expression::tokens(ids, names, except)
+}

@@ -1,0 +1,461 @@
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::{Begin, End, Format, StructuralTag, Tag, TriggeredTags};
+use crate::automaton::ByteAutomaton;
+use crate::constraint::{AnyText, Constraint, Dispatch, TagsWithSeparator};
+use crate::limits::Limits;
+
+fn automaton(format: Value) -> ByteAutomaton {
+    let tag = json!({"type": "structural_tag", "format": format});
+    Constraint::structural_tag(&tag).unwrap().to_automaton(&Limits::default()).unwrap().unwrap()
+}
+
+fn schema(schema: Value, rest: Value) -> ByteAutomaton {
+    let mut format = json!({"type": "json_schema", "json_schema": schema});
+    format.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+    automaton(format)
+}
+
+#[track_caller]
+fn check(automaton: &ByteAutomaton, accepts: &[&str], rejects: &[&str]) {
+    for text in accepts {
+        assert!(automaton.matches(text.as_bytes()), "{text:?} is refused");
+    }
+    for text in rejects {
+        assert!(!automaton.matches(text.as_bytes()), "{text:?} is taken");
+    }
+}
+
+/// Numbers below a bound, by a linear congruential generator.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % bound
+    }
+
+    fn text(&mut self, least: usize, most: usize) -> String {
+        let length = least + self.below(most - least + 1);
+        (0..length).map(|_| ['a', 'b', '<', 'é'][self.below(4)]).collect()
+    }
+
+    fn content(&mut self, depth: usize) -> Format {
+        match self.below(if depth == 0 { 4 } else { 6 }) {
+            0 => Format::any_text(),
+            1 => AnyText::new().with_excludes([self.text(1, 2)]).into(),
+            2 => AnyText::new().with_max_chars(self.below(3) as u32).into(),
+            3 => Format::const_string(self.text(0, 2)),
+            4 => Format::sequence([self.content(depth - 1), self.content(depth - 1)]),
+            _ => self.triggered(depth - 1),
+        }
+    }
+
+    fn tag(&mut self, begin: String, depth: usize) -> Tag {
+        Tag::new(&*begin, self.content(depth), &*self.text(1, 2))
+    }
+
+    fn triggered(&mut self, depth: usize) -> Format {
+        let triggers: BTreeSet<String> = (0..1 + self.below(3)).map(|_| self.text(1, 3)).collect();
+        let mut tags = Vec::new();
+        for trigger in &triggers {
+            for _ in 0..1 + self.below(2) {
+                let begin = format!("{trigger}{}", self.text(0, 1));
+                tags.push(self.tag(begin, depth));
+            }
+        }
+        if self.below(4) == 0 {
+            return TagsWithSeparator::new(tags, self.text(0, 1))
+                .with_at_least_one(self.below(2) == 0)
+                .into();
+        }
+        if self.below(4) == 0 {
+            let rules: Vec<_> = triggers.into_iter().map(|trigger| (trigger, self.content(0))).collect();
+            return Dispatch::new(rules).with_again(self.below(2) == 0).into();
+        }
+        let excludes: Vec<String> = (0..self.below(2)).map(|_| self.text(1, 2)).collect();
+        TriggeredTags::new(triggers, tags)
+            .with_at_least_one(self.below(3) == 0)
+            .with_stop_after_first(self.below(3) == 0)
+            .with_excludes(excludes)
+            .into()
+    }
+}
+
+/// The ends of a format's texts that start somewhere in a text, by the meaning of each format alone.
+struct Reader<'t>(&'t str);
+
+type Ends = BTreeSet<usize>;
+
+impl Reader<'_> {
+    fn format(&self, format: &Format, start: usize, ends: &[String]) -> Ends {
+        let rest = &self.0[start..];
+        match format {
+            Format::ConstString { value } => self.literal(value, start),
+            Format::AnyText(text) => {
+                let excluded = [&text.excludes[..], ends].concat();
+                let most = text.max_chars.map_or(usize::MAX, |most| most as usize);
+                let lengths =
+                    rest.char_indices().map(|(at, _)| at).chain([rest.len()]).take(most.saturating_add(1));
+                let free = |length: &usize| !excluded.iter().any(|text| rest[..*length].contains(text));
+                lengths.filter(free).map(|length| start + length).collect()
+            }
+            Format::Sequence { elements } => elements.iter().fold(Ends::from([start]), |starts, format| {
+                starts.iter().flat_map(|&start| self.format(format, start, ends)).collect()
+            }),
+            Format::Tag(tag) => self.tag(tag, start),
+            Format::TagsWithSeparator(tags) => {
+                let mut all = Ends::new();
+                let mut new: Ends = tags.tags.iter().flat_map(|tag| self.tag(tag, start)).collect();
+                while !new.is_subset(&all) {
+                    all.extend(&new);
+                    let starts = new.iter().flat_map(|&at| self.literal(&tags.separator, at));
+                    let starts: Ends = starts.collect();
+                    new = starts
+                        .iter()
+                        .flat_map(|&at| tags.tags.iter().flat_map(move |tag| self.tag(tag, at)))
+                        .collect();
+                }
+                all.extend((!tags.at_least_one).then_some(start));
+                all
+            }
+            Format::TriggeredTags(tags) => {
+                let excluded = [&tags.excludes[..], ends].concat();
+                let behind = |trigger: &str, at: usize| -> Ends {
+                    let of_trigger = tags.tags.iter().filter_map(|tag| match &tag.begin {
+                        Begin::Text(begin) => Some((tag, begin.strip_prefix(trigger)?)),
+                        Begin::Token(_) => None,
+                    });
+                    of_trigger
+                        .flat_map(|(tag, rest)| {
+                            self.literal(rest, at)
+                                .into_iter()
+                                .flat_map(|at| self.inside(tag, at))
+                                .collect::<Vec<_>>()
+                        })
+                        .collect()
+                };
+                let mut starts = Ends::from([start]);
+                if tags.at_least_one {
+                    starts = tags.tags.iter().flat_map(|tag| self.tag(tag, start)).collect();
+                    if tags.stop_after_first {
+                        return starts;
+                    }
+                }
+                self.free(starts, &tags.triggers, &excluded, !tags.stop_after_first, &behind)
+            }
+            Format::Dispatch(dispatch) => {
+                let patterns: Vec<String> =
+                    dispatch.rules.iter().map(|(pattern, _)| pattern.clone()).collect();
+                let behind = |pattern: &str, at: usize| -> Ends {
+                    let rules = dispatch.rules.iter().filter(|(known, _)| known == pattern);
+                    rules.flat_map(|(_, format)| self.format(format, at, &[])).collect()
+                };
+                self.free(Ends::from([start]), &patterns, &dispatch.excludes, dispatch.again, &behind)
+            }
+            other => unimplemented!("{other:?}"),
+        }
+    }
+
+    /// Free text from each start, in which the first trigger that is complete is followed by something.
+    fn free(
+        &self,
+        starts: Ends,
+        triggers: &[String],
+        excluded: &[String],
+        again: bool,
+        behind: &dyn Fn(&str, usize) -> Ends,
+    ) -> Ends {
+        let mut all = Ends::new();
+        let mut seen = Ends::new();
+        let mut rest: Vec<usize> = starts.into_iter().collect();
+        while let Some(start) = rest.pop() {
+            if !seen.insert(start) {
+                continue;
+            }
+            for end in (start..=self.0.len()).filter(|&end| self.0.is_char_boundary(end)) {
+                let text = &self.0[start..end];
+                if excluded.iter().any(|mark| text.ends_with(mark)) {
+                    break;
+                }
+                let complete = triggers.iter().filter(|mark| text.ends_with(*mark));
+                if let Some(trigger) = complete.max_by_key(|mark| mark.len()) {
+                    let ends = behind(trigger, end);
+                    if again {
+                        rest.extend(ends)
+                    } else {
+                        all.extend(ends)
+                    }
+                    break;
+                }
+                all.insert(end);
+            }
+        }
+        all
+    }
+
+    fn literal(&self, text: &str, start: usize) -> Ends {
+        self.0[start..].starts_with(text).then_some(start + text.len()).into_iter().collect()
+    }
+
+    fn tag(&self, tag: &Tag, start: usize) -> Ends {
+        let Begin::Text(begin) = &tag.begin else { unimplemented!() };
+        self.literal(begin, start).into_iter().flat_map(|at| self.inside(tag, at)).collect()
+    }
+
+    fn inside(&self, tag: &Tag, start: usize) -> Ends {
+        let End::Text(end) = &tag.end else { unimplemented!() };
+        let contents = self.format(&tag.content, start, std::slice::from_ref(end));
+        contents.into_iter().flat_map(|at| self.literal(end, at)).collect()
+    }
+}
+
+#[test]
+fn random_catalogues_mean_what_their_formats_say() {
+    let mut random = Random(7);
+    let (mut compiled, mut taken) = (0, 0);
+    for _ in 0..400 {
+        let format = random.triggered(1);
+        let tag = StructuralTag::new(format.clone());
+        let constraint = match Constraint::structural_tag(&tag) {
+            Ok(constraint) => constraint,
+            Err(error) => {
+                assert!(error.is_structural_tag(), "{error}");
+                continue;
+            }
+        };
+        let automaton = match constraint.to_automaton(&Limits::default()) {
+            Ok(automaton) => automaton.unwrap(),
+            Err(error) => panic!("{error}: {format:?}"),
+        };
+        compiled += 1;
+        let mut texts: Vec<String> = (0..60).map(|_| random.text(0, 9)).collect();
+        // What begins as a tag does.
+        if let Format::TriggeredTags(TriggeredTags { tags, .. })
+        | Format::TagsWithSeparator(TagsWithSeparator { tags, .. }) = &format
+        {
+            for tag in tags {
+                let (Begin::Text(begin), End::Text(end)) = (&tag.begin, &tag.end) else { unreachable!() };
+                texts.extend((0..10).map(|_| {
+                    format!("{}{begin}{}{end}{}", random.text(0, 2), random.text(0, 3), random.text(0, 2))
+                }));
+            }
+        }
+        for text in texts {
+            let expected = Reader(&text).format(&format, 0, &[]).contains(&text.len());
+            assert_eq!(automaton.matches(text.as_bytes()), expected, "{text:?} of {format:?}");
+            taken += usize::from(expected);
+        }
+    }
+    assert!(compiled > 150 && taken > 1_000, "{compiled} {taken}");
+}
+
+#[test]
+fn many_triggers_are_one_automaton() {
+    let mut states = Vec::new();
+    for count in [100, 500] {
+        let start = std::time::Instant::now();
+        let names: Vec<String> =
+            (0..count).map(|i| format!("tool_{:08x}", i * 2_654_435_761_u64 % (1 << 32))).collect();
+        let tags = names
+            .iter()
+            .map(|name| Tag::new(&*format!("<function={name}>"), Format::regex("[0-9]{1,4}"), "</function>"));
+        let triggers: Vec<String> = names.iter().map(|name| format!("<function={name}")).collect();
+        let tag = StructuralTag::new(TriggeredTags::new(triggers, tags));
+        let automaton =
+            Constraint::structural_tag(&tag).unwrap().to_automaton(&Limits::default()).unwrap().unwrap();
+        let text = format!("First <function={0}>12</function>, then <function={0}>3</function>", names[17]);
+        check(&automaton, &[&text, "<function=tool_", "<function=other>"], &["<function=tool_00000000>x"]);
+        println!("{count} triggers: {} states in {:?}", automaton.state_count(), start.elapsed());
+        states.push(automaton.state_count());
+    }
+    assert!(states[1] < 6 * states[0], "{states:?}");
+    let one = json!({"type": "triggered_tags", "triggers": ["<"], "tags": [{"begin": "<a>", "content": {"type": "regex", "pattern": "[0-9]{1,4}"}, "end": "</a>"}]});
+    check(&automaton(one), &["b > a <a>1</a>"], &["a < b"]);
+}
+
+#[test]
+fn refusals_name_their_place() {
+    let nothing = json!({"type": "const_string", "value": ""});
+    let tag = |begin: &str, end: Value| json!({"begin": begin, "content": {"type": "any_text"}, "end": end});
+    let cases = [
+        (json!({"type": "const_string", "value": 1}), "/format/value"),
+        (json!({"type": "const_string", "value": "a", "x/y": 1}), "/format/x~1y"),
+        (json!({"type": "any_text", "max_tokens": 3}), "/format/max_tokens"),
+        (json!({"type": "any_text", "max_chars": -1}), "/format/max_chars"),
+        (json!({"type": "any_text", "excludes": ["a", ""]}), "/format/excludes/1"),
+        (json!({"type": "sequence", "elements": [nothing, {"type": "other"}]}), "/format/elements/1/type"),
+        (json!({"type": "repeat", "min": 2, "max": 1, "content": nothing}), "/format/max"),
+        (json!({"type": "regex", "pattern": "(?<=a)b"}), "/format/pattern"),
+        (json!({"type": "grammar", "grammar": "root ::= other"}), "/format/grammar"),
+        (
+            json!({"type": "tag", "begin": "", "content": {"type": "any_text"}, "end": ["", ""]}),
+            "/format/end",
+        ),
+        (
+            json!({"type": "triggered_tags", "triggers": ["<"], "tags": [tag("(", json!(")"))]}),
+            "/format/tags/0/begin",
+        ),
+        (
+            json!({"type": "triggered_tags", "triggers": ["a", "b"], "tags": [tag("a", json!("b"))]}),
+            "/format/triggers/1",
+        ),
+        (
+            json!({"type": "triggered_tags", "triggers": ["a"], "tags": [tag("a", json!(")"))], "excludes": ["a"]}),
+            "/format/triggers",
+        ),
+        (json!({"type": "dispatch", "rules": [["a", nothing], ["ab", nothing]]}), "/format/rules"),
+        (json!({"type": "json_schema", "json_schema": {"minimum": "1"}}), "/format/json_schema/minimum"),
+        (json!({"type": "json_schema", "json_schema": {}, "style": "minimax_m3_xml"}), "/format/style"),
+        (
+            json!({"type": "json_schema", "json_schema": {"type": "object", "if": {}}, "style": "qwen_xml"}),
+            "/format/json_schema/if",
+        ),
+    ];
+    for (format, pointer) in cases {
+        let error = Constraint::structural_tag(&json!({"format": format})).unwrap_err();
+        assert_eq!(error.pointer(), Some(pointer), "{error}");
+        assert!(error.is_constraint());
+    }
+    let mut deep = nothing;
+    for _ in 0..100_000 {
+        let mut outer = json!({"type": "optional"});
+        outer["content"] = deep;
+        deep = outer;
+    }
+    let mut tag = json!({});
+    tag["format"] = deep;
+    assert!(Constraint::structural_tag(&tag).unwrap_err().is_structural_tag());
+    // A deep value is dropped by recursion.
+    std::mem::forget(tag);
+}
+
+#[test]
+fn what_is_written_is_read_again() {
+    let format = json!({"type": "sequence", "elements": [
+        {"type": "tag", "begin": {"type": "token", "token": "<think>"}, "content": {"type": "any_tokens", "max_tokens": 9}, "end": {"type": "token", "token": 7}},
+        {"type": "triggered_tags", "triggers": ["<"], "tags": [{"begin": "<a>", "content": {"type": "json_schema", "json_schema": {"type": "object"}, "style": "deepseek_v4_1_xml"}, "end": ["</a>", "</b>"]}], "stop_after_first": true},
+        {"type": "dispatch", "rules": [["@", {"type": "regex", "pattern": "a"}]], "loop": false},
+        {"type": "repeat", "min": 1, "max": -1, "content": {"type": "const_string", "value": "x"}}
+    ]});
+    let given = json!({"type": "structural_tag", "format": format});
+    let tag = StructuralTag::try_from(&given).unwrap();
+    assert_eq!(serde_json::to_value(&tag).unwrap(), given);
+    assert_eq!(serde_json::from_value::<StructuralTag>(given.clone()).unwrap(), tag);
+    assert_eq!(Constraint::structural_tag(&tag).unwrap().definition().unwrap(), given.to_string());
+
+    let old = json!({"triggers": ["<"], "structures": [{"begin": "<a>", "schema": {"type": "null"}, "end": "</a>"}]});
+    let old = Constraint::structural_tag(&old).unwrap();
+    let again = Constraint::from_request_str(&old.definition().unwrap()).unwrap().unwrap();
+    assert_eq!(again.definition(), old.definition());
+    let again = again.to_automaton(&Limits::default()).unwrap().unwrap();
+    check(&again, &["a <a>null</a>"], &["<a>1</a>"]);
+}
+
+#[test]
+fn a_schema_of_several_tags_is_one_rule() {
+    let content = || Format::json_schema(json!({"type": "object", "properties": {"a": {"type": "integer"}}}));
+    let tags = ["a", "b", "c"].map(|name| Tag::new(&*format!("<{name}>"), content(), "</>"));
+    let constraint =
+        Constraint::structural_tag(&StructuralTag::new(TriggeredTags::new(["<"], tags))).unwrap();
+    let rules: Vec<&str> = constraint.as_grammar().unwrap().rule_names().collect();
+    assert_eq!(rules, ["root", "schema_1"]);
+}
+
+#[test]
+fn styles_write_strings_as_they_are() {
+    let tool = json!({
+        "type": "object", "additionalProperties": false, "required": ["s", "n"],
+        "properties": {
+            "s": {"type": "string"}, "n": {"type": "integer"}, "e": {"enum": ["a\"b", 3]}, "p": {"type": "string", "maxLength": 2}
+        }
+    });
+    let qwen = schema(tool.clone(), json!({"style": "qwen_xml"}));
+    check(
+        &qwen,
+        &[
+            "<parameter=s>\n a \"<b>\\\n</parameter>\n<parameter=n>\n12\n</parameter>",
+            "<parameter=s></parameter><parameter=n>1</parameter><parameter=e>a\"b</parameter><parameter=p>é\"</parameter>",
+            "<parameter=s></parameter><parameter=n>1</parameter><parameter=e>3</parameter>",
+        ],
+        &[
+            "<parameter=n>1</parameter><parameter=s></parameter>",
+            "<parameter=s></parameter></parameter><parameter=n>1</parameter>",
+            "<parameter=s></parameter><parameter=n>1</parameter><parameter=e>\"a\\\"b\"</parameter>",
+            "<parameter=s></parameter><parameter=n>1</parameter><parameter=p>éab</parameter>",
+            "<parameter=s></parameter><parameter=n>1.5</parameter>",
+        ],
+    );
+    let kimi = schema(tool.clone(), json!({"style": "kimi_k3_xml", "excludes": ["<|"]}));
+    let argument = |key: &str, kind: &str, value: &str| {
+        format!("<|open|>argument key=\"{key}\" type=\"{kind}\"<|sep|>{value}<|close|>argument<|sep|>")
+    };
+    let [s, n] = [argument("s", "string", "x"), argument("n", "number", "1")];
+    check(
+        &kimi,
+        &[&format!("{s}{n}"), &format!("{s}{n}{}", argument("e", "number", "3"))],
+        &[
+            &s,
+            &format!("{}{n}", argument("s", "string", "<|")),
+            &format!("{s}{}", argument("n", "string", "1")),
+        ],
+    );
+    let cohere = schema(
+        json!({"type": "object", "properties": {"<": {"type": "array", "items": {"$ref": "#"}}, "n": {"type": "null"}}}),
+        json!({"style": "cohere_xml"}),
+    );
+    check(
+        &cohere,
+        &[
+            "",
+            "<cofl:value name=\"&lt;\" type=\"list\"><cofl:value type=\"dict\"><cofl:value name=\"n\" type=\"json\">null</cofl:value></cofl:value></cofl:value>",
+        ],
+        &[
+            "<cofl:value name=\"<\" type=\"list\"></cofl:value>",
+            "<cofl:value name=\"n\" type=\"raw\">null</cofl:value>",
+        ],
+    );
+}
+
+#[test]
+fn properties_in_any_order_come_once() {
+    let of = json!({
+        "type": "object", "required": ["a"],
+        "properties": {"a": {"type": "integer"}, "b": {"type": "object", "properties": {"c": {}, "d": {}}}}
+    });
+    check(
+        &schema(of.clone(), json!({"any_order": true})),
+        &[r#"{"a": 1}"#, r#"{"b": {"d": 1, "c": [2]}, "a": 1}"#, r#"{"a":1,"b":{}}"#],
+        &[r#"{"b": {}}"#, r#"{"a": 1, "a": 1}"#, r#"{"a": 1, }"#, r#"{"a": 1, "c": 1}"#, "{}"],
+    );
+    check(
+        &schema(of, json!({"any_order": true, "style": "glm_xml"})),
+        &[
+            "<arg_key>b</arg_key><arg_value>{\"d\":1,\"c\":2}</arg_value><arg_key>a</arg_key>\n<arg_value>1</arg_value>",
+        ],
+        &["<arg_key>b</arg_key><arg_value>{}</arg_value>"],
+    );
+}
+
+#[test]
+fn properties_may_be_counted() {
+    let of = json!({"type": "object", "properties": {"a": {}, "b": {}, "c": {}}, "minProperties": 2, "maxProperties": 2});
+    let p =
+        |names: &str| -> String { names.chars().map(|c| format!("<parameter={c}>1</parameter>")).collect() };
+    check(
+        &schema(of, json!({"style": "qwen_xml"})),
+        &[&p("ab"), &p("ac"), &p("bc")],
+        &[&p("a"), &p("abc"), "", &p("ba")],
+    );
+}
+
+#[test]
+fn excluded_texts_are_in_no_string() {
+    check(
+        &schema(json!({"type": ["object", "string"]}), json!({"excludes": ["<|"]})),
+        &[r#""<""#, r#"{"<": ["|"]}"#],
+        &[r#""a<|""#, r#"{"<|": 1}"#, r#"{"a": ["<|"]}"#],
+    );
+}
