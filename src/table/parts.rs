@@ -7,7 +7,7 @@ use super::plain::TakesPlain;
 use super::stack::{Calls, Stacks, Top};
 use super::{RowPosition, SpecialTokens, StateId, TokenTable, reserved_column};
 use crate::error::{Error, Result};
-use crate::vocabulary::{Fingerprint, TokenId, Vocabulary};
+use crate::vocabulary::{Fingerprint, Symbols, TokenId, Vocabulary};
 
 /// The arrays of a table.
 #[derive(Clone, PartialEq, Eq)]
@@ -40,6 +40,8 @@ pub(crate) enum TokenReading {
         special: SpecialTokens,
         /// `[states]`: which plain tokens may all follow, the budget left out.
         takes_plain: Vec<Option<TakesPlain>>,
+        /// `[states]`: the symbols whose bytes lead from a state to itself.
+        rests: Vec<Symbols>,
         /// The longest way from any state to the end.
         farthest: u32,
     },

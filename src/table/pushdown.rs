@@ -33,6 +33,7 @@ pub(super) fn from_called(text: &CalledText, vocabulary: &Vocabulary, meter: &Me
     parts.set_calls(calls);
     parts.read_whole(&groups, None, vocabulary, meter)?;
     parts.find_plain();
+    parts.find_rests();
     Ok(TokenTable { parts: Arc::new(parts), unrolled: None })
 }
 

@@ -2,27 +2,58 @@
 
 use super::position::can_end;
 use super::stack::{Stacks, Top};
-use super::{RowPosition, StateId, TableParts};
-use crate::vocabulary::{Plainness, TokenId, Vocabulary};
+use super::{RowPosition, StateId, TableParts, TokenReading};
+use crate::vocabulary::{Symbols, TokenId, Trie, symbol};
 
 impl TableParts {
-    /// Calls `found` with every token of text that may follow at `position`, and the state after it, but for those of
-    /// subtrees that hold no less plain tokens than `but_plain`.
+    /// Calls `found` with tokens of `trie` that may follow at `position`, and the state after all of them, until each was
+    /// given.
     pub(crate) fn each_text(
         &self,
         position: &RowPosition,
-        vocabulary: &Vocabulary,
+        trie: &Trie,
         column_of: &[u32; 256],
-        but_plain: Option<Plainness>,
-        found: impl FnMut(TokenId, StateId),
+        found: impl FnMut(&[TokenId], StateId),
     ) {
         let bytes = Bytes { parts: self, column_of, left: position.remaining.saturating_sub(1) };
         let Some(calls) = &self.calls else {
-            return each_token(bytes, position.state, vocabulary, but_plain, found);
+            return each_token(bytes, position.state, trie, found);
         };
         let (stacks, top) = Stacks::of(calls, position);
         let start = (position.state, top, stacks.mark());
-        each_token(StackedBytes { bytes, stacks }, start, vocabulary, but_plain, found);
+        each_token(StackedBytes { bytes, stacks }, start, trie, found);
+    }
+}
+
+impl TableParts {
+    /// The symbols whose bytes leave a row in `state` there, with its stack as it is.
+    #[inline]
+    fn rests_on(&self, state: StateId) -> Symbols {
+        match &self.reading {
+            TokenReading::Bytes { rests, .. } => rests[state.index()],
+            TokenReading::Classes(_) => 0,
+        }
+    }
+
+    /// Finds for each state the symbols whose bytes leave a row there. A row that reads such a byte neither makes a call nor
+    /// returns, since it rests in no state that does.
+    pub(super) fn find_rests(&mut self) {
+        let TokenReading::Bytes { column_of, .. } = &self.reading else { return };
+        let mut symbols_of = vec![0; self.columns];
+        for byte in 0..=u8::MAX {
+            symbols_of[column_of[byte as usize] as usize] |= 1 << symbol(byte);
+        }
+        let rests_on = |(state, row): (u32, &[u32])| {
+            if !row.contains(&state) {
+                return 0;
+            }
+            let changing = row.iter().zip(&symbols_of).filter(|&(&to, _)| to != state);
+            !changing.fold(0, |all, (_, symbols)| all | symbols)
+        };
+        let found = (0..).zip(self.next.chunks_exact(self.columns)).map(rests_on).collect();
+        if let TokenReading::Bytes { rests, .. } = &mut self.reading {
+            *rests = found;
+        }
     }
 }
 
@@ -110,33 +141,97 @@ impl Reader for StackedBytes<'_> {
 fn each_token<R: Reader>(
     mut reader: R,
     start: R::At,
-    vocabulary: &Vocabulary,
-    but_plain: Option<Plainness>,
-    mut found: impl FnMut(TokenId, StateId),
+    trie: &Trie,
+    mut found: impl FnMut(&[TokenId], StateId),
 ) {
-    let trie = vocabulary.trie();
-    let plain = but_plain.map(|kind| (kind, vocabulary.plain_subtrees()));
+    let mut found = |reader: &R, tokens: &[TokenId], state: StateId| {
+        let special = reader.parts().special();
+        if special.tokens().is_empty() {
+            found(tokens, state);
+        } else {
+            tokens
+                .chunks(1)
+                .filter(|token| special.column(token[0]).is_none())
+                .for_each(|token| found(token, state));
+        }
+    };
     // `path[d]` is where the row is after the first `d` bytes of the node at hand.
     let mut path = vec![start; trie.max_depth() + 1];
     let mut node = 0;
     while node < trie.len() {
-        if plain.is_some_and(|(kind, subtrees)| subtrees[node] <= kind) {
-            node = trie.end(node) as usize;
-            continue;
-        }
         let depth = trie.depth(node);
         let Some(next) = reader.read(path[depth - 1], trie.byte(node)) else {
             node = trie.end(node) as usize;
             continue;
         };
-        path[depth] = next;
-        let tokens = trie.tokens(node);
+        // Whatever comes below a byte behind which the row rests leads there as well.
+        let below = trie.below(node);
+        let rests = below & !reader.parts().rests_on(R::state(next)) == 0;
+        let (tokens, after) =
+            if rests { (trie.subtree(node), trie.end(node) as usize) } else { (trie.own(node), node + 1) };
         if !tokens.is_empty() && reader.can_end(next) {
-            let special = reader.parts().special();
-            for &id in tokens.iter().filter(|&&id| special.column(id).is_none()) {
-                found(id, R::state(next));
+            found(&reader, &trie.all_tokens()[tokens], R::state(next));
+        }
+        path[depth] = next;
+        node = after;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::constraint::Syntax;
+    use crate::{Constraint, Limits, TokenTable, Vocabulary};
+
+    /// The tokens of text that may follow, found by walking the trie, and one after the other.
+    fn both(table: &TokenTable, vocabulary: &Vocabulary, position: &RowPosition) -> [Vec<u32>; 2] {
+        let parts = table.parts();
+        let TokenReading::Bytes { column_of, .. } = &parts.reading else { panic!("a walked table") };
+        let mut walked = Vec::new();
+        parts.each_text(position, vocabulary.trie(), column_of, |tokens, state| {
+            for &token in tokens {
+                assert_eq!(table.after(position, token).state, state);
+                walked.push(token.0);
+            }
+        });
+        walked.sort_unstable();
+        let text = (0..vocabulary.len() as u32).filter(|&id| vocabulary.bytes(TokenId(id)).is_some());
+        let may_follow = |&id: &u32| {
+            let after = table.after(position, TokenId(id));
+            after.state != StateId::DEAD && table.can_end(&after)
+        };
+        [walked, text.filter(may_follow).collect()]
+    }
+
+    #[test]
+    fn subtrees_behind_which_a_row_rests_are_found_as_a_whole() {
+        let words =
+            ["a", "ab", "abc", "ab1", "aé", "(", "(a", "(ab", ")", "a)", "ab)", "+", "ab+ab", "1", "é"];
+        let vocabulary = Vocabulary::from_bytes(words.map(Some).into_iter().chain([None])).unwrap();
+        let vocabulary = vocabulary.with_eos([TokenId(words.len() as u32)]).unwrap();
+        let grammar = r#"root ::= name | "(" root ")" | root "+" name
+name ::= [a-z] [a-z0-9]*"#;
+        let grammar = Constraint::grammar(Syntax::Gbnf, grammar).unwrap();
+        let word = Constraint::regex("[a-z][a-z0-9]*").unwrap();
+        let limits = Limits::default();
+        let tables = [
+            TokenTable::compile(&grammar, &vocabulary, &limits).unwrap(),
+            TokenTable::walk(&word, &vocabulary, &limits).unwrap(),
+        ];
+        for (table, text) in tables.iter().zip([&[6, 7, 5, 1, 0, 8][..], &[0, 3, 13]]) {
+            for budget in 1..=12 {
+                let mut position = RowPosition::new(table.start(), budget);
+                for &token in text {
+                    let [walked, one_by_one] = both(table, &vocabulary, &position);
+                    assert_eq!(walked, one_by_one, "{position:?}");
+                    position = table.after(&position, TokenId(token));
+                    if position.state == StateId::DEAD || !table.can_end(&position) {
+                        break;
+                    }
+                }
             }
         }
-        node += 1;
+        let TokenReading::Bytes { rests, .. } = &tables[1].parts().reading else { panic!("a walked table") };
+        assert!(rests.iter().any(|&rests| rests & 1 << symbol(b'b') != 0 && rests & 1 << symbol(b'+') == 0));
     }
 }

@@ -77,6 +77,7 @@ impl TableParts {
                 vocabulary: vocabulary.clone(),
                 special,
                 takes_plain: Vec::new(),
+                rests: Vec::new(),
                 farthest: 0,
             },
             tokens_to_end: Vec::new(),
@@ -118,6 +119,7 @@ fn walked(
     }
     parts.seal_special_edges();
     parts.find_plain();
+    parts.find_rests();
     Ok(TokenTable { parts: Arc::new(parts), unrolled: None })
 }
 

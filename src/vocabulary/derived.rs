@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 #[cfg(feature = "flex")]
 use super::ClassTokens;
 use super::length_class::representative;
-use super::plain::{Plainness, of_subtrees, plainness};
-use super::{Fingerprint, TokenId, TokenKind, Trie, Vocabulary};
+use super::plain::{Plainness, plainness};
+use super::{Fingerprint, Symbols, TokenId, TokenKind, Trie, Vocabulary, symbol};
 
 /// What was found out so far.
 #[derive(Default)]
 pub(super) struct Derived {
     pub(super) trie: OnceLock<Trie>,
     by_length_class: OnceLock<Trie>,
-    plain_subtrees: OnceLock<Vec<Plainness>>,
+    less_plain: [OnceLock<Trie>; 3],
     plain_tokens: OnceLock<Vec<Plainness>>,
     spelled_bytes: OnceLock<[bool; 256]>,
     #[cfg(feature = "flex")]
@@ -47,9 +47,14 @@ impl Vocabulary {
         })
     }
 
-    /// Of every node of the [trie](Self::trie), how plain the least plain token at it and below it is. Found once.
-    pub(crate) fn plain_subtrees(&self) -> &[Plainness] {
-        self.derived.plain_subtrees.get_or_init(|| of_subtrees(self.trie(), self.plain_tokens()))
+    /// The tokens that are text, and less plain than `kind`, as a trie. Built once.
+    pub(crate) fn less_plain_trie(&self, kind: Plainness) -> &Trie {
+        self.derived.less_plain[kind as usize].get_or_init(|| {
+            let plain = self.plain_tokens();
+            let less = self.trie().all_tokens().iter().filter(|id| plain[id.index()] > kind);
+            let words: Vec<_> = less.map(|&id| (self.bytes(id).unwrap_or_default(), id)).collect();
+            Trie::of(&words)
+        })
     }
 
     /// Of every token, how plain it is. Found once.
@@ -103,8 +108,19 @@ impl Vocabulary {
         if let Some(&most) = known.get(bytes) {
             return most;
         }
-        let count = |text: &[u8]| text.iter().filter(|&&byte| bytes[byte as usize]).count() as u32;
-        let most = self.iter().map(|(_, text)| count(text)).max().unwrap_or(0);
+        let symbols = (0..=u8::MAX).filter(|&byte| bytes[byte as usize]);
+        let symbols = symbols.fold(0, |symbols: Symbols, byte| symbols | 1 << symbol(byte));
+        let trie = self.trie();
+        // `path[d]` is the count of the first `d` bytes of the node at hand.
+        let mut path = vec![0; trie.max_depth() + 1];
+        let (mut node, mut most) = (0, 0);
+        while node < trie.len() {
+            let depth = trie.depth(node);
+            path[depth] = path[depth - 1] + u32::from(bytes[trie.byte(node) as usize]);
+            most = most.max(path[depth]);
+            let more = trie.below(node) & symbols != 0;
+            node = if more { node + 1 } else { trie.end(node) as usize };
+        }
         if known.len() < KEPT {
             known.insert(*bytes, most);
         }

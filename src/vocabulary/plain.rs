@@ -5,8 +5,6 @@
 //! take them all at once and follow only the rest. The idea is that of llguidance's slices (Moskal and others,
 //! guidance-ai/llguidance, "Optimizations").
 
-use super::Trie;
-
 /// The number of characters of the longest plain token.
 pub(crate) const LONGEST: usize = 16;
 
@@ -50,20 +48,4 @@ pub(super) fn plainness(bytes: &[u8]) -> Plainness {
         }
         _ => Plainness::Other,
     }
-}
-
-/// Of every node of a trie, the greatest of all tokens at it and below it.
-pub(super) fn of_subtrees(trie: &Trie, tokens: &[Plainness]) -> Vec<Plainness> {
-    let mut greatest = vec![Plainness::Ascii; trie.len()];
-    for node in (0..trie.len()).rev() {
-        let own = trie.tokens(node).iter().map(|id| tokens[id.index()]).max();
-        let mut all = own.unwrap_or(Plainness::Ascii);
-        let mut child = node + 1;
-        while child < trie.end(node) as usize {
-            all = all.max(greatest[child]);
-            child = trie.end(child) as usize;
-        }
-        greatest[node] = all;
-    }
-    greatest
 }

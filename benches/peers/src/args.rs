@@ -27,6 +27,10 @@ pub struct Args {
     #[arg(long)]
     pub grammars: bool,
 
+    /// Only cases whose names contain this: to look into one, not to judge by
+    #[arg(long, default_value = "")]
+    pub only: String,
+
     /// Where the picture goes
     #[arg(long, default_value = "benches/results/peers.svg")]
     pub out: PathBuf,
@@ -48,7 +52,14 @@ impl Args {
     pub fn effort(&self) -> Effort {
         if self.quick {
             let few = Effort { runs: 1, first_runs: 1, schemas: 12, step_schemas: 6, ..Effort::default() };
-            return Effort { batch_schemas: 2, window: 4, patience: 2.0, grammar_patience: 10.0, ..few };
+            return Effort {
+                batch_schemas: 2,
+                window: 4,
+                patience: 2.0,
+                grammar_patience: 10.0,
+                text_patience: 3.0,
+                ..few
+            };
         }
         Effort { runs: self.runs.max(1), ..Effort::default() }
     }

@@ -112,6 +112,7 @@ fn grammars(results: &Results, add: &mut impl FnMut(String, Option<f64>)) {
         let counts = results.engine(engine).map(|index| Results::counts(index, results.grammars()));
         add(format!("grammars_refused_{name}"), counts.map(|counts| counts.refused as f64));
         add(format!("grammar_texts_rejected_{name}"), counts.map(|counts| counts.valid_rejected as f64));
+        add(format!("grammar_texts_too_long_{name}"), counts.map(|counts| counts.valid_late as f64));
     }
 }
 

@@ -1,7 +1,7 @@
 //! First masks: from the text of a grammar to a row of masked logits.
 //!
-//! Each is measured in a process that has compiled nothing before but the regex `a`, by which whatever belongs to the
-//! vocabulary alone is made. So no cache of an engine knows anything of the grammar, of another grammar, or of the
+//! Each is measured in a process that has compiled nothing before but the regex `a` and two grammars of two alternatives, by
+//! which whatever belongs to the vocabulary alone is made. So no cache of an engine knows anything of the grammar, of another grammar, or of the
 //! strings, numbers and formats of JSON.
 
 use std::any::Any;
@@ -9,6 +9,7 @@ use std::hint::black_box;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
+use burn_dfa::constraint::Syntax;
 use serde_json::{Value, json};
 
 use crate::engines::{Compiled, Engine, Grammar};
@@ -57,7 +58,8 @@ pub fn measure(folder: &Folder, engine: usize, case: usize, runs: usize, patienc
 /// The part of the process of its own: prints the time, or why there is none.
 pub fn print(engine: &dyn Engine, tokens: &Tokens, grammar: &Grammar, patience: f64) {
     let logits = logits(tokens.width());
-    if let Ok(small) = compile(engine, &Grammar::Regex("a".to_owned())) {
+    for small in small() {
+        let Ok(small) = compile(engine, &small) else { continue };
         let mut row = small.start(1, false);
         row.prepare(&logits, None);
         let _ = row.step();
@@ -74,8 +76,18 @@ pub fn print(engine: &dyn Engine, tokens: &Tokens, grammar: &Grammar, patience: 
     say(&report);
 }
 
+/// A regex, and context-free grammars that begin amid text: any, and that of ASCII alone.
+fn small() -> [Grammar; 3] {
+    let nested = |text: &str| Grammar::ContextFree {
+        syntax: Syntax::Gbnf,
+        text: format!(r#"root ::= {text} | "\"(" root ")\"""#),
+        lark: format!(r#"start: /{text}/ | "\"(" start ")\"""#),
+    };
+    [Grammar::Regex("a".to_owned()), nested(r#"[^"]+"#), nested("[ !#-~]+")]
+}
+
 /// Prints a report and ends the process, whatever its other threads do.
-fn say(report: &Value) -> ! {
+pub fn say(report: &Value) -> ! {
     println!("{report}");
     std::process::exit(0)
 }

@@ -2,6 +2,7 @@
 //!
 //! `cargo run --release -p peers` prints tables with ratios, draws them, and ends with one `name=value` per figure.
 
+mod acceptance;
 mod args;
 mod cases;
 #[path = "../../data.rs"]
@@ -17,6 +18,7 @@ mod measure;
 mod memory;
 mod model;
 mod plot;
+mod progress;
 mod python;
 mod results;
 mod statistics;
@@ -41,6 +43,7 @@ fn main() {
     let effort = args.effort();
     let mut cases = if args.grammars { Vec::new() } else { cases::all(effort.schemas) };
     cases.extend(grammars::all());
+    cases.retain(|case| case.name.contains(&args.only));
     let python = Python::new(&args.python);
     let vocabularies = args.vocabulary.iter().filter_map(|&name| Tokens::load(name));
     let results: Vec<Results> = vocabularies
@@ -72,6 +75,10 @@ fn part(part: &work::Part, folder: &std::path::Path) {
     let engine = engines::ALL[part.engine](&tokens);
     let grammars = work::grammars(folder);
     match part.case {
+        Some(case) if part.texts => {
+            let texts = work::texts(folder);
+            acceptance::print(engine.as_ref(), &tokens, &grammars[case], &texts, part.patience);
+        }
         Some(case) => first_mask::print(engine.as_ref(), &tokens, &grammars[case], part.patience),
         None => memory::print(engine.as_ref(), &tokens, &grammars, &work::walks(folder)),
     }

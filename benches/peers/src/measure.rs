@@ -7,9 +7,10 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use crate::acceptance::Verdict;
 use crate::cases::Case;
 use crate::engines::{Compiled, Engine};
-use crate::first_mask::{FirstMask, catch, compile};
+use crate::first_mask::{FirstMask, TOO_LONG, catch, compile};
 use crate::statistics::{median, medians};
 use crate::tokens::Tokens;
 
@@ -37,6 +38,8 @@ pub struct Effort {
     pub patience: f64,
     /// How many it may take for that of a context-free grammar.
     pub grammar_patience: f64,
+    /// How many it may take to read the texts of a grammar.
+    pub text_patience: f64,
 }
 
 impl Default for Effort {
@@ -50,6 +53,7 @@ impl Default for Effort {
             window: 16,
             patience: 3.0,
             grammar_patience: 30.0,
+            text_patience: 10.0,
         }
     }
 }
@@ -61,8 +65,11 @@ pub struct Outcome {
     pub first_mask: Option<FirstMask>,
     /// What went wrong with a text.
     pub failure: Option<String>,
-    /// Of each valid instance: the time of each step; `None` where the engine rejected the text.
+    /// Of each valid instance: the time of each step, as far as the engine came in time; `None` where it rejected the text,
+    /// or did not come to it.
     pub texts: Vec<Option<Vec<f64>>>,
+    /// Of each valid instance: whether the time was over before its end.
+    pub late: Vec<bool>,
     /// Of each invalid instance: whether the engine accepted it.
     pub invalid: Vec<bool>,
     /// Of each batch size: the time of each step, rows one after the other and on all cores.
@@ -94,7 +101,8 @@ pub struct Walks {
     pub batched: Vec<Vec<u32>>,
 }
 
-/// Steps of a case on the engines that compiled it; `outcomes` are those of its first mask, one for each engine.
+/// Steps of a case on the engines that compiled it; `outcomes` are those of its first mask, one for each engine, and
+/// `verdicts` tells what becomes of texts that an engine reads.
 pub fn steps(
     case: &Case,
     tokens: &Tokens,
@@ -102,46 +110,86 @@ pub fn steps(
     outcomes: &mut [Outcome],
     effort: &Effort,
     with_batches: bool,
+    verdicts: impl Fn(usize, &[&[u32]]) -> Vec<Verdict>,
 ) -> Walks {
     let logits = logits(tokens.width());
+    // A variant compiles what its engine compiles, and reads what that reads.
+    let own = |index: usize| (0..=index).rev().find(|&own| !engines[own].is_variant()).unwrap_or(index);
     let mut grammars: Vec<Option<Box<dyn Compiled>>> = Vec::new();
     for (index, engine) in engines.iter().enumerate() {
-        // A variant compiles what its engine compiles.
-        let own = (0..=index).rev().find(|&own| !engines[own].is_variant()).unwrap_or(index);
-        let compiles = outcomes[own].time().is_some();
+        let compiles = outcomes[own(index)].time().is_some();
         grammars.push(compiles.then(|| compile(engine.as_ref(), &case.grammar).ok()).flatten());
     }
-    let takes = |index: usize, text: &[u32]| {
-        let grammar = grammars[index].as_ref();
-        grammar
-            .is_some_and(|grammar| catch(|| accepts(grammar.as_ref(), text, tokens.eos, &logits)) == Ok(true))
+
+    let encoded = |candidates: &Vec<String>| -> Vec<Vec<u32>> {
+        candidates.iter().map(|text| tokens.encode(text)).collect()
     };
-    let engines_proper = || (0..engines.len()).filter(|&index| !engines[index].is_variant());
+    let valid: Vec<Vec<Vec<u32>>> = case.valid.iter().map(encoded).collect();
+    let invalid: Vec<Vec<Vec<u32>>> = case.invalid.iter().map(encoded).collect();
+    let all: Vec<&[u32]> = valid.iter().chain(&invalid).flatten().map(Vec::as_slice).collect();
+    // Of each engine, none of a variant: what became of each of these texts.
+    let verdicts: Vec<Option<Vec<Verdict>>> = (0..engines.len())
+        .map(|index| (own(index) == index && grammars[index].is_some()).then(|| verdicts(index, &all)))
+        .collect();
 
     let mut texts: Vec<Vec<u32>> = Vec::new();
-    for candidates in &case.valid {
-        let candidates: Vec<Vec<u32>> = candidates.iter().map(|text| tokens.encode(text)).collect();
-        let takers = |text: &[u32]| engines_proper().filter(|&index| takes(index, text)).count();
-        let counts: Vec<usize> = candidates.iter().map(|text| takers(text)).collect();
+    // Of each of those texts: its place among all.
+    let mut places: Vec<usize> = Vec::new();
+    let mut first = 0;
+    for candidates in valid {
+        let takers = |place: usize| {
+            verdicts.iter().flatten().filter(|verdicts| verdicts[place] == Verdict::Accepted).count()
+        };
+        let counts: Vec<usize> = (first..first + candidates.len()).map(takers).collect();
         let most = counts.iter().copied().max().unwrap_or(0);
         let chosen = counts.iter().position(|&count| count == most).unwrap_or(0);
+        places.push(first + chosen);
+        first += candidates.len();
         texts.extend(candidates.into_iter().nth(chosen));
     }
-    for candidates in &case.invalid {
-        let candidates: Vec<Vec<u32>> = candidates.iter().map(|text| tokens.encode(text)).collect();
-        for index in engines_proper().filter(|&index| grammars[index].is_some()) {
-            outcomes[index].invalid.push(candidates.iter().any(|text| takes(index, text)));
+    for candidates in &invalid {
+        for (outcome, verdicts) in outcomes.iter_mut().zip(&verdicts) {
+            let Some(verdicts) = verdicts else { continue };
+            let verdicts = &verdicts[first..first + candidates.len()];
+            if !verdicts.iter().any(|verdict| verdict.is_late()) {
+                outcome.invalid.push(verdicts.contains(&Verdict::Accepted));
+            }
         }
+        first += candidates.len();
     }
+    let verdict = |index: usize, number: usize| {
+        verdicts[own(index)].as_ref().map_or(Verdict::Rejected, |verdicts| verdicts[places[number]])
+    };
+    // How much of a text an engine walks.
+    let length = |index: usize, number: usize| verdict(index, number).steps(texts[number].len());
 
     let mut reference: Vec<Option<Vec<Mask>>> = Vec::new();
     for (index, outcome) in outcomes.iter_mut().enumerate() {
         let Some(grammar) = &grammars[index] else { continue };
-        let masks: Vec<_> =
-            texts.iter().map(|text| catch(|| check(grammar.as_ref(), text, tokens.eos, &logits))).collect();
+        let masks: Vec<_> = (0..texts.len())
+            .map(|number| match (verdict(index, number), length(index, number)) {
+                (Verdict::Late { .. }, 0) => Err(String::new()),
+                (Verdict::Late { .. }, steps) => {
+                    catch(|| check(grammar.as_ref(), &texts[number], tokens.eos, &logits, steps))
+                }
+                // One that is rejected says why.
+                _ => catch(|| check(grammar.as_ref(), &texts[number], tokens.eos, &logits, usize::MAX)),
+            })
+            .collect();
         outcome.texts = masks.iter().map(|masks| masks.as_ref().ok().map(|_| Vec::new())).collect();
-        if let Some(error) = masks.iter().find_map(|masks| masks.as_ref().err()) {
-            outcome.failure = Some(format!("rejects a text: {error}"));
+        outcome.late = (0..texts.len()).map(|number| verdict(index, number).is_late()).collect();
+        let error = masks.iter().find_map(|masks| masks.as_ref().err().filter(|error| !error.is_empty()));
+        outcome.failure = error.map(|error| format!("rejects a text: {error}"));
+        let late: Vec<String> = (0..texts.len())
+            .filter(|&number| outcome.late[number])
+            .map(|number| format!("{} of {}", length(index, number), texts[number].len() + 1))
+            .collect();
+        if !late.is_empty() && own(index) == index {
+            let patience = effort.text_patience;
+            let late = format!("{TOO_LONG} {patience} s: steps {}", late.join(", "));
+            outcome.failure = Some(
+                [Some(late), outcome.failure.take()].into_iter().flatten().collect::<Vec<_>>().join("; "),
+            );
         }
         let masks: Vec<_> = masks.into_iter().map(Result::ok).collect();
         if index == 0 {
@@ -166,7 +214,7 @@ pub fn steps(
                     continue;
                 }
                 if let (Some(grammar), Some(Some(_))) = (&grammars[index], outcome.texts.get(number)) {
-                    match catch(|| walk(grammar.as_ref(), text, &logits)) {
+                    match catch(|| walk(grammar.as_ref(), text, &logits, length(index, number))) {
                         Ok(times) => runs[index].push(times),
                         Err(error) => outcome.give_up(number, &error),
                     }
@@ -182,7 +230,9 @@ pub fn steps(
 
     let takers: Vec<usize> =
         (0..engines.len()).filter(|&index| outcomes[index].texts.iter().any(Option::is_some)).collect();
-    let common = |at: &usize| takers.iter().all(|&index| outcomes[index].texts[*at].is_some());
+    let to_the_end =
+        |index: usize, at: usize| outcomes[index].texts[at].is_some() && !outcomes[index].late[at];
+    let common = |at: &usize| takers.iter().all(|&index| to_the_end(index, *at));
     let common = (0..texts.len()).filter(common).filter(|_| with_batches);
     let batched: Vec<Vec<u32>> = common.map(|at| texts[at].clone()).collect();
     for rows in BATCHES.into_iter().filter(|_| !batched.is_empty()) {
@@ -230,11 +280,17 @@ pub struct Mask {
     allowed: usize,
 }
 
-/// Walks a text and checks that every mask allows what follows.
-pub fn check(grammar: &dyn Compiled, text: &[u32], eos: u32, logits: &[f32]) -> Result<Vec<Mask>, String> {
+/// Walks a text, so many steps at most, and checks that every mask allows what follows.
+pub fn check(
+    grammar: &dyn Compiled,
+    text: &[u32],
+    eos: u32,
+    logits: &[f32],
+    steps: usize,
+) -> Result<Vec<Mask>, String> {
     let mut row = grammar.start(1, false);
     let mut masks = Vec::with_capacity(text.len() + 1);
-    for step in 0..=text.len() {
+    for step in (0..=text.len()).take(steps) {
         let chosen = step.checked_sub(1).map(|before| [text[before]]);
         row.prepare(logits, chosen.as_ref().map(<[u32; 1]>::as_slice));
         row.step().map_err(|error| format!("step {step}: {error}"))?;
@@ -260,10 +316,11 @@ impl Outcome {
     }
 }
 
-/// The time of each step of a text, the mask after its last token included.
-fn walk(grammar: &dyn Compiled, text: &[u32], logits: &[f32]) -> Result<Vec<f64>, String> {
+/// The time of each of the first `steps` steps of a text, the mask after its last token included.
+fn walk(grammar: &dyn Compiled, text: &[u32], logits: &[f32], steps: usize) -> Result<Vec<f64>, String> {
     let mut row = grammar.start(1, false);
     (0..=text.len())
+        .take(steps)
         .map(|step| {
             let chosen = step.checked_sub(1).map(|before| [text[before]]);
             row.prepare(logits, chosen.as_ref().map(<[u32; 1]>::as_slice));
@@ -317,16 +374,6 @@ pub fn empty_timer() -> f64 {
 
 fn microseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
-}
-
-/// Whether a grammar takes a text.
-fn accepts(grammar: &dyn Compiled, text: &[u32], eos: u32, logits: &[f32]) -> Result<bool, String> {
-    let mut row = grammar.start(1, false);
-    Ok((0..=text.len()).all(|step| {
-        let chosen = step.checked_sub(1).map(|before| [text[before]]);
-        row.prepare(logits, chosen.as_ref().map(<[u32; 1]>::as_slice));
-        row.step().is_ok() && row.allows(text.get(step).copied().unwrap_or(eos))
-    }))
 }
 
 /// Finite logits that no two neighbours share.

@@ -28,7 +28,7 @@ pub fn print(engine: &dyn Engine, tokens: &Tokens, grammars: &[Grammar], walks: 
         let Ok(grammar) = compile(engine, &grammars[*case]) else { continue };
         for text in texts {
             // A text that is rejected is walked as far as it goes.
-            let _ = check(grammar.as_ref(), text, tokens.eos, &logits);
+            let _ = check(grammar.as_ref(), text, tokens.eos, &logits, usize::MAX);
         }
         kept.push(grammar);
         if let (Some(before), Some(after)) = (before, resident()) {

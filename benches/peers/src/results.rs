@@ -1,12 +1,12 @@
 //! What was measured, and comparisons of an engine with burn-dfa on what both could do.
 
-use indicatif::{ProgressBar, ProgressStyle};
-
+use crate::acceptance;
 use crate::cases::{Case, Kind};
 use crate::engines::{self, Engine};
 use crate::first_mask;
 use crate::measure::{self, BATCHES, Effort, Outcome, Walks};
 use crate::memory;
+use crate::progress::Progress;
 use crate::python::Python;
 use crate::statistics::median;
 use crate::tokens::Tokens;
@@ -37,15 +37,11 @@ pub fn measure(tokens: &Tokens, cases: &[Case], effort: &Effort, python: &Python
         cases.iter().filter(|case| case.kind != Kind::MaskBench || schemas.next().is_some()).collect();
     let engines: Vec<Box<dyn Engine>> = engines::ALL.iter().map(|make| make(tokens)).collect();
     let folder = Folder::new(tokens, &cases);
-    let bar = ProgressBar::new(2 * cases.len() as u64);
-    let style = ProgressStyle::with_template("{prefix} {elapsed} {bar:30} {percent} % {wide_msg}")
-        .expect("a template");
-    bar.set_style(style);
-    bar.set_prefix(tokens.name);
+    let progress = Progress::new(tokens.name, 2 * cases.len());
 
     let mut measured = Vec::new();
     for (at, case) in cases.iter().enumerate() {
-        bar.set_message(format!("first mask of {}", case.name));
+        progress.begin(&format!("first mask of {}", case.name));
         let outcomes = engines.iter().enumerate().map(|(index, engine)| {
             let patience = match case.kind {
                 Kind::Grammar => effort.grammar_patience,
@@ -55,14 +51,13 @@ pub fn measure(tokens: &Tokens, cases: &[Case], effort: &Effort, python: &Python
             Outcome { first_mask: (!engine.is_variant()).then(first), ..Outcome::default() }
         });
         measured.push(Measured { name: case.name.clone(), kind: case.kind, outcomes: outcomes.collect() });
-        bar.inc(1);
+        progress.done();
     }
 
     let mut walks: Vec<Walks> = Vec::new();
     let mut steps = 0;
-    for (case, measured) in cases.iter().zip(&mut measured) {
-        bar.set_message(format!("steps of {}", case.name));
-        bar.inc(1);
+    for (at, (case, measured)) in cases.iter().zip(&mut measured).enumerate() {
+        progress.done();
         let compiled = measured.outcomes.iter().any(|outcome| outcome.time().is_some());
         let enough = case.kind == Kind::MaskBench && steps == effort.step_schemas;
         if case.valid.is_empty() || !compiled || enough {
@@ -70,13 +65,20 @@ pub fn measure(tokens: &Tokens, cases: &[Case], effort: &Effort, python: &Python
             continue;
         }
         let with_batches = case.kind != Kind::Grammar && steps < effort.batch_schemas;
-        walks.push(measure::steps(case, tokens, &engines, &mut measured.outcomes, effort, with_batches));
+        progress.begin(&format!("steps of {}", case.name));
+        let verdicts = |engine: usize, texts: &[&[u32]]| {
+            acceptance::verdicts(&folder, engine, at, texts, effort.text_patience)
+        };
+        let outcomes = &mut measured.outcomes;
+        walks.push(measure::steps(case, tokens, &engines, outcomes, effort, with_batches, verdicts));
         steps += usize::from(case.kind == Kind::MaskBench);
     }
 
     let mut growth: Vec<_> = Vec::new();
     for (index, engine) in engines.iter().enumerate() {
-        bar.set_message(format!("memory of {}", engine.name()));
+        if !engine.is_variant() {
+            progress.begin(&format!("memory of {}", engine.name()));
+        }
         let walked = measured.iter().zip(&walks).enumerate().filter(|(_, (case, walks))| {
             let compiled = case.outcomes[index].time().is_some();
             case.kind != Kind::Grammar && !walks.texts.is_empty() && compiled
@@ -86,15 +88,14 @@ pub fn measure(tokens: &Tokens, cases: &[Case], effort: &Effort, python: &Python
         growth.push((!engine.is_variant()).then(|| memory::growth(&folder, index)).flatten());
     }
     let mut names: Vec<_> = engines.iter().map(|engine| engine.name()).collect();
-    bar.set_message(upstream::NAMES[0]);
-    if let Some(outcomes) = bar.suspend(|| upstream::measure(python, tokens, &cases, &walks, effort)) {
+    progress.begin(upstream::NAMES[0]);
+    if let Some(outcomes) = progress.suspend(|| upstream::measure(python, tokens, &cases, &walks, effort)) {
         names.extend(upstream::NAMES);
         growth.extend([None, None]);
         for (case, outcomes) in measured.iter_mut().zip(outcomes) {
             case.outcomes.extend(outcomes);
         }
     }
-    bar.finish_and_clear();
     Results { vocabulary: tokens.name, width: tokens.width(), engines: names, cases: measured, growth }
 }
 
@@ -129,6 +130,8 @@ pub struct Counts {
     pub valid: usize,
     /// Of the valid instances of all schemas with steps: those rejected, or of a schema that is refused.
     pub valid_rejected: usize,
+    /// Of the valid instances: those that the engine did not come through in time.
+    pub valid_late: usize,
     pub invalid: usize,
     /// Of the invalid instances of the schemas that the engine compiled: those accepted.
     pub invalid_accepted: usize,
@@ -149,7 +152,11 @@ impl Results {
                 counts.step_schemas += 1;
                 counts.step_refused += usize::from(outcome.refused());
                 counts.valid += valid;
-                counts.valid_rejected += valid - outcome.texts.iter().flatten().count();
+                let late = outcome.late.iter().filter(|late| **late).count();
+                let to_the_end = outcome.texts.iter().zip(&outcome.late);
+                let to_the_end = to_the_end.filter(|(text, late)| text.is_some() && !**late).count();
+                counts.valid_late += late;
+                counts.valid_rejected += valid - late - to_the_end;
                 counts.invalid += outcome.invalid.len();
                 counts.invalid_accepted += outcome.invalid.iter().filter(|accepted| **accepted).count();
             }
@@ -164,13 +171,20 @@ impl Results {
         Self::steps_of(peer, cases.filter(|case| with_long || case.kind != Kind::Long))
     }
 
-    /// The steps of the texts of some cases that engine `peer` accepted.
+    /// The steps of the texts of some cases that engine `peer` accepted, each as far as both came in time.
     pub fn steps_of<'a>(peer: usize, cases: impl Iterator<Item = &'a Measured>) -> Pair {
         let texts = cases.flat_map(|case| {
             let ours = &case.outcomes[0].texts;
             ours.iter().zip(&case.outcomes[peer].texts)
         });
-        Pair::collect(texts.filter_map(|(ours, theirs)| Some((ours.clone()?, theirs.clone()?))))
+        let common = |(ours, theirs): (&Option<Vec<f64>>, &Option<Vec<f64>>)| {
+            let (mut ours, mut theirs) = (ours.clone()?, theirs.clone()?);
+            let steps = ours.len().min(theirs.len());
+            ours.truncate(steps);
+            theirs.truncate(steps);
+            Some((ours, theirs))
+        };
+        Pair::collect(texts.filter_map(common))
     }
 
     /// The steps of batches of size `BATCHES[size]`, per row; the peer's way is the one with the lower median.

@@ -113,7 +113,7 @@ fn first_masks(results: &Results) {
 
 /// What became of the instances of the cases with steps, of which there are so many `kinds`.
 fn instances(results: &Results, kinds: &str, counts: impl Fn(usize) -> Counts) {
-    let header = [kinds, "refused", "valid", "rejected", "invalid", "accepted"];
+    let header = [kinds, "refused", "valid", "rejected", "too long", "invalid", "accepted"];
     println!("  {:30}{}", "", header.map(|name| format!("{name:>10}")).concat());
     for (index, engine) in results.engines.iter().enumerate() {
         // Variants and what runs through Python read no invalid instances.
@@ -124,6 +124,7 @@ fn instances(results: &Results, kinds: &str, counts: impl Fn(usize) -> Counts) {
                 counts.step_refused,
                 counts.valid,
                 counts.valid_rejected,
+                counts.valid_late,
                 counts.invalid,
                 counts.invalid_accepted,
             ];

@@ -84,6 +84,7 @@ fn outcome(case: &Value) -> Outcome {
     Outcome {
         first_mask: Some(first_mask),
         failure: rejected,
+        late: vec![false; texts.len()],
         texts,
         batches: list("batches").iter().map(|ways| [times(&ways[0]), times(&ways[1])]).collect(),
         ..Outcome::default()

@@ -29,6 +29,10 @@ pub struct Part {
     #[arg(long, hide = true)]
     pub case: Option<usize>,
 
+    /// Whether texts of the case are read instead
+    #[arg(long, hide = true)]
+    pub texts: bool,
+
     /// After how many seconds to give up
     #[arg(long, hide = true, default_value_t = 10.0)]
     pub patience: f64,
@@ -60,8 +64,24 @@ impl Folder {
         write(&self.0.join("walks.json"), &json!(walks));
     }
 
+    /// Writes the texts that are read.
+    pub fn set_texts(&self, texts: &[&[u32]]) {
+        write(&self.0.join("texts.json"), &json!(texts));
+    }
+
     /// The line that a process of its own prints, of the engine and, for a first mask, the case.
     pub fn run(&self, engine: usize, case: Option<usize>, patience: f64) -> Result<Value, String> {
+        self.output(self.command(engine, case, patience)?)
+    }
+
+    /// The line that a process prints in which an engine reads texts of a case.
+    pub fn run_texts(&self, engine: usize, case: usize, patience: f64) -> Result<Value, String> {
+        let mut command = self.command(engine, Some(case), patience)?;
+        command.arg("--texts");
+        self.output(command)
+    }
+
+    fn command(&self, engine: usize, case: Option<usize>, patience: f64) -> Result<Command, String> {
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
         let mut command = Command::new(program);
         command.arg("--folder").arg(&self.0).args(["--engine", &engine.to_string()]);
@@ -69,6 +89,10 @@ impl Folder {
         if let Some(case) = case {
             command.args(["--case", &case.to_string()]);
         }
+        Ok(command)
+    }
+
+    fn output(&self, mut command: Command) -> Result<Value, String> {
         let output = command.output().map_err(|error| error.to_string())?;
         let line = output.stdout.rsplit(|&byte| byte == b'\n').find(|line| !line.is_empty());
         let value = line.and_then(|line| serde_json::from_slice(line).ok());
@@ -119,12 +143,18 @@ pub fn grammars(folder: &Path) -> Vec<Grammar> {
 
 /// The cases and texts of which the memory is measured.
 pub fn walks(folder: &Path) -> Vec<(usize, Vec<Vec<u32>>)> {
+    let walk = |walk: &Value| (walk[0].as_u64().expect("a case") as usize, lists_of_ids(&walk[1]));
+    read(&folder.join("walks.json")).as_array().into_iter().flatten().map(walk).collect()
+}
+
+/// The texts that are read.
+pub fn texts(folder: &Path) -> Vec<Vec<u32>> {
+    lists_of_ids(&read(&folder.join("texts.json")))
+}
+
+fn lists_of_ids(lists: &Value) -> Vec<Vec<u32>> {
     let ids = |text: &Value| -> Vec<u32> {
         text.as_array().into_iter().flatten().filter_map(|id| Some(id.as_u64()? as u32)).collect()
     };
-    let walk = |walk: &Value| {
-        let texts = walk[1].as_array().into_iter().flatten().map(ids).collect();
-        (walk[0].as_u64().expect("a case") as usize, texts)
-    };
-    read(&folder.join("walks.json")).as_array().into_iter().flatten().map(walk).collect()
+    lists.as_array().into_iter().flatten().map(ids).collect()
 }

@@ -14,12 +14,17 @@ use crate::vocabulary::{ClassTokens, Plainness};
 pub(super) trait Logit: Copy {
     const NEVER: Self;
     fn value(self) -> f32;
+    /// Itself where `keep` is all ones, [`NEVER`](Self::NEVER) where it is zero.
+    fn or_never(self, keep: u32) -> Self;
 }
 
 impl Logit for f32 {
     const NEVER: Self = f32::NEG_INFINITY;
     fn value(self) -> f32 {
         self
+    }
+    fn or_never(self, keep: u32) -> Self {
+        Self::from_bits(self.to_bits() & keep | Self::NEVER.to_bits() & !keep)
     }
 }
 
@@ -28,12 +33,18 @@ impl Logit for f16 {
     fn value(self) -> f32 {
         self.to_f32()
     }
+    fn or_never(self, keep: u32) -> Self {
+        Self::from_bits(self.to_bits() & keep as u16 | Self::NEVER.to_bits() & !keep as u16)
+    }
 }
 
 impl Logit for bf16 {
     const NEVER: Self = bf16::NEG_INFINITY;
     fn value(self) -> f32 {
         self.to_f32()
+    }
+    fn or_never(self, keep: u32) -> Self {
+        Self::from_bits(self.to_bits() & keep as u16 | Self::NEVER.to_bits() & !keep as u16)
     }
 }
 
@@ -46,6 +57,8 @@ pub(super) struct Scratch<F> {
     text: Vec<u32>,
     /// Logits set aside.
     kept: Vec<F>,
+    /// A bit for each token: whether it is legal.
+    bits: Vec<u8>,
     /// What was looked up last, and how many tokens are legal there.
     found: Option<(Key, usize)>,
 }
@@ -55,7 +68,7 @@ type Key = (usize, RowPosition);
 
 impl<F: Logit> Scratch<F> {
     pub(super) fn new() -> Self {
-        Self { legal: Vec::new(), text: Vec::new(), kept: Vec::new(), found: None }
+        Self { legal: Vec::new(), text: Vec::new(), kept: Vec::new(), bits: Vec::new(), found: None }
     }
 
     /// Finds the tokens that may follow in a row; gives their number.
@@ -99,11 +112,10 @@ impl<F: Logit> Scratch<F> {
                 self.legal.extend([is_free, all(Plainness::Ascii), all(Plainness::Wide)]);
                 self.legal.extend(special.of(row).iter().map(|&next| can_end(next)));
                 if state.0 >= StateId::RESERVED {
-                    let (text, plain) = (&mut self.text, vocabulary.plain_tokens());
-                    parts.each_text(&key.1, vocabulary, column_of, all_plain, |id, _| {
-                        if Some(plain[id.index()]) > all_plain {
-                            text.push(id.0);
-                        }
+                    let trie = all_plain.map_or(vocabulary.trie(), |kind| vocabulary.less_plain_trie(kind));
+                    let text = &mut self.text;
+                    parts.each_text(&key.1, trie, column_of, |tokens, _| {
+                        text.extend(tokens.iter().map(|id| id.0));
                     });
                 }
             }
@@ -129,6 +141,9 @@ pub(super) fn mask<F: Logit>(row: &mut [F], at: &HostRow<'_>, scratch: &mut Scra
 }
 
 fn mask_found<F: Logit>(row: &mut [F], at: &HostRow<'_>, count: usize, scratch: &mut Scratch<F>) {
+    if scratch.text.len() > row.len() / MANY {
+        return mask_by_bits(row, at, scratch);
+    }
     let mut kept = std::mem::take(&mut scratch.kept);
     kept.clear();
     if 2 * count <= row.len() {
@@ -151,6 +166,45 @@ fn mask_found<F: Logit>(row: &mut [F], at: &HostRow<'_>, count: usize, scratch: 
     }
     scratch.kept = kept;
 }
+
+/// Where more than one in so many tokens is legal text, the row is masked in order.
+const MANY: usize = 16;
+
+/// The same where many tokens are legal that lie anywhere in the row: their bits take less of the processor's caches than
+/// their logits, and the row is then passed once.
+fn mask_by_bits<F: Logit>(row: &mut [F], at: &HostRow<'_>, scratch: &mut Scratch<F>) {
+    let mut bits = std::mem::take(&mut scratch.bits);
+    bits.clear();
+    bits.resize(row.len().div_ceil(8), 0);
+    for id in scratch.legal_tokens(at.class_tokens) {
+        bits[id as usize / 8] |= 1 << (id % 8);
+    }
+    let (chunks, rest) = row.as_chunks_mut::<8>();
+    for (logits, &legal) in chunks.iter_mut().zip(&bits) {
+        let keep = &KEPT[legal as usize];
+        for at in 0..8 {
+            logits[at] = logits[at].or_never(keep[at]);
+        }
+    }
+    let legal = bits.last().copied().unwrap_or(0);
+    for (logit, &keep) in rest.iter_mut().zip(&KEPT[legal as usize]) {
+        *logit = logit.or_never(keep);
+    }
+    scratch.bits = bits;
+}
+
+/// For every byte all ones where a bit is set, the lowest first: what a processor takes eight logits by at once.
+static KEPT: [[u32; 8]; 256] = {
+    let mut kept = [[0; 8]; 256];
+    let mut at = 0;
+    while at < 256 * 8 {
+        if at / 8 >> (at % 8) & 1 == 1 {
+            kept[at / 8][at % 8] = u32::MAX;
+        }
+        at += 1;
+    }
+    kept
+};
 
 /// The legal token of the greatest logit: the lowest id among equals, the first NaN before all, 0 where all
 /// are −∞. What is left in the row is of no use.
@@ -209,4 +263,50 @@ fn argmax<F: Logit>(row: &[F]) -> u32 {
         row.iter().position(|logit| logit.value() == greatest)
     };
     found.unwrap_or(0) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::{DType, Device, Tensor, TensorData};
+
+    use crate::processor::{DfaProcessor, LogitsProcessor, StepContext};
+    use crate::{Constraint, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
+
+    /// Rows that are passed in order keep the logits of legal tokens and lose the others, in every type, behind the vocabulary
+    /// as well.
+    #[test]
+    fn rows_with_much_legal_text_are_masked() {
+        let letters = || ('a'..='h').flat_map(|a| ('a'..='h').map(move |b| format!("{a}{b}")));
+        let words = letters().flat_map(|word| [word.clone(), format!("{word}-"), format!("{word}1")]);
+        let mut words: Vec<Option<String>> = words.map(Some).collect();
+        words.push(None);
+        let end = words.len() as u32 - 1;
+        let vocabulary = Vocabulary::from_bytes(words).unwrap().with_eos([TokenId(end)]).unwrap();
+        let table = Constraint::regex("[a-g][a-h]*1?").unwrap();
+        let table = TokenTable::walk(&table, &vocabulary, &Limits::default()).unwrap();
+        let (device, width) = (Device::flex(), vocabulary.len() + 5);
+        let on_device = TensorTable::new(&[&table], width, &TensorOptions::default(), &device).unwrap();
+        let processor = DfaProcessor::new(on_device, &[0]).unwrap();
+        let values: Vec<f32> = (0..width).map(|id| id as f32 / 4.0 - 8.0).collect();
+        for dtype in [DType::F32, DType::F16, DType::BF16] {
+            let logits = TensorData::new(values.clone(), [1, width]);
+            let logits = Tensor::<2>::from_data(logits, (&device, dtype));
+            let given: Vec<f32> = logits.clone().into_data().convert::<f32>().try_to_vec().unwrap();
+            let context = StepContext {
+                tokens: Tensor::full([1], processor.table().no_token() as i32, (&device, DType::I32)),
+                step: Tensor::zeros([1], (&device, DType::I32)),
+            };
+            let (masked, _) = processor.process(processor.start(), logits, &context);
+            let masked: Vec<f32> = masked.into_data().convert::<f32>().try_to_vec().unwrap();
+            let start = crate::table::RowPosition::unlimited(table.start());
+            let mut legal = 0;
+            for (id, (&masked, &given)) in masked.iter().zip(&given).enumerate() {
+                let is_legal =
+                    id < vocabulary.len() && table.can_end(&table.after(&start, TokenId(id as u32)));
+                legal += usize::from(is_legal);
+                assert_eq!(masked, if is_legal { given } else { f32::NEG_INFINITY }, "{dtype:?}, token {id}");
+            }
+            assert_eq!(legal, 7 * 8 * 2);
+        }
+    }
 }

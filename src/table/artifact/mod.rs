@@ -129,6 +129,7 @@ impl<'a> Artifact<'a> {
             parts.set_calls(calls);
         }
         parts.find_plain();
+        parts.find_rests();
         let table = TokenTable { parts: Arc::new(parts), unrolled: None };
         table.validate()?;
         Ok(table)

@@ -94,6 +94,7 @@ impl<'a> StoredTable<'a> {
                 vocabulary: vocabulary.clone(),
                 special: self.special_tokens(),
                 takes_plain: vec![None; self.states()],
+                rests: vec![0; self.states()],
                 farthest: 0,
             },
         };

@@ -55,7 +55,7 @@ impl StoredTable<'_> {
             meter.time()?;
             let landings = special.of(parts.row(state)).iter().map(|&to| self.distance(StateId(to)));
             let mut nearest = landings.min().unwrap_or(NO_WAY);
-            parts.each_text(&RowPosition::unlimited(state), vocabulary, column_of, None, |_, landing| {
+            parts.each_text(&RowPosition::unlimited(state), vocabulary.trie(), column_of, |_, landing| {
                 nearest = nearest.min(self.distance(landing));
             });
             self.check_distance(state, nearest)?;

@@ -1,0 +1,46 @@
+//! What the program is doing: a bar on a terminal, else a line on standard error for each thing that begins.
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// The progress with one vocabulary.
+pub struct Progress {
+    bar: ProgressBar,
+    prefix: &'static str,
+}
+
+impl Progress {
+    /// Progress that is complete after so many calls of [`Self::done`].
+    pub fn new(prefix: &'static str, length: usize) -> Self {
+        let bar = ProgressBar::new(length as u64);
+        let style = ProgressStyle::with_template("{prefix} {elapsed} {bar:30} {percent} % {wide_msg}")
+            .expect("a template");
+        bar.set_style(style);
+        bar.set_prefix(prefix);
+        Self { bar, prefix }
+    }
+
+    /// Says what begins.
+    pub fn begin(&self, what: &str) {
+        if self.bar.is_hidden() {
+            eprintln!("{} {:4} s  {what}", self.prefix, self.bar.elapsed().as_secs());
+        } else {
+            self.bar.set_message(what.to_owned());
+        }
+    }
+
+    /// One more thing is done.
+    pub fn done(&self) {
+        self.bar.inc(1);
+    }
+
+    /// Does what prints lines of its own.
+    pub fn suspend<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.bar.suspend(work)
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
