@@ -15,6 +15,7 @@ pub fn limits() -> Limits {
         tabulated_bytes: 4 << 20,
         tabulated_states: 300,
         frames: 0,
+        stacks: Limits::MAX_STACKS,
         time: Duration::from_secs(1),
     }
 }

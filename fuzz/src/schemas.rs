@@ -1,7 +1,9 @@
 //! JSON schemas out of bytes: mostly well-formed, of keywords that meddle with each other.
 
 use arbitrary::{Result, Unstructured};
-use burn_dfa::constraint::{Additional, Escapes, Formats, JsonOptions, Numbers, Order, Unknown, Whitespace};
+use burn_dfa::constraint::{
+    Additional, Escapes, Formats, JsonOptions, Numbers, Order, Separators, Unknown, Whitespace,
+};
 use serde_json::{Map, Value, json};
 
 use super::words::{pattern, text};
@@ -217,6 +219,7 @@ pub fn options(choices: &mut Unstructured) -> Result<JsonOptions> {
             2 => Whitespace::Flexible(few(choices)?),
             _ => Whitespace::Compact,
         },
+        separators: Separators::default(),
         additional: if choices.ratio(1, 4)? { Additional::Closed } else { Additional::Standard },
         order: if choices.ratio(1, 4)? { Order::RequiredFirst } else { Order::Declared },
         formats: if choices.ratio(1, 8)? { Formats::Annotate } else { Formats::Assert },

@@ -25,7 +25,8 @@ use crate::error::{Error, Result};
 pub struct JsonOptions {
     /// White space between the tokens of JSON, at most 64 characters in one place. Default: none.
     pub whitespace: Whitespace,
-    /// What stands between parts, and between a name and its value. Default: `,` and `:`, without which a text is not JSON.
+    /// What stands between parts, and between a name and its value. Default: `,` and `:`; with
+    /// others a text is not JSON.
     #[serde(skip_serializing_if = "Separators::are_json")]
     pub separators: Separators,
     /// What an object without `additionalProperties` allows. Default: any additional property, as the standard says.
