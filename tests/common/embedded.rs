@@ -45,10 +45,14 @@ impl Embedded {
 
     /// A table with a stack.
     pub fn recursive(&self, schema: &serde_json::Value, frames: usize) -> TokenTable {
-        let constraint = Constraint::json_schema(schema.clone()).unwrap();
+        self.called(&Constraint::json_schema(schema.clone()).unwrap(), frames)
+    }
+
+    /// The same of any constraint.
+    pub fn called(&self, constraint: &Constraint, frames: usize) -> TokenTable {
         let limits = Limits::new().with_frames(frames);
-        let table = TokenTable::compile(&constraint, &self.vocabulary, &limits).unwrap();
-        assert!(table.outcomes() > 0, "{schema} has calls");
+        let table = TokenTable::compile(constraint, &self.vocabulary, &limits).unwrap();
+        assert!(table.outcomes() > 0, "{constraint:?} has calls");
         table
     }
 

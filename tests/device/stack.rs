@@ -1,7 +1,7 @@
 //! Recursive constraints: a stack for each row, on every device and with every kind of operation.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
-use burn_dfa::constraint::Syntax;
+use burn_dfa::constraint::{Format, StructuralTag, Syntax, Tag, TriggeredTags};
 use burn_dfa::generation::{Finish, GenerationConfig, Request, generate};
 use burn_dfa::processor::{DfaProcessor, DraftTree, LogitsProcessor, StepContext};
 use burn_dfa::sampling::Greedy;
@@ -93,7 +93,8 @@ fn compile(schema: &Value, vocabulary: &Vocabulary, frames: usize) -> TokenTable
     table
 }
 
-/// Grammars: one whose frames are sets of calls, one that may be within one call or none, and one that names a token.
+/// Grammars: one whose frames are sets of calls, one that may be within one call or none, one that names a token, and one in
+/// which what follows `x` tells whether it has closed a block. And a structural tag: text with calls in it.
 fn grammars(vocabulary: &Vocabulary, frames: usize) -> Vec<TokenTable> {
     let think = (0..vocabulary.len() as u32).map(TokenId);
     let think = think.into_iter().find(|&id| vocabulary.bytes(id) == Some(b"</think>")).unwrap();
@@ -106,11 +107,18 @@ fn grammars(vocabulary: &Vocabulary, frames: usize) -> Vec<TokenTable> {
            c ::= "[" c* "]" | "{}""#
             .to_owned(),
         format!(r#"root ::= "[" root* "]" | <[{think}]> root | "x""#),
+        r#"root ::= (part ",")*
+           part ::= "[" (part ",")* "x" | name " "* ("1" | "true")
+           name ::= "name" | [x-z]+"#
+            .to_owned(),
     ];
-    let compiled = texts.iter().map(|text| {
-        let constraint = Constraint::grammar(Syntax::Gbnf, text).unwrap();
+    let nested = json!({"type": "array", "items": {"$ref": "#"}});
+    let tag = Tag::new("[[", Format::json_schema(nested), "]]");
+    let tag = StructuralTag::new(TriggeredTags::new(["[["], [tag]));
+    let constraints = texts.iter().map(|text| Constraint::grammar(Syntax::Gbnf, text).unwrap());
+    let compiled = constraints.chain([Constraint::structural_tag(&tag).unwrap()]).map(|constraint| {
         let table = TokenTable::walk(&constraint, vocabulary, &Limits::new().with_frames(frames)).unwrap();
-        assert!(table.outcomes() > 0, "{text} has calls");
+        assert!(table.outcomes() > 0, "{constraint:?} has calls");
         table
     });
     compiled.collect()
@@ -293,7 +301,8 @@ fn plain_tokens_pass_from_block_to_block() {
 #[test]
 fn trees_of_drafts_have_stacks_of_their_own() {
     let vocabulary = vocabulary();
-    let tables: Vec<_> = schemas().iter().map(|schema| compile(schema, &vocabulary, 8)).collect();
+    let mut tables: Vec<_> = schemas().iter().map(|schema| compile(schema, &vocabulary, 8)).collect();
+    tables.extend(grammars(&vocabulary, 8));
     let tables: Vec<_> = tables.iter().collect();
     let width = vocabulary.len();
     let parents = [0, 0, 1, 1, 0, 4, 5];

@@ -2,8 +2,9 @@
 
 use std::ops::ControlFlow;
 
+use burn_dfa::constraint::{Format, StructuralTag, Tag, TriggeredTags};
 use burn_dfa::generation::{DecodeGraph, Finish, GenerationConfig, Output, Piece, generate};
-use burn_dfa::{Capacity, Kernels, TensorOptions, TokenId};
+use burn_dfa::{Capacity, Constraint, Kernels, Limits, TensorOptions, TokenId};
 use serde_json::{Value, json};
 
 use crate::alone;
@@ -79,20 +80,24 @@ fn a_replayed_step_keeps_the_stacks_of_its_rows() {
     let _turn = alone();
     let nested = json!({"type": "array", "items": {"$ref": "#"}, "maxItems": 3});
     let chosen = json!({"type": "object", "properties": {"n": {"$ref": "#"}, "b": {"type": "boolean"}}, "additionalProperties": false});
+    let tag = Tag::new("{", Format::json_schema(nested.clone()), "}");
+    let tag = Constraint::structural_tag(&StructuralTag::new(TriggeredTags::new(["{"], [tag]))).unwrap();
+    let text = tag.to_automaton(&Limits::default()).unwrap().unwrap();
     for (name, device) in devices::all() {
         let embedded = Embedded::load(&device);
         let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
         let tables = [&nested, &chosen].map(|schema| embedded.recursive(schema, 8));
+        let tagged = embedded.called(&tag, 8);
         for temperature in [None, Some(1.4)] {
             let config = GenerationConfig::new().with_temperature(temperature).with_read_every(16);
             let requests =
-                embedded.requests(&[Some(&tables[0]), Some(&tables[1]), None, Some(&tables[0])], 40, 3);
+                embedded.requests(&[Some(&tables[0]), Some(&tables[1]), None, Some(&tagged)], 40, 3);
             let expected = generate(model, vocabulary, &requests, &config, go_on).unwrap();
-            for (output, schema) in expected.iter().zip([Some(&nested), Some(&chosen), None, Some(&nested)]) {
-                let Some(schema) = schema else { continue };
+            for (output, schema) in expected.iter().zip([&nested, &chosen]) {
                 let value: Value = serde_json::from_str(&output.text()).unwrap();
                 assert!(jsonschema::is_valid(schema, &value), "{name}: {}", output.text());
             }
+            assert!(text.matches(expected[3].text().as_bytes()), "{name}: {}", expected[3].text());
             let mut graph = DecodeGraph::record(model, vocabulary, &requests, &config, POSITIONS).unwrap();
             for _ in 0..2 {
                 assert_eq!(graph.generate(&requests, go_on).unwrap(), expected, "{name}, {temperature:?}");

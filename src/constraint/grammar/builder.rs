@@ -160,16 +160,6 @@ impl Expression {
         Self(Node::Token { tokens, except })
     }
 
-    /// What both describe. Without rules within.
-    pub(in crate::constraint) fn and(parts: impl IntoIterator<Item = Self>) -> Self {
-        Self(Node::And(parts.into_iter().collect()))
-    }
-
-    /// Whatever it does not describe. Without rules within.
-    pub(in crate::constraint) fn not(inner: Self) -> Self {
-        Self(Node::Not(Arc::new(inner)))
-    }
-
     /// A text of another constraint: a regex, a schema, a grammar.
     pub fn constraint(constraint: Constraint) -> Self {
         Self(Node::Constraint(Arc::new(constraint)))

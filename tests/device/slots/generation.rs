@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use burn::tensor::{DType, Device};
+use burn_dfa::constraint::Syntax;
 use burn_dfa::generation::{Cancel, Finish, GenerationConfig, Output, Request, SlotLm, Slots, generate};
 use burn_dfa::{Capacity, Constraint, Kernels, Limits, TensorOptions, TokenId, TokenTable, Vocabulary};
 use rand::{Rng, SeedableRng, rngs::StdRng};
@@ -147,14 +148,18 @@ fn rows_with_stacks_come_and_go() {
         let constraint = Constraint::json_schema(schema.clone()).unwrap();
         TokenTable::compile(&constraint, &vocabulary, &limits).unwrap()
     };
+    let blocks = r#"root ::= (part ",")* "."
+        part ::= "[" (part ",")* "x" | [x-z]+ "1""#;
     let mut tables: Vec<TokenTable> = schemas.iter().map(compile).collect();
+    let blocks = Constraint::grammar(Syntax::Gbnf, blocks).unwrap();
+    tables.push(TokenTable::compile(&blocks, &vocabulary, &limits).unwrap());
     assert!(tables.iter().all(|table| table.outcomes() > 0));
     let outcomes = tables.iter().map(TokenTable::outcomes).max().unwrap();
     tables.push(TokenTable::walk(&Constraint::regex("[0-9]{4}").unwrap(), &vocabulary, &limits).unwrap());
     let mut rng = StdRng::seed_from_u64(4);
     let requests: Vec<Request> = (0..24)
         .map(|index| {
-            let table = tables.get(index % 5);
+            let table = tables.get(index % 6);
             let needed = table.map_or(1, |table| table.tokens_to_end(table.start()) as usize);
             let request = Request::new(vec![TokenId(index as u32)], needed + rng.random_range(0..25));
             Request { table, ..request.with_seed(index as u64) }
@@ -174,9 +179,13 @@ fn rows_with_stacks_come_and_go() {
         let mut slots = Slots::new(&model, &vocabulary, 3, 64, &config.clone().with_tensors(room)).unwrap();
         for (index, (output, expected)) in serve(&mut slots, &requests, 2).iter().zip(&expected).enumerate() {
             assert_eq!(output, expected, "{name}, request {index}");
-            if let Some(schema) = schemas.get(index % 5) {
+            if let Some(schema) = schemas.get(index % 6) {
                 let value: Value = serde_json::from_str(&output.text()).unwrap();
                 assert!(jsonschema::is_valid(schema, &value), "{}", output.text());
+            }
+            if index % 6 == schemas.len() {
+                let automaton = blocks.to_automaton(&limits).unwrap().unwrap();
+                assert!(automaton.matches(output.text().as_bytes()), "{}", output.text());
             }
         }
     }
