@@ -145,6 +145,9 @@ struct Forbidden {
     story: Story,
 }
 
+/// What a piece is entered with: its items and, where it knows them, the calls by tag.
+type Entry = (Vec<Item>, Option<Vec<Vec<u32>>>);
+
 /// By the tag in the called piece: tags of the calling one, and call nodes.
 type Frame = Vec<Vec<(u32, u32)>>;
 
@@ -198,7 +201,7 @@ struct Subsets<'n, 'm> {
     begins: Vec<bool>,
     rows: Vec<Row>,
     pieces: Vec<Piece>,
-    piece_of: FastMap<(Vec<Item>, Option<Vec<Vec<u32>>>), u32>,
+    piece_of: FastMap<Entry, u32>,
     calls: Vec<CallState>,
     call_of: FastMap<(u32, u32, Frame), u32>,
     /// Sets of tags with their outcomes.

@@ -29,6 +29,9 @@ pub(in crate::table) struct Groups {
 
 const NONE: u32 = u32::MAX;
 
+/// Tokens with columns of their own, in order.
+pub(super) type TokenColumns = Vec<(TokenId, u32)>;
+
 impl Groups {
     /// # Errors
     /// Where a token is named that the vocabulary lacks, does not use, or ends a sequence with.
@@ -106,7 +109,7 @@ impl Groups {
     ///
     /// # Errors
     /// Where there are more columns than an artefact may have.
-    pub(super) fn walked(&self) -> Result<(Vec<(TokenId, u32)>, Vec<Owner>)> {
+    pub(super) fn walked(&self) -> Result<(TokenColumns, Vec<Owner>)> {
         let (mut tokens, mut owners) = (Vec::new(), Vec::new());
         for (number, group) in self.groups.iter().enumerate() {
             if !group.is_text {

@@ -45,7 +45,7 @@ impl TokenStates {
             joiner.follow(state)?;
             state += 1;
         }
-        let (dfa, groups, joined) = joiner.finish()?;
+        let (dfa, groups, joined) = joiner.finish();
         Ok(Self { dfa: dfa.into(), free, groups, joined, unrolled })
     }
 
@@ -259,7 +259,7 @@ impl<'a> Joiner<'a> {
         Ok(found)
     }
 
-    fn finish(mut self) -> Result<(ByteDfa, Groups, FastMap<(u32, u32), u32>)> {
+    fn finish(mut self) -> (ByteDfa, Groups, FastMap<(u32, u32), u32>) {
         let mut next = Vec::new();
         for state in 0..self.dfa.state_count() as u32 {
             next.extend_from_slice(self.dfa.row(ByteStateId(state)));
@@ -270,6 +270,6 @@ impl<'a> Joiner<'a> {
         accepting.extend(self.sets.iter().map(|set| set.iter().any(|&state| is_accepting(state))));
         let (classes, count) = (*self.dfa.classes(), self.dfa.class_count());
         let dfa = ByteDfa::from_parts(classes, count, next, accepting, self.dfa.start());
-        Ok((dfa, self.groups, self.joined))
+        (dfa, self.groups, self.joined)
     }
 }
