@@ -7,6 +7,7 @@ mod filters;
 mod generation;
 mod laws;
 mod marker;
+mod much_text;
 mod slots;
 mod speculation;
 mod stack;

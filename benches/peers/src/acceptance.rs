@@ -11,8 +11,7 @@ use serde_json::{Value, json};
 
 use crate::engines::{Compiled, Engine, Grammar};
 use crate::first_mask::{catch, compile, say};
-use crate::measure::logits;
-use crate::tokens::Tokens;
+use crate::tokens::{Tokens, logits};
 use crate::work::Folder;
 
 /// What became of a text.

@@ -13,9 +13,8 @@ use burn_dfa::constraint::Syntax;
 use serde_json::{Value, json};
 
 use crate::engines::{Compiled, Engine, Grammar};
-use crate::measure::logits;
 use crate::statistics::median;
-use crate::tokens::Tokens;
+use crate::tokens::{Tokens, logits};
 use crate::work::Folder;
 
 /// What an engine made of a grammar.

@@ -12,7 +12,7 @@ use crate::cases::Case;
 use crate::engines::{Compiled, Engine};
 use crate::first_mask::{FirstMask, TOO_LONG, catch, compile};
 use crate::statistics::{median, medians};
-use crate::tokens::Tokens;
+use crate::tokens::{Tokens, logits};
 
 /// The sizes of batches.
 pub const BATCHES: [usize; 2] = [8, 32];
@@ -374,9 +374,4 @@ pub fn empty_timer() -> f64 {
 
 fn microseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
-}
-
-/// Finite logits that no two neighbours share.
-pub fn logits(width: usize) -> Vec<f32> {
-    (0..width as u32).map(|id| (id.wrapping_mul(0x9e37_79b9) >> 8) as f32 / (1 << 20) as f32 - 8.0).collect()
 }

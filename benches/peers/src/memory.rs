@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::engines::{Engine, Grammar};
 use crate::first_mask::compile;
-use crate::measure::{check, logits};
-use crate::tokens::Tokens;
+use crate::measure::check;
+use crate::tokens::{Tokens, logits};
 use crate::work::Folder;
 
 /// The growth over each of the cases that the folder names, in KiB, of the engine at `index`.

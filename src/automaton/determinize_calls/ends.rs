@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use super::super::network::{Network, Node, Range};
-use super::rows::Ahead;
+use super::super::network::{Network, Node};
+use super::ahead::Ahead;
 use super::{Forbidden, Item, Outcome, Story, Subsets, Target};
 
 /// Of an outcome that is known without a byte more.
@@ -161,18 +161,6 @@ impl Subsets<'_, '_> {
         }
         self.aheads.insert((call, ended), Rc::clone(&ahead));
         Ok(ahead)
-    }
-}
-
-impl Ahead {
-    /// Where a byte leads, and the items that end before it.
-    fn after(&self, byte: u8) -> (Vec<Item>, &[Item]) {
-        let by = |edges: &[(Range, Item)]| {
-            let reads = edges.iter().filter(|(range, _)| (range.first..=range.last).contains(&byte));
-            reads.map(|(range, item)| Item { node: range.next, ..*item }).collect::<Vec<_>>()
-        };
-        let inner = by(&self.inner);
-        if inner.is_empty() { (by(&self.outer), &self.ended_behind) } else { (inner, &self.ended) }
     }
 }
 

@@ -17,6 +17,7 @@
 //! References: R. Alur and P. Madhusudan, *Visibly Pushdown Languages*, STOC 2004, for frames that are sets;
 //! J. Aycock and N. Horspool, *Faster Generalised LR Parsing*, CC 1999, for a stack only where rules embed themselves.
 
+mod ahead;
 mod closure;
 mod conflict;
 mod ends;
@@ -26,8 +27,8 @@ mod rows;
 
 use std::rc::Rc;
 
+use self::ahead::Ahead;
 pub(crate) use self::conflict::{Conflict, ConflictKind};
-use self::rows::Ahead;
 use super::network::Network;
 use super::pushdown::Draft;
 use super::{Call, FastMap, Interner, Pushdown, RowDfa, Rows};

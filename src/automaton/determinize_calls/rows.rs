@@ -2,46 +2,11 @@
 
 use std::iter::Peekable;
 
-use super::super::network::{Network, Node, Range};
+use super::super::network::Range;
 use super::ends::TEXT_END;
 use super::{Forbidden, Item, Outcome, Row, Story, Subsets, Target};
 
-/// What may come at items of which none can go on without reading.
-#[derive(Default)]
-pub(super) struct Ahead {
-    /// What they read, by the first byte.
-    pub(super) inner: Vec<(Range, Item)>,
-    /// What is read behind the terminals that end, where nothing of `inner` is.
-    pub(super) outer: Vec<(Range, Item)>,
-    /// Those that return before a byte of `inner`.
-    pub(super) ended: Vec<Item>,
-    /// The same before any other byte.
-    pub(super) ended_behind: Vec<Item>,
-    /// Whether the text may end.
-    pub(super) accepting: bool,
-}
-
 impl Subsets<'_, '_> {
-    /// What may come at items.
-    pub(super) fn ahead(&mut self, piece: u32, items: &[Item]) -> Outcome<Ahead> {
-        let behind = if items.iter().any(|item| self.closes(item)) {
-            self.behind(piece, items)?.items
-        } else {
-            Vec::new()
-        };
-        let accepts =
-            |item: &&Item| item.node == Network::ACCEPT && self.leads[item.lead as usize].length == 0;
-        let accepting = items.iter().chain(&behind).find(accepts);
-        if accepting.is_some_and(|item| item.lead != 0) {
-            return Err(self.ends_within(piece, self.now));
-        }
-        let accepting = accepting.is_some();
-        let ended = self.ended(items.iter());
-        let ended_behind =
-            if behind.is_empty() { ended.clone() } else { self.ended(items.iter().chain(&behind)) };
-        Ok(Ahead { inner: self.edges(items), outer: self.edges(&behind), ended, ended_behind, accepting })
-    }
-
     /// Works out where each byte leads.
     pub(super) fn row(&mut self, state: u32) -> Outcome<Row> {
         self.now = self.stories[state as usize];
@@ -117,17 +82,6 @@ impl Subsets<'_, '_> {
         }
         self.tick(next.len())?;
         Ok(self.moved[number as usize])
-    }
-
-    fn edges(&self, items: &[Item]) -> Vec<(Range, Item)> {
-        let mut edges = Vec::new();
-        for item in items {
-            if let Node::Bytes { from, to } = self.network.node(item.node) {
-                edges.extend(self.network.ranges(from, to).iter().map(|&range| (range, *item)));
-            }
-        }
-        edges.sort_unstable_by_key(|edge| edge.0.first);
-        edges
     }
 }
 

@@ -1,0 +1,64 @@
+//! What may come next.
+
+use super::super::network::{Network, Node, Range};
+use super::{Item, Outcome, Subsets};
+
+/// What may come at items of which none can go on without reading.
+#[derive(Default)]
+pub(super) struct Ahead {
+    /// What they read, by the first byte.
+    pub(super) inner: Vec<(Range, Item)>,
+    /// What is read behind the terminals that end, where nothing of `inner` is.
+    pub(super) outer: Vec<(Range, Item)>,
+    /// Those that return before a byte of `inner`.
+    pub(super) ended: Vec<Item>,
+    /// The same before any other byte.
+    pub(super) ended_behind: Vec<Item>,
+    /// Whether the text may end.
+    pub(super) accepting: bool,
+}
+
+impl Subsets<'_, '_> {
+    /// What may come at items.
+    pub(super) fn ahead(&mut self, piece: u32, items: &[Item]) -> Outcome<Ahead> {
+        let behind = if items.iter().any(|item| self.closes(item)) {
+            self.behind(piece, items)?.items
+        } else {
+            Vec::new()
+        };
+        let accepts =
+            |item: &&Item| item.node == Network::ACCEPT && self.leads[item.lead as usize].length == 0;
+        let accepting = items.iter().chain(&behind).find(accepts);
+        if accepting.is_some_and(|item| item.lead != 0) {
+            return Err(self.ends_within(piece, self.now));
+        }
+        let accepting = accepting.is_some();
+        let ended = self.ended(items.iter());
+        let ended_behind =
+            if behind.is_empty() { ended.clone() } else { self.ended(items.iter().chain(&behind)) };
+        Ok(Ahead { inner: self.edges(items), outer: self.edges(&behind), ended, ended_behind, accepting })
+    }
+
+    fn edges(&self, items: &[Item]) -> Vec<(Range, Item)> {
+        let mut edges = Vec::new();
+        for item in items {
+            if let Node::Bytes { from, to } = self.network.node(item.node) {
+                edges.extend(self.network.ranges(from, to).iter().map(|&range| (range, *item)));
+            }
+        }
+        edges.sort_unstable_by_key(|edge| edge.0.first);
+        edges
+    }
+}
+
+impl Ahead {
+    /// Where a byte leads, and the items that end before it.
+    pub(super) fn after(&self, byte: u8) -> (Vec<Item>, &[Item]) {
+        let by = |edges: &[(Range, Item)]| {
+            let reads = edges.iter().filter(|(range, _)| (range.first..=range.last).contains(&byte));
+            reads.map(|(range, item)| Item { node: range.next, ..*item }).collect::<Vec<_>>()
+        };
+        let inner = by(&self.inner);
+        if inner.is_empty() { (by(&self.outer), &self.ended_behind) } else { (inner, &self.ended) }
+    }
+}

@@ -1,0 +1,43 @@
+//! Rows in which much of the vocabulary is legal text.
+
+use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn_dfa::processor::{DfaProcessor, LogitsProcessor, StepContext};
+use burn_dfa::table::RowPosition;
+use burn_dfa::{Constraint, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
+
+/// Rows that are passed in order keep the logits of legal tokens and lose the others, in every type, behind the vocabulary
+/// as well.
+#[test]
+fn rows_with_much_legal_text_are_masked() {
+    let letters = || ('a'..='h').flat_map(|a| ('a'..='h').map(move |b| format!("{a}{b}")));
+    let words = letters().flat_map(|word| [word.clone(), format!("{word}-"), format!("{word}1")]);
+    let mut words: Vec<Option<String>> = words.map(Some).collect();
+    words.push(None);
+    let end = words.len() as u32 - 1;
+    let vocabulary = Vocabulary::from_bytes(words).unwrap().with_eos([TokenId(end)]).unwrap();
+    let table = Constraint::regex("[a-g][a-h]*1?").unwrap();
+    let table = TokenTable::walk(&table, &vocabulary, &Limits::default()).unwrap();
+    let (device, width) = (Device::flex(), vocabulary.len() + 5);
+    let on_device = TensorTable::new(&[&table], width, &TensorOptions::default(), &device).unwrap();
+    let processor = DfaProcessor::new(on_device, &[0]).unwrap();
+    let values: Vec<f32> = (0..width).map(|id| id as f32 / 4.0 - 8.0).collect();
+    for dtype in [DType::F32, DType::F16, DType::BF16] {
+        let logits = TensorData::new(values.clone(), [1, width]);
+        let logits = Tensor::<2>::from_data(logits, (&device, dtype));
+        let given: Vec<f32> = logits.clone().into_data().convert::<f32>().try_to_vec().unwrap();
+        let context = StepContext {
+            tokens: Tensor::full([1], width as i32, (&device, DType::I32)),
+            step: Tensor::zeros([1], (&device, DType::I32)),
+        };
+        let (masked, _) = processor.process(processor.start(), logits, &context);
+        let masked: Vec<f32> = masked.into_data().convert::<f32>().try_to_vec().unwrap();
+        let start = RowPosition::unlimited(table.start());
+        let mut legal = 0;
+        for (id, (&masked, &given)) in masked.iter().zip(&given).enumerate() {
+            let is_legal = id < vocabulary.len() && table.can_end(&table.after(&start, TokenId(id as u32)));
+            legal += usize::from(is_legal);
+            assert_eq!(masked, if is_legal { given } else { f32::NEG_INFINITY }, "{dtype:?}, token {id}");
+        }
+        assert_eq!(legal, 7 * 8 * 2);
+    }
+}
