@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use burn::tensor::Device;
-use burn_dfa::constraint::Syntax;
+use burn_dfa::constraint::{StructuralTag, Syntax};
 use burn_dfa::processor::DfaProcessor;
 use burn_dfa::{Constraint, Limits, Result, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
 use serde_json::{Map, Value, json};
@@ -227,6 +227,52 @@ const ATTACKS: &[Attack] = attacks! {
         let words: Vec<String> = (0..2_000).map(|i| format!("\"w{i}\"")).collect();
         lark(gauge, &format!("start: ({})*\n%ignore / +/", words.join(" | ")))
     };
+    "templates that never end": Grammar = |gauge| lark(gauge, "start: t{\"a\"}\nt{x}: t{u{x}} | x\nu{x}: x \"b\"");
+    "templates that double": Any = |gauge| {
+        let templates: String = (0..40).map(|i| format!("t{i}{{x}}: t{}{{x}} t{}{{u{{x}}}}\n", i + 1, i + 1)).collect();
+        lark(gauge, &format!("start: t0{{\"a\"}}\n{templates}t40{{x}}: x\nu{{x}}: x \"b\""))
+    };
+    "templates in templates": Any = |gauge| {
+        lark(gauge, "start: t{u{\"b\"}, Y}+ | u{u{Y}}+ t{t{Y, x}, u{\"b\"}}\nt{p, r}: r | (u{x} \"c\" | p? u{p})? u{r}\n\
+            u{p}: (\"c\"*)+ Y (\"a\"* \"b\" | x p+ p)+ | p+ \"c\"* Y\nx: \"a\" | \"c\"\nY: \"b\"")
+    };
+    "a parameter of 2^60 values": Any = |gauge| {
+        lark(gauge, "start: r::0\nr::_: \"\" | \"a\" r::incr(_[0:60]) | \"b\" r::set_bit(59)")
+    };
+    // Structural tags.
+    "20,000 tags": Any = |gauge| {
+        let tags: Vec<Value> = (0..20_000).map(|i| tag(&format!("<f{i}>"), json!({"type": "any_text"}))).collect();
+        format(gauge, json!({"type": "triggered_tags", "triggers": ["<f"], "tags": tags}))
+    };
+    "triggers that begin alike": Any = |gauge| {
+        let names: Vec<String> = (1..1_000).map(|i| format!("{}b", "a".repeat(i))).collect();
+        let tags: Vec<Value> = names.iter().map(|name| tag(name, json!({"type": "const_string", "value": "x"}))).collect();
+        format(gauge, json!({"type": "triggered_tags", "triggers": names, "tags": tags}))
+    };
+    "formats 10,000 deep": Tag = |gauge| {
+        let star = |inner| [("type".to_owned(), json!("star")), ("content".to_owned(), inner)];
+        let deep = (0..10_000).fold(json!({"type": "any_text"}), |inner, _| Value::Object(Map::from_iter(star(inner))));
+        format(gauge, deep)
+    };
+    "tags in tags": Any = |gauge| {
+        let deep = (0..80).fold(json!({"type": "any_text"}), |inner, i| tag(&format!("<{i}>"), inner));
+        format(gauge, deep)
+    };
+    "2^31 repetitions of a format": Any = |gauge| {
+        let inner = json!({"type": "const_string", "value": "ab"});
+        format(gauge, json!({"type": "repeat", "min": 0, "max": i32::MAX, "content": inner}))
+    };
+    "2^31 characters of text": Any = |gauge| format(gauge, json!({"type": "any_text", "max_chars": i32::MAX}));
+    "10,000 excluded texts": Any = |gauge| {
+        let excluded: Vec<String> = (0..10_000).map(|i| format!("x{i}y")).collect();
+        format(gauge, json!({"type": "any_text", "excludes": excluded}))
+    };
+    "40 properties in any order": Any = |gauge| {
+        let properties: Map<String, Value> = (0..40).map(|i| (format!("p{i}"), json!({"type": "integer"}))).collect();
+        let schema = json!({"type": "object", "properties": properties});
+        format(gauge, json!({"type": "json_schema", "json_schema": schema, "any_order": true}))
+    };
+    "a tag that is no object": Tag = |gauge| format(gauge, json!([[[]]]));
     // Tokenizers.
     "a tokenizer of 5,000,000 entries": Any = |gauge| tokenizer(gauge, &entries(5_000_000, |i| i));
     "a tokenizer of 20,000,000 pieces": Vocabulary = |gauge| {
@@ -295,6 +341,16 @@ fn lark(gauge: &mut Gauge, text: &str) -> Result<()> {
 fn grammar(gauge: &mut Gauge, syntax: Syntax, text: &str) -> Result<()> {
     let limits = gauge.arm();
     Constraint::grammar(syntax, text)?.to_automaton(limits).map(drop)
+}
+
+fn format(gauge: &mut Gauge, format: Value) -> Result<()> {
+    let limits = gauge.arm();
+    let tag = StructuralTag::try_from(&json_of("format", format))?;
+    Constraint::structural_tag(&tag)?.to_automaton(limits).map(drop)
+}
+
+fn tag(begin: &str, content: Value) -> Value {
+    json!({"type": "tag", "begin": begin, "content": content, "end": "</>"})
 }
 
 fn tokenizer(gauge: &mut Gauge, json: &str) -> Result<()> {

@@ -28,6 +28,7 @@ pub enum End {
     Pattern,
     Schema,
     Grammar,
+    Tag,
     Request,
     Vocabulary,
     Unsatisfiable,
@@ -40,11 +41,12 @@ pub enum End {
 impl End {
     fn of(result: &Result<()>) -> Self {
         type Is = fn(&Error) -> bool;
-        let kinds: [(Is, Self); 9] = [
+        let kinds: [(Is, Self); 10] = [
             (Error::is_limit, Self::Limit),
             (Error::is_pattern, Self::Pattern),
             (Error::is_schema, Self::Schema),
             (Error::is_grammar, Self::Grammar),
+            (Error::is_structural_tag, Self::Tag),
             (Error::is_request, Self::Request),
             (Error::is_vocabulary, Self::Vocabulary),
             (Error::is_unsatisfiable, Self::Unsatisfiable),
