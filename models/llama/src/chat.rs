@@ -2,7 +2,7 @@
 //!
 //! Tokenizers carry their template in Jinja, written for Python. It is rendered as Hugging Face
 //! transformers renders it: with `trim_blocks` and `lstrip_blocks`, Python's methods on strings and
-//! dictionaries, `raise_exception`, and neither tools nor documents. There is no clock: `strftime_now` is
+//! dictionaries, `raise_exception`, and no documents. There is no clock: `strftime_now` is
 //! not defined, and templates that ask for a date with a fallback (Llama 3.2) take the fallback, so that the
 //! same messages always give the same text.
 
@@ -11,6 +11,7 @@ use minijinja::{Environment, Error, ErrorKind, Value, context};
 use serde::Deserialize;
 
 use crate::error::LlamaError;
+use crate::ordered::ordered;
 
 /// Instructions that a template may execute.
 const FUEL: u64 = 10_000_000;
@@ -190,6 +191,39 @@ impl ChatTemplate {
     /// # Errors
     /// When the template refuses the messages (an unknown role, say), or fails.
     pub fn render(&self, messages: &[Message], add_generation_prompt: bool) -> Result<String, LlamaError> {
+        self.render_with_tools(messages, &[], add_generation_prompt)
+    }
+
+    /// As [`render`](Self::render), with the tools that the model may call, each as in a request:
+    /// `{"type": "function", "function": {"name": …, "description": …, "parameters": …}}`. Without any, `tools` is
+    /// `none` in the template, as in transformers.
+    ///
+    /// A template that knows of no tools passes over them.
+    ///
+    /// # Errors
+    /// As [`render`](Self::render), and when the template does not find what it looks for in a tool.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use burn_dfa_llama::{ChatTemplate, Message};
+    /// use serde_json::json;
+    ///
+    /// let template = ChatTemplate::new(
+    ///     "{% for tool in tools or [] %}{{ tool['function']['name'] }}; {% endfor %}{{ messages[0]['content'] }}",
+    /// )?;
+    /// let tools = [json!({"type": "function", "function": {"name": "get_time"}})];
+    /// let text = template.render_with_tools(&[Message::user("How late is it?")], &tools, true)?;
+    /// assert_eq!(text, "get_time; How late is it?");
+    /// # Ok::<(), burn_dfa_llama::LlamaError>(())
+    /// ```
+    pub fn render_with_tools(
+        &self,
+        messages: &[Message],
+        tools: &[serde_json::Value],
+        add_generation_prompt: bool,
+    ) -> Result<String, LlamaError> {
+        let tools = if tools.is_empty() { Value::from(()) } else { tools.iter().map(ordered).collect() };
         let messages: Vec<Value> = messages
             .iter()
             .map(|message| {
@@ -204,7 +238,7 @@ impl ChatTemplate {
                     add_generation_prompt => add_generation_prompt,
                     bos_token => self.bos_token.as_deref().unwrap_or_default(),
                     eos_token => self.eos_token.as_deref().unwrap_or_default(),
-                    tools => Value::from(()),
+                    tools => tools,
                     documents => Value::from(()),
                 })
             })

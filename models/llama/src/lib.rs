@@ -22,6 +22,7 @@ mod flex;
 mod layers;
 mod load;
 mod model;
+mod ordered;
 mod pretrained;
 #[cfg(all(test, feature = "flex"))]
 mod profile;

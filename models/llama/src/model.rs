@@ -91,6 +91,26 @@ impl Llama {
     /// # Panics
     /// If `length` exceeds `max_position_embeddings`.
     pub fn forward(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
+        self.logits(self.hidden(tokens))
+    }
+
+    /// Logits at some positions only, as [`forward`](Self::forward) has them: the output layer of a large vocabulary
+    /// costs much, and in training most positions have no target.
+    ///
+    /// # Shapes
+    /// - `tokens`: `[batch, length]`
+    /// - `positions`: `[count]`, each `row * length + column`
+    /// - returns `[count, vocab_size]`
+    ///
+    /// # Panics
+    /// If `length` exceeds `max_position_embeddings`.
+    pub fn forward_at(&self, tokens: Tensor<2, Int>, positions: Tensor<1, Int>) -> Tensor<2> {
+        let hidden = self.hidden(tokens).flatten::<2>(0, 1).select(0, positions);
+        self.logits(hidden.unsqueeze_dim(0)).squeeze_dim(0)
+    }
+
+    /// The output of the last layer, before the final norm.
+    fn hidden(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
         let [_, length] = tokens.dims();
         assert!(
             length <= self.config.max_position_embeddings,
@@ -110,7 +130,7 @@ impl Llama {
             x = layer
                 .forward(x, |attention, qkv| attention.mix(attention.split(qkv, &rotation), later.clone()));
         }
-        self.logits(x)
+        x
     }
 
     /// The final norm and the output layer.

@@ -102,10 +102,23 @@ impl Pretrained {
     /// # Errors
     /// When the folder has no chat template, or the template or the tokenizer fails.
     pub fn encode_chat(&self, messages: &[Message]) -> Result<Vec<TokenId>, LlamaError> {
+        self.encode_chat_with_tools(messages, &[])
+    }
+
+    /// Encodes a conversation in which the model may call tools, up to the opening of the model's turn; see
+    /// [`ChatTemplate::render_with_tools`].
+    ///
+    /// # Errors
+    /// As [`encode_chat`](Self::encode_chat), and when the template does not find what it looks for in a tool.
+    pub fn encode_chat_with_tools(
+        &self,
+        messages: &[Message],
+        tools: &[serde_json::Value],
+    ) -> Result<Vec<TokenId>, LlamaError> {
         let template = self.chat_template.as_ref().ok_or_else(|| LlamaError::Template {
             message: "this model has none; encode plain text instead".into(),
         })?;
-        self.ids(&template.render(messages, true)?, false)
+        self.ids(&template.render_with_tools(messages, tools, true)?, false)
     }
 
     /// Decodes tokens, leaving special tokens out.

@@ -9,12 +9,14 @@ pub mod generator;
 #[cfg(feature = "load")]
 mod load;
 mod schemas;
+mod tools;
 #[cfg(feature = "train")]
 pub mod training;
 
 #[cfg(feature = "load")]
 pub use load::load;
 pub use schemas::{Schema, schema, schemas};
+pub use tools::{Tool, catalogue, tool, tools};
 
 /// The draft model: a Llama of a fifth of the size with the same tokenizer, for speculative decoding.
 pub mod draft {

@@ -7,7 +7,7 @@ use burn::tensor::FloatDType;
 use burn_dfa_llama::LlamaConfig;
 use burn_dfa_tiny::TOKENIZER;
 use burn_dfa_tiny::generator::{Generator, Split};
-use burn_dfa_tiny::training::{Batch, Batches, Checkpoint, END, Schedule, TrainOptions, chat_prompt, train};
+use burn_dfa_tiny::training::{Batch, Batches, Checkpoint, END, Lesson, Schedule, TrainOptions, train};
 use tokenizers::Tokenizer;
 
 fn tokenizer() -> Tokenizer {
@@ -15,32 +15,34 @@ fn tokenizer() -> Tokenizer {
 }
 
 #[test]
-fn the_targets_of_a_batch_are_the_record_and_its_end() {
+fn the_targets_of_a_batch_are_the_answer_and_its_end() {
     let tokenizer = tokenizer();
-    let examples: Vec<_> = (0..5).map(|index| Generator::new(1).example(Split::Train, index)).collect();
-    let batch = Batch::new(&tokenizer, &examples).expect("it encodes");
+    let generator = Generator::new(1);
+    let mut lessons: Vec<_> =
+        (0..5).map(|index| Lesson::from(&generator.example(Split::Train, index))).collect();
+    lessons.extend((0..5).map(|index| Lesson::from(&generator.call_example(Split::Train, index))));
+    let batch = Batch::new(&tokenizer, &lessons).expect("it encodes");
     assert_eq!(batch.inputs.len(), batch.size * batch.length);
-    for (row, example) in examples.iter().enumerate() {
+    for (row, lesson) in lessons.iter().enumerate() {
         let at: Vec<usize> = (0..batch.rows.len()).filter(|at| batch.rows[*at] == row).collect();
         let targets: Vec<u32> = at.iter().map(|at| batch.targets[*at] as u32).collect();
         let text = tokenizer.decode(&targets, false).expect("it decodes");
-        assert_eq!(text, format!("{}{END}", example.record));
+        assert_eq!(text, format!("{}{END}", lesson.answer));
 
         let first = batch.positions[at[0]] as usize;
         let prompt: Vec<u32> =
             batch.inputs[row * batch.length..=first].iter().map(|token| *token as u32).collect();
-        let text = tokenizer.decode(&prompt, false).expect("it decodes");
-        assert_eq!(text, chat_prompt(&example.prompt));
+        assert_eq!(tokenizer.decode(&prompt, false).expect("it decodes"), lesson.prompt);
     }
 }
 
 #[test]
 fn a_step_has_the_same_batch_in_any_order_of_asking() {
     let tokenizer = tokenizer();
-    let mut forward = Batches::new(&tokenizer, 4, 3);
+    let mut forward = Batches::new(&tokenizer, 4, 3, 50);
     let first = forward.get(1).expect("it encodes").inputs.clone();
     let later = forward.get(40).expect("it encodes").inputs.clone();
-    let mut backward = Batches::new(&tokenizer, 4, 3);
+    let mut backward = Batches::new(&tokenizer, 4, 3, 50);
     assert_eq!(backward.get(40).expect("it encodes").inputs, later);
     assert_eq!(backward.get(1).expect("it encodes").inputs, first);
 }
@@ -73,7 +75,7 @@ fn run(checkpoint: &Path, steps: usize, resume: bool) -> Vec<u8> {
     let options = TrainOptions {
         config: LlamaConfig {
             num_key_value_heads: 1,
-            max_position_embeddings: 128,
+            max_position_embeddings: 256,
             tie_word_embeddings: true,
             ..LlamaConfig::new(tokenizer.get_vocab_size(true), 16, 32, 1, 2)
         },
@@ -81,6 +83,8 @@ fn run(checkpoint: &Path, steps: usize, resume: bool) -> Vec<u8> {
         schedule: Schedule { peak: 1e-2, warmup: 1, decay: 1, steps },
         batch: 2,
         seed: 9,
+        calls: 50,
+        from: None,
         checkpoint: checkpoint.to_path_buf(),
         save_every: 10,
         check_every: 10,

@@ -6,7 +6,8 @@ use burn::tensor::{Device, FloatDType};
 use burn_dfa_llama::{LlamaConfig, Pretrained};
 use burn_dfa_tiny::generator::{Generator, Split};
 use burn_dfa_tiny::training::{
-    Checkpoint, END, Error, Schedule, TrainOptions, build_tokenizer, evaluate, load_tokenizer, train,
+    Checkpoint, END, Error, Schedule, TrainOptions, build_tokenizer, evaluate, evaluate_calls,
+    load_tokenizer, train,
 };
 use clap::{Args, Parser, Subcommand};
 use tokenizers::Tokenizer;
@@ -37,6 +38,9 @@ enum Command {
         /// From the held-out split.
         #[arg(long)]
         held_out: bool,
+        /// Tool calls instead of records.
+        #[arg(long)]
+        calls: bool,
     },
     /// Builds the tokenizer and writes its files.
     Tokenizer {
@@ -60,6 +64,15 @@ enum Command {
         #[arg(long, default_value_t = 2)]
         evaluation_seed: u64,
     },
+    /// Decodes held-out requests for tools, free and constrained, and prints markdown tables.
+    EvaluateCalls {
+        /// Number of prompts that ask for a tool on offer, and of those that do not.
+        #[arg(long, default_value_t = 500)]
+        count: usize,
+        /// Seed of the prompts; other than `--seed`, whose held-out prompts the trainer checks itself with.
+        #[arg(long, default_value_t = 2)]
+        evaluation_seed: u64,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -70,6 +83,12 @@ struct TrainArgs {
     /// Go on from the checkpoint.
     #[arg(long)]
     resume: bool,
+    /// Folder of a model to begin with, in place of random weights.
+    #[arg(long)]
+    from: Option<PathBuf>,
+    /// Of 100 examples, how many are tool calls.
+    #[arg(long, default_value_t = 0)]
+    calls: usize,
     /// Number of steps.
     #[arg(long, default_value_t = 4000)]
     steps: usize,
@@ -111,8 +130,8 @@ const POSITIONS: usize = 256;
 fn main() -> Result<(), Error> {
     let cli = Cli::parse();
     match &cli.command {
-        Command::Sample { count, held_out } => {
-            sample(cli.seed, *count, *held_out);
+        Command::Sample { count, held_out, calls } => {
+            sample(cli.seed, *count, *held_out, *calls);
             Ok(())
         }
         Command::Tokenizer { size, examples } => {
@@ -144,14 +163,25 @@ fn main() -> Result<(), Error> {
             println!("{}", evaluate(&pretrained, *evaluation_seed, *count)?);
             Ok(())
         }
+        Command::EvaluateCalls { count, evaluation_seed } => {
+            let pretrained = Pretrained::load(&cli.folder, FloatDType::F32, &Device::flex())?;
+            println!("{}", evaluate_calls(&pretrained, *evaluation_seed, *count)?);
+            Ok(())
+        }
     }
 }
 
-fn sample(seed: u64, count: u64, held_out: bool) {
+fn sample(seed: u64, count: u64, held_out: bool, calls: bool) {
     let split = if held_out { Split::HeldOut } else { Split::Train };
+    let generator = Generator::new(seed);
     for index in 0..count {
-        let example = Generator::new(seed).example(split, index);
-        println!("{}\n{}\n", example.prompt, example.record);
+        if calls {
+            let example = generator.call_example(split, index);
+            println!("{}{}\n{}\n", example.catalogue(), example.prompt, example.answer);
+        } else {
+            let example = generator.example(split, index);
+            println!("{}\n{}\n", example.prompt, example.record);
+        }
     }
 }
 
@@ -178,6 +208,8 @@ fn prepare(cli: &Cli, args: &TrainArgs) -> Result<(TrainOptions, Tokenizer), Err
         schedule: Schedule { peak: args.rate, warmup: args.warmup, decay: args.decay, steps: args.steps },
         batch: args.batch,
         seed: cli.seed,
+        calls: args.calls,
+        from: args.from.clone(),
         checkpoint: args.checkpoint.clone(),
         save_every: args.save_every,
         check_every: args.check_every,

@@ -1,8 +1,9 @@
-//! The text that the model learns from: short English sentences with the record that each describes.
+//! The text that the model learns from: short English sentences with the record that each describes, and sentences
+//! with the tool call that each asks for.
 //!
 //! Everything is made from word lists, templates and a counter-based random source, so
 //! [`Generator::example`] is a pure function of seed, split and index. Each example is keyed by its
-//! main value (a full name, a city with a date, the members of a team); one key in ten is *held out*
+//! main value (a full name, a city with a date, the members of a team, a tool with its arguments); one key in ten is *held out*
 //! and never occurs in the training split, in any sentence.
 //!
 //! ```
@@ -13,11 +14,13 @@
 //! assert_eq!(example, Generator::new(7).example(Split::HeldOut, 0));
 //! ```
 
+mod calls;
 mod random;
 mod records;
 mod templates;
 mod words;
 
+pub use calls::{CALL_ARGUMENTS, CALL_END, CALL_START, Call, CallExample, GREETING, NO_TOOL, WELCOME};
 pub use random::Random;
 
 /// What an example is about. Each kind has a schema and a regex of the same name.

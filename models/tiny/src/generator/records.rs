@@ -8,7 +8,7 @@ use super::words::{
 use super::{Example, Kind};
 
 /// Numbers that a sentence may spell out.
-const NUMBER_WORDS: [&str; 11] =
+pub(super) const NUMBER_WORDS: [&str; 11] =
     ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
 
 /// Of 100 names, how many are invented from syllables.
@@ -21,12 +21,7 @@ pub(super) fn draw(kind: Kind, random: &mut Random) -> Example {
         Kind::Event => event(random),
         Kind::Team => team(random),
     };
-    let mut prompt = random.pick(OPENINGS).to_string();
-    let mut letters = sentence.chars();
-    if let Some(first) = letters.next() {
-        prompt.extend(first.to_uppercase());
-        prompt.push_str(letters.as_str());
-    }
+    let prompt = format!("{}{}", random.pick(OPENINGS), capitalized(&sentence));
     Example { kind, prompt, record, key }
 }
 
@@ -49,7 +44,7 @@ fn person(random: &mut Random) -> (String, String, String) {
 }
 
 fn order(random: &mut Random) -> (String, String, String) {
-    let item = format!("{} {}", random.pick(MATERIALS), random.pick(THINGS));
+    let item = item(random);
     let customer = full_name(random);
     let spelled = random.chance(25);
     let most = if spelled || random.chance(50) { 12 } else { 240 };
@@ -105,14 +100,19 @@ fn team(random: &mut Random) -> (String, String, String) {
     (sentence, record, members.join(" "))
 }
 
-fn full_name(random: &mut Random) -> String {
+pub(super) fn full_name(random: &mut Random) -> String {
     let first = first_name(random);
     let last = if random.chance(INVENTED) { invented(random) } else { random.pick(LAST_NAMES).to_string() };
     format!("{first} {last}")
 }
 
-fn first_name(random: &mut Random) -> String {
+pub(super) fn first_name(random: &mut Random) -> String {
     if random.chance(INVENTED) { invented(random) } else { random.pick(FIRST_NAMES).to_string() }
+}
+
+/// A material and a thing.
+pub(super) fn item(random: &mut Random) -> String {
+    format!("{} {}", random.pick(MATERIALS), random.pick(THINGS))
 }
 
 fn invented(random: &mut Random) -> String {
@@ -125,8 +125,14 @@ fn invented(random: &mut Random) -> String {
     name
 }
 
+/// A sentence with its first letter in upper case.
+pub(super) fn capitalized(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
 /// Replaces `{field}` by its value.
-fn fill(template: &str, values: &[(&str, &str)]) -> String {
+pub(super) fn fill(template: &str, values: &[(&str, &str)]) -> String {
     values
         .iter()
         .fold(template.to_string(), |text, (field, value)| text.replace(&format!("{{{field}}}"), value))

@@ -1,24 +1,24 @@
-//! Batches of examples of similar length.
+//! Batches of examples with prompts of similar length.
 //!
-//! Step `n` always gets the same batch: examples are taken in chunks of [`CHUNK`] batches, sorted by
-//! length within the chunk, cut, and the batches of the chunk shuffled. No example is used twice.
+//! Step `n` always gets the same batch: examples are taken in chunks of [`CHUNK`] batches, sorted by the
+//! length of the prompt within the chunk, cut, and the batches of the chunk shuffled. No example is used twice.
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use tokenizers::Tokenizer;
 
-use super::{END, Error, chat_prompt};
-use crate::generator::{Example, Generator, Kind, Random, Split};
+use super::{END, Error, Lesson};
+use crate::generator::{Generator, Kind, Random, Split};
 
 /// Batches that are sorted together.
 const CHUNK: usize = 16;
 
-/// How often each kind occurs, of 100 examples: lists and rows of digits take the longest to learn.
+/// How often each kind occurs, of 100 records: lists and rows of digits take the longest to learn.
 const MIX: [(Kind, usize); 4] = [(Kind::Person, 20), (Kind::Order, 15), (Kind::Event, 35), (Kind::Team, 30)];
 
 /// An example as tokens.
 #[derive(Debug, Clone)]
 struct Encoded {
-    /// Prompt, record, end.
+    /// Prompt, answer, end.
     tokens: Vec<u32>,
     /// How many of them are the prompt.
     prompt: usize,
@@ -35,7 +35,7 @@ pub struct Batch {
     pub length: usize,
     /// Input tokens, row by row.
     pub inputs: Vec<i32>,
-    /// Flat positions (`row * length + column`) whose target belongs to a record or ends it.
+    /// Flat positions (`row * length + column`) whose target belongs to an answer or ends it.
     pub positions: Vec<i32>,
     /// The targets at these positions.
     pub targets: Vec<i32>,
@@ -47,9 +47,9 @@ pub struct Batch {
 
 impl Batch {
     /// Encodes examples, in the order given.
-    pub fn new(tokenizer: &Tokenizer, examples: &[Example]) -> Result<Self, Error> {
+    pub fn new(tokenizer: &Tokenizer, lessons: &[Lesson]) -> Result<Self, Error> {
         let encoded: Result<Vec<_>, _> =
-            examples.iter().map(|example| Encoded::new(tokenizer, example)).collect();
+            lessons.iter().map(|lesson| Encoded::new(tokenizer, lesson)).collect();
         Ok(Self::pad(&encoded?))
     }
 
@@ -101,10 +101,10 @@ impl Batch {
 }
 
 impl Encoded {
-    fn new(tokenizer: &Tokenizer, example: &Example) -> Result<Self, Error> {
-        let prompt = tokenizer.encode(chat_prompt(&example.prompt), false)?;
-        let record = tokenizer.encode(format!("{}{END}", example.record), false)?;
-        Ok(Self { prompt: prompt.len(), tokens: [prompt.get_ids(), record.get_ids()].concat() })
+    fn new(tokenizer: &Tokenizer, lesson: &Lesson) -> Result<Self, Error> {
+        let prompt = tokenizer.encode(lesson.prompt.as_str(), false)?;
+        let answer = tokenizer.encode(format!("{}{END}", lesson.answer), false)?;
+        Ok(Self { prompt: prompt.len(), tokens: [prompt.get_ids(), answer.get_ids()].concat() })
     }
 }
 
@@ -115,14 +115,16 @@ pub struct Batches<'a> {
     generator: Generator,
     seed: u64,
     size: usize,
+    /// Of 100 examples, how many are tool calls.
+    calls: usize,
     /// Number of the chunk at hand and its batches.
     chunk: Option<(usize, Vec<Batch>)>,
 }
 
 impl<'a> Batches<'a> {
-    /// Batches of `size` examples.
-    pub fn new(tokenizer: &'a Tokenizer, seed: u64, size: usize) -> Self {
-        Self { tokenizer, generator: Generator::new(seed), seed, size, chunk: None }
+    /// Batches of `size` examples, of which `calls` in 100 are tool calls and the others records.
+    pub fn new(tokenizer: &'a Tokenizer, seed: u64, size: usize, calls: usize) -> Self {
+        Self { tokenizer, generator: Generator::new(seed), seed, size, calls, chunk: None }
     }
 
     /// The batch of step `step`.
@@ -139,19 +141,26 @@ impl<'a> Batches<'a> {
         let count = CHUNK * self.size;
         let first = (number * count) as u64;
         let mut examples = (first..first + count as u64)
-            .map(|index| {
-                let kind = mixed(&mut Random::new(self.seed.rotate_left(32), index));
-                let example = self.generator.example_of(kind, Split::Train, index);
-                Encoded::new(self.tokenizer, &example)
-            })
+            .map(|index| Encoded::new(self.tokenizer, &self.lesson(index)))
             .collect::<Result<Vec<_>, _>>()?;
-        examples.sort_by_key(|example| example.tokens.len());
+        // By the prompt alone: answers differ in length by their kind, and batches of one kind of answer would pull the
+        // model to and fro between calling and not calling.
+        examples.sort_by_key(|example| example.prompt);
         let mut batches: Vec<Batch> = examples.chunks(self.size).map(Batch::pad).collect();
         let mut random = Random::new(!self.seed, number as u64);
         for last in (1..batches.len()).rev() {
             batches.swap(last, random.below(last + 1));
         }
         Ok(batches)
+    }
+
+    /// Example number `index`: a tool call, or a record of some kind.
+    fn lesson(&self, index: u64) -> Lesson {
+        if Random::new(self.seed.rotate_left(16), index).chance(self.calls) {
+            return Lesson::from(&self.generator.call_example(Split::Train, index));
+        }
+        let kind = mixed(&mut Random::new(self.seed.rotate_left(32), index));
+        Lesson::from(&self.generator.example_of(kind, Split::Train, index))
     }
 }
 

@@ -1,25 +1,17 @@
-//! The held-out evaluation: decoding of unseen prompts, with and without constraints.
+//! The held-out evaluation of records: decoding of unseen prompts, with and without constraints.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::ops::ControlFlow;
 use std::time::Instant;
 
-use burn_dfa::generation::{GenerationConfig, Request, generate};
 use burn_dfa::{Constraint, Limits, TokenTable};
 use burn_dfa_llama::{Message, Pretrained};
-use indicatif::ProgressBar;
 use serde_json::Value;
 
 use super::Error;
+use super::decode::{Prompt, decode};
 use crate::generator::{Example, Generator, Kind, Split};
 use crate::schemas::schema;
-
-/// Prompts decoded together.
-const ROWS: usize = 32;
-
-/// The longest record has about 50 tokens.
-const MAX_TOKENS: usize = 96;
 
 /// Wrong outputs that are shown of each setting.
 const PRINTED: usize = 5;
@@ -165,7 +157,7 @@ impl Judges {
         examples: &[Example],
     ) -> Result<HashMap<Kind, Score>, Error> {
         let start = Instant::now();
-        let outputs = decode(pretrained, setting, examples)?;
+        let outputs = outputs(pretrained, setting, examples)?;
         let seconds = start.elapsed().as_secs_f64();
         println!("{setting:?}: {seconds:.1} s");
         let mut scores: HashMap<Kind, Score> = HashMap::new();
@@ -193,8 +185,8 @@ fn validators() -> Result<HashMap<Kind, jsonschema::Validator>, Error> {
     Ok(validators)
 }
 
-fn decode(pretrained: &Pretrained, setting: Setting, examples: &[Example]) -> Result<Vec<String>, Error> {
-    let (model, vocabulary) = (pretrained.model(), pretrained.vocabulary());
+fn outputs(pretrained: &Pretrained, setting: Setting, examples: &[Example]) -> Result<Vec<String>, Error> {
+    let vocabulary = pretrained.vocabulary();
     let limits = Limits::default();
     let mut tables: HashMap<Kind, TokenTable> = HashMap::new();
     for kind in Kind::ALL {
@@ -203,26 +195,14 @@ fn decode(pretrained: &Pretrained, setting: Setting, examples: &[Example]) -> Re
             tables.insert(kind, table);
         }
     }
-    let bar = ProgressBar::new(examples.len() as u64);
-    let config = GenerationConfig::new().with_temperature(setting.temperature);
-    let mut outputs = Vec::with_capacity(examples.len());
-    for rows in examples.chunks(ROWS) {
-        let mut requests = Vec::with_capacity(rows.len());
-        for example in rows {
-            let prompt = pretrained.encode_chat(&[Message::user(example.prompt.as_str())])?;
-            let seed = (outputs.len() + requests.len()) as u64;
-            let request = Request::new(prompt, MAX_TOKENS).with_seed(seed);
-            requests.push(match tables.get(&example.kind) {
-                Some(table) => request.with_table(table),
-                None => request,
-            });
-        }
-        let batch = generate(model, vocabulary, &requests, &config, |_| ControlFlow::Continue(()))?;
-        outputs.extend(batch.iter().map(|output| output.text()));
-        bar.inc(rows.len() as u64);
-    }
-    bar.finish_and_clear();
-    Ok(outputs)
+    let prompts: Result<Vec<_>, Error> = examples
+        .iter()
+        .map(|example| {
+            let tokens = pretrained.encode_chat(&[Message::user(example.prompt.as_str())])?;
+            Ok(Prompt { tokens, table: tables.get(&example.kind) })
+        })
+        .collect();
+    decode(pretrained, prompts?, setting.temperature)
 }
 
 fn judge(example: &Example, output: &str, validator: &jsonschema::Validator) -> Result<Score, Error> {

@@ -1,5 +1,7 @@
 //! The special tokens and the prompt that the chat template makes of them.
 
+use crate::generator::{CallExample, Example};
+
 /// Ends a record; also the padding.
 pub const END: &str = "<|endoftext|>";
 
@@ -10,9 +12,45 @@ pub const PROMPT_START: &str = "<|user|>";
 pub const PROMPT_END: &str = "<|assistant|>";
 
 /// The chat template, as it stands in `tokenizer_config.json`.
-pub(super) const CHAT_TEMPLATE: &str = "{% for message in messages %}{% if message['role'] == 'user' %}<|user|>{{ message['content'] }}{% elif message['role'] == 'assistant' %}<|assistant|>{{ message['content'] }}<|endoftext|>{% endif %}{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}";
+pub(super) const CHAT_TEMPLATE: &str = concat!(
+    "{% for tool in tools or [] %}",
+    "{% set parameters = tool['function']['parameters'] %}",
+    "{{ tool['function']['name'] }}(",
+    "{% for name, schema in parameters['properties'].items() %}",
+    "{{ name }}{% if name not in parameters['required'] %}?{% endif %}:",
+    "{% if schema['enum'] %}{{ schema['enum'] | join('|') }}{% else %}{{ schema['type'] }}{% endif %}",
+    "{% if not loop.last %},{% endif %}",
+    "{% endfor %})\n",
+    "{% endfor %}",
+    "{% for message in messages %}",
+    "{% if message['role'] == 'user' %}<|user|>{{ message['content'] }}",
+    "{% elif message['role'] == 'assistant' %}<|assistant|>{{ message['content'] }}<|endoftext|>",
+    "{% endif %}{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}",
+);
 
 /// What the chat template makes of one sentence.
 pub fn chat_prompt(sentence: &str) -> String {
     format!("{PROMPT_START}{sentence}{PROMPT_END}")
+}
+
+/// What the model learns from an example: the prompt, as the chat template makes it, and the answer without its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lesson {
+    /// What is given.
+    pub prompt: String,
+    /// What is to be learned.
+    pub answer: String,
+}
+
+impl From<&Example> for Lesson {
+    fn from(example: &Example) -> Self {
+        Self { prompt: chat_prompt(&example.prompt), answer: example.record.clone() }
+    }
+}
+
+impl From<&CallExample> for Lesson {
+    fn from(example: &CallExample) -> Self {
+        let prompt = example.catalogue() + &chat_prompt(&example.prompt);
+        Self { prompt, answer: example.answer.clone() }
+    }
 }

@@ -7,16 +7,23 @@ use burn::grad_clipping::GradientClippingConfig;
 use burn::module::Module;
 use burn::optim::{AdamWConfig, GradientsParams, ModuleOptimizer};
 use burn::tensor::activation::log_softmax;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, FloatDType, Tensor};
 use burn_dfa_llama::{Llama, LlamaConfig};
 use indicatif::{ProgressBar, ProgressStyle};
 use tokenizers::Tokenizer;
 
-use super::{Batch, Batches, Checkpoint, Error, Progress, Schedule};
-use crate::generator::{Example, Generator, Kind, Split};
+use super::{Batch, Batches, Checkpoint, Error, Lesson, Progress, Schedule};
+use crate::generator::{Generator, Kind, Split};
 
 /// Rows of a batch when no gradient is needed.
 const EVALUATION_ROWS: usize = 64;
+
+/// Held-out records, and held-out tool calls, that a run checks itself with.
+const CHECKED: u64 = 256;
+
+/// How a check names examples whose answer is a call, and those whose answer is not.
+const CALL: &str = "call";
+const NO_CALL: &str = "no call";
 
 /// What a run needs to know.
 #[derive(Debug, Clone)]
@@ -29,6 +36,10 @@ pub struct TrainOptions {
     pub batch: usize,
     /// Seed of the initial weights and of the text.
     pub seed: u64,
+    /// Of 100 examples, how many are tool calls.
+    pub calls: usize,
+    /// A folder whose model the run begins with, in place of random weights.
+    pub from: Option<PathBuf>,
     /// Where checkpoints go.
     pub checkpoint: PathBuf,
     /// Steps between checkpoints.
@@ -44,7 +55,10 @@ pub fn train(options: &TrainOptions, tokenizer: &Tokenizer) -> Result<(Llama, Pr
     let device = Device::flex().autodiff();
     device.seed(options.seed);
     let checkpoint = Checkpoint::new(&options.checkpoint);
-    let mut model = options.config.init(&device);
+    let mut model = match &options.from {
+        Some(folder) => Llama::load(folder, FloatDType::F32, &device)?,
+        None => options.config.init(&device),
+    };
     let mut optimizer = optimizer();
     let mut progress = Progress::default();
     if options.resume {
@@ -55,8 +69,8 @@ pub fn train(options: &TrainOptions, tokenizer: &Tokenizer) -> Result<(Llama, Pr
         return Err("the folder holds a checkpoint: resume it or name another".into());
     }
 
-    let held_out = held_out(options.seed, 256);
-    let mut batches = Batches::new(tokenizer, options.seed, options.batch);
+    let held_out = HeldOut::new(options.seed, options.calls > 0);
+    let mut batches = Batches::new(tokenizer, options.seed, options.batch, options.calls);
     let bar = progress_bar(options.schedule.steps, progress.step);
     report(&bar, &format!("{} parameters, from step {}", model.num_params(), progress.step));
     let earlier = progress.seconds;
@@ -82,12 +96,11 @@ pub fn train(options: &TrainOptions, tokenizer: &Tokenizer) -> Result<(Llama, Pr
 
         let done = progress.step == options.schedule.steps;
         if done || progress.step.is_multiple_of(options.check_every) {
-            let exact = teacher_forced(&model.valid(), tokenizer, &held_out)?;
             let line = format!(
                 "step {}: loss {:.4}, held out exact {}, {} tokens in {:.0} s ({rate:.0}/s)",
                 progress.step,
                 progress.loss,
-                shares(&held_out, &exact),
+                held_out.check(&model.valid(), tokenizer)?,
                 progress.tokens,
                 progress.seconds,
             );
@@ -101,16 +114,12 @@ pub fn train(options: &TrainOptions, tokenizer: &Tokenizer) -> Result<(Llama, Pr
     Ok((model.valid(), progress))
 }
 
-/// For each example, whether every token of the record and its end is the likeliest one given the tokens before. These
-/// are exactly the examples whose record greedy decoding gets right.
-pub fn teacher_forced(
-    model: &Llama,
-    tokenizer: &Tokenizer,
-    examples: &[Example],
-) -> Result<Vec<bool>, Error> {
+/// For each example, whether every token of the answer and its end is the likeliest one given the tokens before. These
+/// are exactly the examples whose answer greedy decoding gets right.
+pub fn teacher_forced(model: &Llama, tokenizer: &Tokenizer, lessons: &[Lesson]) -> Result<Vec<bool>, Error> {
     let device = Device::flex();
-    let mut right = Vec::with_capacity(examples.len());
-    for rows in examples.chunks(EVALUATION_ROWS) {
+    let mut right = Vec::with_capacity(lessons.len());
+    for rows in lessons.chunks(EVALUATION_ROWS) {
         let batch = Batch::new(tokenizer, rows)?;
         let choices = target_logits(model, &batch, &device)
             .argmax(1)
@@ -126,24 +135,48 @@ pub fn teacher_forced(
     Ok(right)
 }
 
-/// The share of right examples, in all and by kind.
-fn shares(examples: &[Example], right: &[bool]) -> String {
-    let share = |kind: Option<Kind>| {
-        let of_kind =
-            examples.iter().zip(right).filter(|(example, _)| kind.is_none_or(|k| k == example.kind));
-        let (all, good) =
-            of_kind.fold((0_u32, 0_u32), |(all, good), (_, right)| (all + 1, good + u32::from(*right)));
-        format!("{:.1} %", 100.0 * f64::from(good) / f64::from(all.max(1)))
-    };
-    let kinds: Vec<_> =
-        Kind::ALL.iter().map(|kind| format!("{} {}", kind.name(), share(Some(*kind)))).collect();
-    format!("{} ({})", share(None), kinds.join(", "))
+/// Examples that a run checks itself with, each with the kind that it counts for.
+struct HeldOut {
+    lessons: Vec<Lesson>,
+    kinds: Vec<&'static str>,
 }
 
-/// The first `count` held-out examples.
-fn held_out(seed: u64, count: u64) -> Vec<Example> {
-    let generator = Generator::new(seed);
-    (0..count).map(|index| generator.example(Split::HeldOut, index)).collect()
+impl HeldOut {
+    /// The first [`CHECKED`] records, and as many tool calls where the run has any.
+    fn new(seed: u64, calls: bool) -> Self {
+        let generator = Generator::new(seed);
+        let (mut lessons, mut kinds) = (Vec::new(), Vec::new());
+        for index in 0..CHECKED {
+            let example = generator.example(Split::HeldOut, index);
+            lessons.push(Lesson::from(&example));
+            kinds.push(example.kind.name());
+        }
+        for index in (0..CHECKED).filter(|_| calls) {
+            let example = generator.call_example(Split::HeldOut, index);
+            lessons.push(Lesson::from(&example));
+            kinds.push(if example.call.is_some() { CALL } else { NO_CALL });
+        }
+        Self { lessons, kinds }
+    }
+
+    /// The share of right answers, of all records and by kind.
+    fn check(&self, model: &Llama, tokenizer: &Tokenizer) -> Result<String, Error> {
+        let right = teacher_forced(model, tokenizer, &self.lessons)?;
+        let share = |counts: &dyn Fn(&str) -> bool| {
+            let of_kind = self.kinds.iter().zip(&right).filter(|(kind, _)| counts(kind));
+            let (all, good) =
+                of_kind.fold((0_u32, 0_u32), |(all, good), (_, right)| (all + 1, good + u32::from(*right)));
+            (all > 0).then(|| format!("{:.1} %", 100.0 * f64::from(good) / f64::from(all)))
+        };
+        let records = share(&|kind| kind != CALL && kind != NO_CALL).unwrap_or_default();
+        let kinds: Vec<String> = Kind::ALL
+            .map(Kind::name)
+            .into_iter()
+            .chain([CALL, NO_CALL])
+            .filter_map(|name| Some(format!("{name} {}", share(&|kind| kind == name)?)))
+            .collect();
+        Ok(format!("{records} ({})", kinds.join(", ")))
+    }
 }
 
 fn optimizer() -> ModuleOptimizer {
@@ -156,7 +189,7 @@ fn optimizer() -> ModuleOptimizer {
         .init()
 }
 
-/// Mean cross entropy of the record tokens.
+/// Mean cross entropy of the tokens of the answers.
 fn loss(model: &Llama, batch: &Batch, device: &Device) -> Tensor<1> {
     let logits = target_logits(model, batch, device);
     let targets = batch.targets(device).unsqueeze_dim::<2>(1);
@@ -165,9 +198,7 @@ fn loss(model: &Llama, batch: &Batch, device: &Device) -> Tensor<1> {
 
 /// Logits at the positions whose targets count, `[targets, vocabulary]`.
 fn target_logits(model: &Llama, batch: &Batch, device: &Device) -> Tensor<2> {
-    let logits = model.forward(batch.inputs(device));
-    let [rows, length, vocabulary] = logits.dims();
-    logits.reshape([rows * length, vocabulary]).select(0, batch.positions(device))
+    model.forward_at(batch.inputs(device), batch.positions(device))
 }
 
 /// A moving average that starts at the plain mean.

@@ -1,0 +1,42 @@
+//! JSON for templates, in the order in which it is written.
+//!
+//! minijinja sorts the keys of maps of its own, unless Burn is built once more for it, whose dependencies share it.
+
+use std::sync::Arc;
+
+use minijinja::Value;
+use minijinja::value::{Enumerator, Object};
+
+/// The same value, with the names of objects in their order.
+pub(crate) fn ordered(json: &serde_json::Value) -> Value {
+    use serde_json::Value as Json;
+    match json {
+        Json::Null => Value::from(()),
+        Json::Bool(is) => Value::from(*is),
+        Json::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(number), _) => Value::from(number),
+            (None, Some(number)) => Value::from(number),
+            _ => Value::from(number.as_f64()),
+        },
+        Json::String(text) => Value::from(text.as_str()),
+        Json::Array(items) => items.iter().map(ordered).collect(),
+        Json::Object(members) => {
+            let members = members.iter().map(|(name, value)| (Value::from(name.as_str()), ordered(value)));
+            Value::from_object(Members(members.collect()))
+        }
+    }
+}
+
+/// The members of an object.
+#[derive(Debug)]
+struct Members(Vec<(Value, Value)>);
+
+impl Object for Members {
+    fn get_value(self: &Arc<Self>, name: &Value) -> Option<Value> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Values(self.0.iter().map(|(name, _)| name.clone()).collect())
+    }
+}

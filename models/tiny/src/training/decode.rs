@@ -1,0 +1,52 @@
+//! Decodes prompts in batches.
+
+use std::ops::ControlFlow;
+
+use burn_dfa::TokenTable;
+use burn_dfa::generation::{GenerationConfig, Request, generate};
+use burn_dfa::vocabulary::TokenId;
+use burn_dfa_llama::Pretrained;
+use indicatif::ProgressBar;
+
+use super::Error;
+
+/// Prompts decoded together.
+const ROWS: usize = 32;
+
+/// The longest record has about 50 tokens, the longest call about 75.
+const MAX_TOKENS: usize = 96;
+
+/// Tokens to go on from, and what the output is constrained by.
+pub(super) struct Prompt<'a> {
+    pub(super) tokens: Vec<TokenId>,
+    pub(super) table: Option<&'a TokenTable>,
+}
+
+/// The outputs for all prompts: greedily, or sampled at a temperature with the number of the prompt as seed.
+pub(super) fn decode(
+    pretrained: &Pretrained,
+    prompts: Vec<Prompt<'_>>,
+    temperature: Option<f32>,
+) -> Result<Vec<String>, Error> {
+    let bar = ProgressBar::new(prompts.len() as u64);
+    let config = GenerationConfig::new().with_temperature(temperature);
+    let mut outputs = Vec::with_capacity(prompts.len());
+    let requests: Vec<Request<'_>> = (0..)
+        .zip(prompts)
+        .map(|(seed, prompt)| {
+            let request = Request::new(prompt.tokens, MAX_TOKENS).with_seed(seed);
+            match prompt.table {
+                Some(table) => request.with_table(table),
+                None => request,
+            }
+        })
+        .collect();
+    for rows in requests.chunks(ROWS) {
+        let (model, vocabulary) = (pretrained.model(), pretrained.vocabulary());
+        let batch = generate(model, vocabulary, rows, &config, |_| ControlFlow::Continue(()))?;
+        outputs.extend(batch.iter().map(|output| output.text()));
+        bar.inc(rows.len() as u64);
+    }
+    bar.finish_and_clear();
+    Ok(outputs)
+}
