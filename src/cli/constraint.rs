@@ -8,7 +8,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::error::{Failure, message};
 use super::file::text;
-use crate::constraint::{Constraint, Syntax};
+use crate::constraint::{Constraint, StructuralTag, Syntax};
 use crate::error::Error;
 
 /// The constraint, at most one, and how a grammar is read. The group `constraint` can be made required.
@@ -40,6 +40,9 @@ struct OneOf {
     /// The output is a text of the context-free grammar in this file.
     #[arg(long, value_name = "FILE", requires = "syntax")]
     grammar: Option<PathBuf>,
+    /// The output is a text of the structural tag in this file: free text, tags and schemas, as XGrammar takes them in JSON.
+    #[arg(long, value_name = "FILE")]
+    structural_tag: Option<PathBuf>,
 }
 
 /// How a grammar is read.
@@ -54,7 +57,7 @@ struct ReadingArgs {
 }
 
 /// The constraints that are no grammar: where one of them is given, clap takes a grammar for not required.
-const OTHERS: [&str; 4] = ["regex", "schema", "choice", "spec"];
+const OTHERS: [&str; 5] = ["regex", "schema", "choice", "spec", "structural_tag"];
 
 /// The syntaxes by their names, which help and completions list.
 fn syntaxes() -> impl TypedValueParser<Value = Syntax> {
@@ -79,6 +82,8 @@ impl ConstraintArgs {
             Constraint::from_request_str(&text(path)?).map_err(|error| in_file(path, error))
         } else if let Some(path) = &self.one.grammar {
             self.read_grammar()?.transpose().map_err(|error| in_file(path, error))
+        } else if let Some(path) = &self.one.structural_tag {
+            self.read_structural_tag()?.transpose().map_err(|error| in_file(path, error))
         } else {
             Ok(None)
         }
@@ -109,10 +114,25 @@ impl ConstraintArgs {
         }))
     }
 
+    /// The file of `--structural-tag`.
+    pub fn structural_tag(&self) -> Option<&Path> {
+        self.one.structural_tag.as_deref()
+    }
+
+    /// The constraint of the structural tag in the file of `--structural-tag`; `None` where none is given.
+    ///
+    /// # Errors
+    /// A file that cannot be read; within, what [`Constraint::structural_tag`] refuses, without the file's name.
+    pub fn read_structural_tag(&self) -> Result<Option<crate::Result<Constraint>>, Failure> {
+        let Some(path) = &self.one.structural_tag else { return Ok(None) };
+        let tag = StructuralTag::read(&text(path)?);
+        Ok(Some(tag.and_then(|tag| Constraint::structural_tag(&tag))))
+    }
+
     /// Whether one is given.
     pub fn is_some(&self) -> bool {
-        let OneOf { regex, schema, choice, spec, grammar } = &self.one;
-        let files = [schema, spec, grammar];
+        let OneOf { regex, schema, choice, spec, grammar, structural_tag } = &self.one;
+        let files = [schema, spec, grammar, structural_tag];
         regex.is_some() || choice.is_some() || files.into_iter().any(Option::is_some)
     }
 }
@@ -130,6 +150,8 @@ impl fmt::Display for ConstraintArgs {
             write!(f, "spec {}", path.display())
         } else if let Some(path) = &self.one.grammar {
             write!(f, "grammar {}", path.display())
+        } else if let Some(path) = &self.one.structural_tag {
+            write!(f, "structural tag {}", path.display())
         } else {
             f.write_str("none")
         }

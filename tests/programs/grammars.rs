@@ -128,7 +128,7 @@ fn verdicts_on_grammars_are_counted() {
         r#"{"id": "root", "kind": "ebnf", "grammar": "a ::= \"x\" | \"y\"", "options": {"root": "a"}, "accepts": ["y"], "rejects": ["x"], "peer_only_rejects": ["x"]}"#.to_owned(),
         r#"{"id": "dialect", "kind": "lark", "grammar": "start: \"x\"", "accepts": ["y"], "rejects": [], "llguidance_differs": [["accepts", "y", "no"]], "prefixes": ["x"]}"#.to_owned(),
         r#"{"id": "regex", "kind": "regex", "grammar": "x+", "accepts": ["xx"], "rejects": ["y"], "all_rejects_dead": true}"#.to_owned(),
-        r#"{"id": "tag", "kind": "structural_tag", "grammar": {}, "accepts": ["x"], "rejects": []}"#.to_owned(),
+        r#"{"id": "request", "kind": "request", "grammar": {}, "accepts": ["x"], "rejects": []}"#.to_owned(),
         r#"{"id": "tokens", "kind": "ebnf", "grammar": "root ::= Token(1) \"x\"", "vocab": ["x", "y", "<end>"], "stop": [2], "accepts": [[1, 0]], "rejects": [[0, 0]]}"#.to_owned(),
     ];
     let (path, rows) = (file("grammars.jsonl", &lines.join("\n")), file("grammar-rows.jsonl", ""));

@@ -8,6 +8,7 @@ mod options;
 mod ratchet;
 #[path = "../common/skip.rs"]
 mod skip;
+mod structural_tags;
 mod tool;
 
 use std::path::{Path, PathBuf};

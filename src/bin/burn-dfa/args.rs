@@ -18,7 +18,7 @@ pub struct ConstraintArgs {
 }
 
 impl ConstraintArgs {
-    /// The JSON schema, where one is given as such, and what is made of it or of a grammar.
+    /// The JSON schema, where one is given as such, and what is made of it, of a grammar or of a structural tag.
     pub fn read_with_schema(&self) -> Result<(Option<Value>, burn_dfa::Result<Constraint>)> {
         if let Some(path) = self.one.schema() {
             let text = cli::text(path)?;
@@ -27,15 +27,19 @@ impl ConstraintArgs {
                 .map_err(|error| format!("{} is not JSON: {error}", path.display()))?;
             return Ok((serde_json::from_str(&text).ok(), Constraint::json_schema_from_str(&text)));
         }
-        match self.one.read_grammar()? {
+        let refusable = match self.one.read_grammar()? {
+            None => self.one.read_structural_tag()?,
+            grammar => grammar,
+        };
+        match refusable {
             Some(constraint) => Ok((None, constraint)),
             None => Ok((None, Ok(self.read()?))),
         }
     }
 
-    /// The file of `--grammar`.
+    /// The file of `--grammar` or `--structural-tag`.
     pub fn grammar(&self) -> Option<&Path> {
-        self.one.grammar()
+        self.one.grammar().or(self.one.structural_tag())
     }
 
     pub fn read(&self) -> Result<Constraint> {

@@ -12,6 +12,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use super::words::followed;
 use crate::automaton::{ByteDfa, ByteStateId, Expr, FastMap, Op};
 use crate::constraint::{Constraint, Expression};
 use crate::error::Result;
@@ -216,6 +217,13 @@ impl FreeText {
         Ok(automaton(text.product(&short, Op::Intersection, &meter)?))
     }
 
+    /// The states in which free text may end and from which a byte leads elsewhere than from the start.
+    fn differing(&self, byte: u8) -> Vec<usize> {
+        let from_root = self.marks.next(0, byte);
+        let differs = |state: &usize| self.marks.next(self.node_of[*state], byte) != from_root;
+        (1..self.is_end.len()).filter(|&state| self.is_end[state]).filter(differs).collect()
+    }
+
     /// Free text in which no mark is complete, a trigger, and what follows that.
     ///
     /// # Errors
@@ -226,13 +234,16 @@ impl FreeText {
     ) -> std::result::Result<Expression, Undispatched> {
         // The triggers by the states in which free text may not end in front of them.
         let mut groups: BTreeMap<Vec<usize>, Vec<usize>> = BTreeMap::new();
+        // States whose text makes a difference to how a trigger is read, by the first byte of the trigger.
+        let mut differing: FastMap<u8, Vec<usize>> = FastMap::default();
         for (number, (trigger, _)) in calls.iter().enumerate() {
             if !self.marks.is_read(trigger, number) {
                 return Err(Undispatched::Never(number));
             }
+            let first = trigger.as_bytes()[0];
+            let states = differing.entry(first).or_insert_with(|| self.differing(first));
             let is_barred = |state: &usize| !self.marks.is_read_from(self.node_of[*state], trigger, number);
-            let ends = (1..self.is_end.len()).filter(|&state| self.is_end[state]);
-            groups.entry(ends.filter(is_barred).collect()).or_default().push(number);
+            groups.entry(states.iter().copied().filter(is_barred).collect()).or_default().push(number);
         }
         if groups.len().saturating_mul(self.next.len()) > MAX_ENTRIES {
             return Err(Undispatched::TooMany);
@@ -245,10 +256,10 @@ impl FreeText {
             barred.into_iter().for_each(|state| ends[state] = false);
             let called = triggers.into_iter().map(|number| {
                 let (trigger, called) = &calls[number];
-                Expression::sequence([Expression::literal(trigger), called.clone()])
+                (trigger.as_str(), called.clone())
             });
             let free = automaton(self.ending(ends, &meter)?);
-            dispatched.push(Expression::sequence([free, Expression::choice(called)]));
+            dispatched.push(Expression::sequence([free, followed(called.collect())]));
         }
         Ok(Expression::choice(dispatched))
     }

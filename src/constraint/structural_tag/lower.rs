@@ -67,7 +67,13 @@ impl Lowerer<'_> {
             Format::Grammar { grammar } => {
                 let grammar = Constraint::grammar(Syntax::Ebnf, grammar);
                 let wrong = |error: crate::error::Error| at.name("grammar").error(error.to_string());
-                Expression::constraint(grammar.map_err(wrong)?)
+                let grammar = grammar.map_err(wrong)?;
+                if grammar.as_grammar().is_some_and(Grammar::names_tokens) {
+                    return Err(at
+                        .name("grammar")
+                        .error("it names tokens: write them around it, as formats on tokens"));
+                }
+                Expression::constraint(grammar)
             }
             Format::Regex { pattern } => {
                 let regex = read_regex(pattern).map_err(|reason| at.name("pattern").error(reason))?;

@@ -6,7 +6,8 @@
 //!
 //! - `format` are the formats, `build` makes them in Rust;
 //! - `read` reads them from JSON, `place` says where something was refused;
-//! - `lower` makes expressions of them; `free_text` is text in which triggers are found, `style` writes the values of schemas.
+//! - `lower` makes expressions of them; `free_text` is text in which triggers are found, `words` are triggers with what follows
+//!   them, `style` writes the values of schemas.
 
 mod build;
 mod format;
@@ -17,6 +18,7 @@ mod read;
 mod style;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use std::sync::Arc;
 

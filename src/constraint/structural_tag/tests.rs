@@ -290,6 +290,7 @@ fn refusals_name_their_place() {
         (json!({"type": "repeat", "min": 2, "max": 1, "content": nothing}), "/format/max"),
         (json!({"type": "regex", "pattern": "(?<=a)b"}), "/format/pattern"),
         (json!({"type": "grammar", "grammar": "root ::= other"}), "/format/grammar"),
+        (json!({"type": "grammar", "grammar": "root ::= (\"a\" Token(1))*"}), "/format/grammar"),
         (
             json!({"type": "tag", "begin": "", "content": {"type": "any_text"}, "end": ["", ""]}),
             "/format/end",

@@ -2,6 +2,7 @@
 //! arguments.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt::Write as _;
 use std::time::Instant;
 
@@ -205,11 +206,9 @@ impl<'a> Judge<'a> {
         let (vocabulary, limits) = (self.pretrained.vocabulary(), Limits::default());
         let mut tables: HashMap<Vec<&str>, TokenTable> = HashMap::new();
         for example in examples {
-            if let Some(constraint) = mode.constraint(&example.tools)? {
-                let names = names(example);
-                if !tables.contains_key(&names) {
-                    tables.insert(names, TokenTable::compile(&constraint, vocabulary, &limits)?);
-                }
+            let Some(constraint) = mode.constraint(&example.tools)? else { continue };
+            if let Entry::Vacant(table) = tables.entry(names(example)) {
+                table.insert(TokenTable::compile(&constraint, vocabulary, &limits)?);
             }
         }
         let prompts: Result<Vec<_>, Error> = examples

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use burn::tensor::Device;
 use burn_dfa::cli::message;
-use burn_dfa::constraint::JsonOptions;
+use burn_dfa::constraint::{JsonOptions, StructuralTag, Whitespace};
 use burn_dfa::table::RowPosition;
 use burn_dfa::{Constraint, Error, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
 use serde_json::{Value, json};
@@ -174,6 +174,11 @@ impl<'a> Bench<'a> {
             Source::Grammar { syntax, text, start: None } => Constraint::grammar(*syntax, text),
             Source::Grammar { syntax, text, start: Some(start) } => {
                 Constraint::grammar_from(*syntax, text, start)
+            }
+            Source::Tag { text, compact } => {
+                let options = StructuralTag::json_options();
+                let options = if *compact { options.with_whitespace(Whitespace::Compact) } else { options };
+                Constraint::structural_tag_with(&StructuralTag::read(text)?, &options)
             }
         });
         match compiled {

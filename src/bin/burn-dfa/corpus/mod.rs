@@ -1,4 +1,4 @@
-//! `burn-dfa corpus`: schemas, regexes and grammars with known verdicts, compiled, timed and walked token by token.
+//! `burn-dfa corpus`: schemas, regexes, grammars and structural tags with known verdicts, compiled, timed and walked token by token.
 
 mod baseline;
 mod measure;
@@ -26,11 +26,11 @@ use measure::{Bench, Outcome};
 use rows::{Row, read};
 use summary::Summary;
 
-/// Compile every schema, regex and grammar of some files, and walk its instances token by token.
+/// Compile every schema, regex, grammar and structural tag of some files, and walk its instances token by token.
 ///
 /// A file holds JSON lines `{id, schema, tests: [{valid, data, needs_format?}]}`, `{regex, accepts, rejects}` or
-/// `{kind: "gbnf"|"ebnf"|"lark", grammar, start?, accepts, rejects, prefixes?, dead?, compiles?}`, a JSON array of such objects, or
-/// of groups of the official test suite of JSON Schema. `NAME.cases.jsonl` holds lines `{accepts: TEXT}`, `{rejects: TEXT}` or
+/// `{kind: "gbnf"|"ebnf"|"lark"|"structural_tag", grammar, start?, accepts, rejects, prefixes?, dead?, compiles?}`, a JSON array of
+/// such objects, or of groups of the official test suite of JSON Schema. `NAME.cases.jsonl` holds lines `{accepts: TEXT}`, `{rejects: TEXT}` or
 /// `{incomplete: TEXT}` of the grammar beside it, NAME.gbnf, NAME.ebnf or NAME.lark. A row with a vocabulary of its own, `vocab` and
 /// `stop`, has lists of token ids in the place of texts, and `masks: [{after, allowed}]`. An instance that the
 /// tokenizer has no tokens for is counted as not spelled, neither accepted nor rejected. The last line printed sums up

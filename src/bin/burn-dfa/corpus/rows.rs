@@ -68,6 +68,11 @@ pub enum Source {
         text: String,
         start: Option<String>,
     },
+    /// A structural tag as JSON; in its schemas there may be no white space where `compact`.
+    Tag {
+        text: String,
+        compact: bool,
+    },
 }
 
 /// An instance with its verdict.
@@ -92,7 +97,7 @@ pub enum Instance {
 /// The rows of a file.
 pub struct Rows {
     pub rows: Vec<Row>,
-    /// Rows that ask for what is not offered: tags, requests, options.
+    /// Rows that ask for what is not offered: requests, options.
     pub skipped: usize,
 }
 
@@ -199,12 +204,18 @@ fn row(value: &str, stem: &str, at: usize) -> Option<Option<Row>> {
     };
     let kind = text("kind");
     let kind = kind.as_deref();
-    if matches!(kind, Some("json" | "structural_tag" | "request"))
-        || row.get("options").is_some_and(|options| asks_for_more(options))
-    {
+    let is_tag = kind == Some("structural_tag");
+    let compact = row.get("options").is_some_and(|options| is_compact(options));
+    let is_offered = match row.get("options") {
+        None => true,
+        Some(options) if is_tag => compact || members(options).is_some_and(|options| options.is_empty()),
+        Some(options) => !asks_for_more(options),
+    };
+    if matches!(kind, Some("json" | "request")) || !is_offered {
         return Some(None);
     }
     let (source, is_grammar) = match (kind.and_then(|kind| kind.parse().ok()), row.get("schema")) {
+        _ if is_tag => (Source::Tag { text: row.get("grammar")?.clone(), compact }, true),
         (Some(syntax), _) => {
             let root = row.get("options").and_then(|options| string(members(options)?.get("root")?));
             (Source::Grammar { syntax, text: text("grammar")?, start: text("start").or(root) }, true)
@@ -256,6 +267,13 @@ fn asks_for_more(options: &str) -> bool {
     // Of strings that the first two decide, the cases say so themselves, see `texts`; the third is a start rule.
     let known = ["any_whitespace", "strict_mode", "root"];
     members(options).is_none_or(|options| options.keys().any(|name| !known.contains(&name.as_str())))
+}
+
+/// Whether options ask for JSON without white space, as XGrammar's do, and for nothing else.
+fn is_compact(options: &str) -> bool {
+    let Some(options) = members(options) else { return false };
+    let is = |key: &str, value: &str| options.get(key).is_some_and(|text| text == value);
+    options.len() == 2 && is("any_whitespace", "false") && is("separators", r#"[",",":"]"#)
 }
 
 fn test(text: &str) -> Option<Test> {

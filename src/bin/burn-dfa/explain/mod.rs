@@ -19,7 +19,7 @@ use crate::output::{FOUND, Output, Result};
 /// which rules and parts are called.
 ///
 /// A bounded keyword allows fewer texts than the schema, never others; an ignored one has no effect. A schema with a
-/// keyword that cannot be honoured is refused, with the place and the way out. A grammar is honoured exactly or refused; its
+/// keyword that cannot be honoured is refused, with the place and the way out. A grammar or a structural tag is honoured exactly or refused; its
 /// rules are copied into each other, and what is recursive in the middle is called, which takes a stack. Exit codes: 0, the
 /// constraint can be compiled; 1, it is refused; 2, an error, such as a file that is not JSON.
 #[derive(Args)]

@@ -8,6 +8,15 @@ use crate::error::{Error, Result};
 use crate::vocabulary::{TokenId, Vocabulary};
 
 impl Grammar {
+    /// Whether tokens are a part of it.
+    pub(in crate::constraint) fn names_tokens(&self) -> bool {
+        let ignored = match &self.lexing {
+            Lexing::Longest { ignored, .. } => ignored.as_ref(),
+            _ => None,
+        };
+        self.rules.iter().map(|rule| &rule.body).chain(ignored).any(Expression::names_tokens)
+    }
+
     /// The same with ids for the names of tokens; `None` where it names none.
     ///
     /// # Errors
@@ -25,6 +34,18 @@ impl Grammar {
             other => other.clone(),
         };
         Ok(ids.found.then(|| Self { rules, start: self.start, lexing }))
+    }
+}
+
+impl Expression {
+    fn names_tokens(&self) -> bool {
+        match &self.0 {
+            Node::Token { .. } => true,
+            Node::Sequence(parts) | Node::Choice(parts) => parts.iter().any(Self::names_tokens),
+            Node::Repeat { inner, .. } => inner.names_tokens(),
+            Node::Grammar(grammar) => grammar.names_tokens(),
+            _ => false,
+        }
     }
 }
 
