@@ -106,4 +106,6 @@ mod guide {
     struct Limits;
     #[doc = include_str!("../docs/serving.md")]
     struct Serving;
+    #[doc = include_str!("../docs/tools.md")]
+    struct Tools;
 }

@@ -18,6 +18,7 @@ mod request;
 mod structural_tag;
 mod token_edges;
 mod tokens;
+mod tools;
 #[cfg(feature = "typed")]
 mod typed;
 
@@ -43,6 +44,7 @@ pub use structural_tag::{
 pub(crate) use token_edges::{NamedToken, TokenClasses, TokenEdges};
 pub(crate) use tokens::TokenAutomaton;
 pub use tokens::Transitions;
+pub use tools::{Call, Reasoning, Reply, ReplyEvent, Tool, ToolChoice, ToolFormat, ToolReader, Tools};
 
 use self::json_schema::{Json, Malformed, Part, Texts};
 use crate::automaton::{ByteAutomaton, ByteDfa, Determinized, Expr, RowDfa};

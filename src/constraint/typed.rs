@@ -87,7 +87,7 @@ impl Constraint {
     }
 }
 
-fn schema_of<T: JsonSchema>() -> Value {
+pub(super) fn schema_of<T: JsonSchema>() -> Value {
     SchemaGenerator::default().into_root_schema_for::<T>().to_value()
 }
 
@@ -101,7 +101,7 @@ enum Extent {
 }
 
 /// Closes objects against properties that nothing names, and bounds pointer-sized integers and 32-bit floats.
-fn narrowed(schema: &Value) -> Value {
+pub(super) fn narrowed(schema: &Value) -> Value {
     // Definitions that are partial somewhere are left open there, and closed where they are the whole.
     let mut partial = BTreeSet::new();
     loop {

@@ -28,6 +28,7 @@ pub use self::format::{
     AnyText, Begin, Dispatch, End, Format, SchemaFormat, Style, Tag, TagsWithSeparator, TokenDispatch,
     TokenFormat, TokenRef, TokenTriggeredTags, TriggeredTags,
 };
+pub(in crate::constraint) use self::style::{Marks, Values, marks_of, values_of};
 use super::grammar::GivenGrammar;
 use super::json_schema::Json;
 use super::{Additional, Constraint, JsonOptions, Kind, Whitespace};

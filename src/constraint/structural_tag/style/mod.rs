@@ -13,13 +13,14 @@ mod value;
 
 use std::sync::Arc;
 
-use self::markup::Markup;
+use self::markup::{Kinds, Markup};
+use self::schema::Spot;
 use self::value::Writer;
 use super::format::{SchemaFormat, Style};
 use super::free_text::FreeText;
 use super::place::Place;
 use crate::automaton::FastMap;
-use crate::constraint::json_schema::{Json, Part};
+use crate::constraint::json_schema::{Json, Part, Types};
 use crate::constraint::{Constraint, Expression, GrammarBuilder, JsonOptions, Kind, Whitespace};
 use crate::error::Result;
 
@@ -117,6 +118,50 @@ impl<'o> Schemas<'o> {
         self.known.insert(key, rule.clone());
         Ok(rule)
     }
+}
+
+/// The texts around a property in a style of XML: `open`, its name, `named`, its value, `close`.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::constraint) struct Marks {
+    pub(in crate::constraint) open: &'static str,
+    pub(in crate::constraint) named: &'static str,
+    pub(in crate::constraint) close: &'static str,
+}
+
+/// The marks of a style that says nothing of the types of values; `None` of others.
+pub(in crate::constraint) fn marks_of(style: Style) -> Option<Marks> {
+    let Markup { open, named, close, kinds, value } = Markup::of(style)?;
+    (kinds == Kinds::None && value.is_none()).then_some(Marks { open, named, close })
+}
+
+/// What the values of a property may be.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::constraint) struct Values {
+    pub(in crate::constraint) types: Types,
+    /// Whether all strings are among them.
+    pub(in crate::constraint) any_string: bool,
+}
+
+/// The values of a property of the objects of a schema.
+pub(in crate::constraint) fn values_of(schema: &Json, name: &str) -> Values {
+    let root = Spot { json: schema, at: String::new() };
+    let mut values = Values { types: Types::NONE, any_string: true };
+    for object in root.branches(schema, Types::OBJECT, 0).unwrap_or_default() {
+        let declared = object.get("properties").and_then(|of| of.get(name));
+        let patterns = object.get("patternProperties").map(|of| of.members()).unwrap_or_default();
+        let rest = object.get("additionalProperties").filter(|of| *of.json != Json::Boolean(false));
+        let any = Spot { json: &value::TRUE, at: String::new() };
+        let all = match (declared, patterns.is_empty()) {
+            (Some(of), _) => vec![of],
+            (None, true) => vec![rest.unwrap_or(any)],
+            (None, false) => patterns.into_iter().map(|(_, of)| of).chain(rest).collect(),
+        };
+        for of in all {
+            values.types = values.types.or(of.types(schema));
+            values.any_string &= of.takes_any_string(schema);
+        }
+    }
+    values
 }
 
 /// Whether a text is written as it is within strings of JSON.

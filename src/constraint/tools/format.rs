@@ -1,0 +1,208 @@
+//! How models write calls.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Reasoning, harmony};
+use crate::constraint::Style;
+use crate::error::{Error, Result};
+
+/// How a model writes calls.
+///
+/// ```
+/// use burn_dfa::constraint::ToolFormat;
+///
+/// let template = "… <tool_call>\n{\"name\": <function-name>, \"arguments\": <args-json-object>}\n</tool_call> …";
+/// assert_eq!(ToolFormat::of_template(template), Some(ToolFormat::Hermes));
+/// assert_eq!("qwen_xml".parse(), Ok(ToolFormat::QwenXml));
+/// assert_eq!(ToolFormat::DeepSeek.to_string(), "deepseek");
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ToolFormat {
+    /// `{"name": …, "arguments": …}`, or an array of such objects, for models that were not trained to call tools.
+    #[default]
+    Plain,
+    /// `<tool_call>\n{"name": …, "arguments": …}\n</tool_call>`, of Hermes and Qwen.
+    Hermes,
+    /// `{"name": …, "parameters": …}`, of Llama 3.1 to 3.3.
+    Llama31,
+    /// `[TOOL_CALLS][{"name": …, "arguments": …}]`, of Mistral up to the seventh tokenizer.
+    Mistral,
+    /// `<tool_call>\n<function=name>\n<parameter=key>\nvalue\n</parameter>\n</function>\n</tool_call>`, of Qwen3-Coder and Qwen3.5.
+    QwenXml,
+    /// `<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>name`, and JSON in a fence, of DeepSeek V3 and R1.
+    #[serde(rename = "deepseek")]
+    DeepSeek,
+    /// `<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>name<｜tool▁sep｜>…`, of DeepSeek V3.1.
+    #[serde(rename = "deepseek_v31")]
+    DeepSeekV31,
+    /// Messages in channels, of gpt-oss.
+    Harmony,
+}
+
+/// The texts around calls. A call is `before`, the name of the tool, `between`, arguments and `after`.
+pub(super) struct Wire {
+    /// How a call is told from text.
+    pub(super) triggers: &'static [&'static str],
+    pub(super) layout: Layout,
+    pub(super) before: &'static str,
+    pub(super) between: &'static str,
+    pub(super) after: &'static str,
+    /// How arguments are written.
+    pub(super) style: Style,
+}
+
+/// Where calls stand.
+pub(super) enum Layout {
+    /// Each by itself.
+    Apart,
+    /// Together: `open`, calls with `separator` between two of them, `close`.
+    Section { open: &'static str, separator: &'static str, close: &'static str },
+    /// A call by itself, or several together.
+    Either { open: &'static str, separator: &'static str, close: &'static str },
+}
+
+impl ToolFormat {
+    /// All of them, by name.
+    pub(super) const NAMES: [(&'static str, Self); 8] = [
+        ("plain", Self::Plain),
+        ("hermes", Self::Hermes),
+        ("llama31", Self::Llama31),
+        ("mistral", Self::Mistral),
+        ("qwen_xml", Self::QwenXml),
+        ("deepseek", Self::DeepSeek),
+        ("deepseek_v31", Self::DeepSeekV31),
+        ("harmony", Self::Harmony),
+    ];
+
+    /// The format of the model whose chat template this is, by the marks that occur in the text; `None` where it is none of
+    /// these. [`Plain`](Self::Plain) is never found.
+    pub fn of_template(template: &str) -> Option<Self> {
+        let has = |mark: &str| template.contains(mark);
+        if has("<|channel|>") && has("<|message|>") {
+            Some(Self::Harmony)
+        } else if has("<｜tool▁calls▁begin｜>") {
+            Some(if has("```json") { Self::DeepSeek } else { Self::DeepSeekV31 })
+        } else if has("[TOOL_CALLS]") {
+            (!has("[ARGS]")).then_some(Self::Mistral)
+        } else if has("<tool_call>") {
+            match (has("<function=") && has("<parameter="), has("arguments") && !has("<arg_key>")) {
+                (true, _) => Some(Self::QwenXml),
+                (_, true) => Some(Self::Hermes),
+                _ => None,
+            }
+        } else if has("<|start_header_id|>") && has("\"parameters\": ") && !has("<function=") {
+            Some(Self::Llama31)
+        } else {
+            None
+        }
+    }
+
+    /// The reasoning that models of this format write, if they do: `<think>…</think>`, in Harmony the channel `analysis`. Whether
+    /// a template opens it, or a model leaves it out, the caller knows.
+    pub fn reasoning(self) -> Option<Reasoning> {
+        match self {
+            Self::Plain | Self::Llama31 | Self::Mistral => None,
+            Self::Hermes | Self::QwenXml => Some(Reasoning::think().with_after("\n\n")),
+            Self::DeepSeek | Self::DeepSeekV31 => Some(Reasoning::think()),
+            Self::Harmony => Some(Reasoning::text("<|channel|>analysis<|message|>", "<|end|>")),
+        }
+    }
+
+    /// The marks of which tokenizers may have special tokens.
+    pub(super) fn marks(self) -> &'static [&'static str] {
+        match self {
+            Self::Plain | Self::Llama31 => &[],
+            Self::Hermes | Self::QwenXml => &["<tool_call>", "</tool_call>"],
+            Self::Mistral => &["[TOOL_CALLS]"],
+            Self::DeepSeek | Self::DeepSeekV31 => &[
+                "<｜tool▁calls▁begin｜>",
+                "<｜tool▁call▁begin｜>",
+                "<｜tool▁sep｜>",
+                "<｜tool▁call▁end｜>",
+                "<｜tool▁calls▁end｜>",
+            ],
+            Self::Harmony => &harmony::MARKS,
+        }
+    }
+
+    /// The texts around calls; `None` for Harmony, where calls are messages.
+    pub(super) fn wire(self) -> Option<Wire> {
+        let section = |open, separator, close| Layout::Section { open, separator, close };
+        let json = Wire {
+            triggers: &[],
+            layout: Layout::Apart,
+            before: "{\"name\": \"",
+            between: "\", \"arguments\": ",
+            after: "}",
+            style: Style::Json,
+        };
+        Some(match self {
+            Self::Plain => Wire {
+                triggers: &["{\"name\":", "[{\"name\":"],
+                layout: Layout::Either { open: "[", separator: ", ", close: "]" },
+                ..json
+            },
+            Self::Hermes => Wire {
+                triggers: &["<tool_call>"],
+                before: "<tool_call>\n{\"name\": \"",
+                after: "}\n</tool_call>",
+                ..json
+            },
+            Self::Llama31 => Wire { triggers: &["{\"name\":"], between: "\", \"parameters\": ", ..json },
+            Self::Mistral => {
+                Wire { triggers: &["[TOOL_CALLS]"], layout: section("[TOOL_CALLS][", ", ", "]"), ..json }
+            }
+            Self::QwenXml => Wire {
+                triggers: &["<tool_call>"],
+                layout: Layout::Apart,
+                before: "<tool_call>\n<function=",
+                between: ">\n",
+                after: "\n</function>\n</tool_call>",
+                style: Style::QwenXml,
+            },
+            Self::DeepSeek => Wire {
+                triggers: &["<｜tool▁calls▁begin｜>"],
+                layout: section("<｜tool▁calls▁begin｜>", "\n", "<｜tool▁calls▁end｜>"),
+                before: "<｜tool▁call▁begin｜>function<｜tool▁sep｜>",
+                between: "\n```json\n",
+                after: "\n```<｜tool▁call▁end｜>",
+                style: Style::Json,
+            },
+            Self::DeepSeekV31 => Wire {
+                triggers: &["<｜tool▁calls▁begin｜>"],
+                layout: section("<｜tool▁calls▁begin｜>", "", "<｜tool▁calls▁end｜>"),
+                before: "<｜tool▁call▁begin｜>",
+                between: "<｜tool▁sep｜>",
+                after: "<｜tool▁call▁end｜>",
+                style: Style::Json,
+            },
+            Self::Harmony => return None,
+        })
+    }
+}
+
+impl fmt::Display for ToolFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = Self::NAMES.iter().find(|(_, format)| format == self).map(|(name, _)| *name);
+        f.write_str(name.unwrap_or_default())
+    }
+}
+
+impl FromStr for ToolFormat {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        match Self::NAMES.iter().find(|(known, _)| *known == name) {
+            Some((_, format)) => Ok(*format),
+            None => {
+                let known: Vec<&str> = Self::NAMES.iter().map(|(name, _)| *name).collect();
+                Err(Error::input(format!("{name:?} is no format of calls; these are: {}", known.join(", "))))
+            }
+        }
+    }
+}

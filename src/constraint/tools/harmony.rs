@@ -1,0 +1,84 @@
+//! The format of gpt-oss: messages in channels.
+//!
+//! An answer is messages with `<|start|>assistant` between two of them. Reasoning comes first, with what is said in front of a
+//! call where it need not come at once, and then either the final message or calls. The tokens that end these end the whole output as well, and a decoder
+//! may stop in front of them: the last message may do without.
+
+use std::collections::BTreeMap;
+
+use super::lower::{Callable, Role, refused};
+use super::{Reasoning, ToolFormat};
+use crate::constraint::{AnyText, Format, Style, Tag, TagsWithSeparator};
+use crate::error::Result;
+
+const NEXT: &str = "<|start|>assistant";
+const ANALYSIS: &str = "<|channel|>analysis<|message|>";
+const PREAMBLE: &str = "<|channel|>commentary<|message|>";
+const FINAL: &str = "<|channel|>final<|message|>";
+const END: &str = "<|end|>";
+
+/// What no message contains.
+pub(super) const MARKS: [&str; 7] =
+    ["<|start|>", "<|channel|>", "<|message|>", "<|constrain|>", "<|call|>", "<|return|>", "<|end|>"];
+
+/// What stands around the name of a tool. The recipient of a call comes behind the channel or in front of it.
+const HEADERS: [(&str, &str); 5] = [
+    ("<|channel|>commentary to=functions.", " <|constrain|>json<|message|>"),
+    ("<|channel|>commentary to=functions.", "<|constrain|>json<|message|>"),
+    ("<|channel|>commentary to=functions.", "<|message|>"),
+    (" to=functions.", "<|channel|>commentary <|constrain|>json<|message|>"),
+    (" to=functions.", "<|channel|>commentary json<|message|>"),
+];
+
+pub(super) fn lower(
+    callable: &Callable<'_>,
+    reasoning: Option<&Reasoning>,
+    roles: &mut BTreeMap<String, Role>,
+) -> Result<Format> {
+    let text = || AnyText::new().with_excludes(MARKS);
+    let mut first = Vec::new();
+    if let Some(reasoning) = reasoning {
+        if !reasoning.is_between(ANALYSIS, END) {
+            return Err(refused(
+                ToolFormat::Harmony,
+                "has reasoning of its own: take that of `ToolFormat::reasoning`",
+            ));
+        }
+        roles.insert(ANALYSIS.to_owned(), Role::Reasoning);
+        first.push(Format::tag(ANALYSIS, text(), END));
+    }
+    let mut last = Vec::new();
+    if !callable.is_required {
+        if !callable.tools.is_empty() {
+            first.push(Format::tag(PREAMBLE, text(), END));
+        }
+        last.push(Format::tag(FINAL, text(), ["<|return|>", END, ""]));
+    }
+    if !callable.tools.is_empty() {
+        last.push(calls(callable, roles));
+    }
+    let last = Format::or(last);
+    Ok(match first.is_empty() {
+        true => last,
+        false => {
+            let message = Format::sequence([Format::or(first), Format::const_string(NEXT)]);
+            Format::sequence([message.star(), last])
+        }
+    })
+}
+
+fn calls(callable: &Callable<'_>, roles: &mut BTreeMap<String, Role>) -> Format {
+    let mut tags = Vec::with_capacity(callable.tools.len() * HEADERS.len());
+    for &(number, tool) in &callable.tools {
+        let arguments = Callable::arguments(tool, Style::Json);
+        for (before, after) in HEADERS {
+            let begin = format!("{before}{}{after}", tool.name);
+            tags.push(Tag::new(&*begin, arguments.clone(), ["<|call|>", ""]));
+            roles.insert(begin, Role::Call(number));
+        }
+    }
+    TagsWithSeparator::new(tags, NEXT)
+        .with_at_least_one(true)
+        .with_stop_after_first(!callable.parallel)
+        .into()
+}

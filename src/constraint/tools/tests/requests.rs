@@ -1,0 +1,127 @@
+//! What is read of requests, and what is refused.
+
+use serde_json::json;
+
+use super::{both, weather};
+use crate::constraint::{Reasoning, Tool, ToolChoice, ToolFormat, Tools};
+
+#[test]
+fn tools_are_read_and_written() {
+    let tool = weather().with_description("Weather now").with_strict(true);
+    let chat = json!({"type": "function", "function": {
+        "name": "weather", "description": "Weather now", "parameters": tool.parameters, "strict": true
+    }});
+    assert_eq!(serde_json::to_value(&tool).unwrap(), chat);
+    assert_eq!(serde_json::from_value::<Tool>(chat).unwrap(), tool);
+    let bare = json!({"type": "function", "name": "f", "parameters": null, "strict": null});
+    assert_eq!(serde_json::from_value::<Tool>(bare).unwrap(), Tool::new("f"));
+    for (wrong, why) in [
+        (json!([]), "not an object"),
+        (json!({"name": "f"}), "type null"),
+        (json!({"type": "custom", "custom": {"name": "f"}}), "type \"custom\""),
+        (json!({"type": "function", "function": {}}), "no `name`"),
+        (json!({"type": "function", "function": {"name": 1}}), "`name`"),
+        (json!({"type": "function", "name": "f", "strict": 1}), "`strict`"),
+        (json!({"type": "function", "name": "f", "cache": 1}), "`cache`"),
+        (json!({"type": "function", "function": {"name": "f"}, "name": "g"}), "`name`"),
+    ] {
+        let error = serde_json::from_value::<Tool>(wrong).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+#[test]
+fn names_and_parameters_are_checked() {
+    let long = "x".repeat(129);
+    for name in ["", "a b", "a\"", "é", "a<", "a\n", &long] {
+        assert!(Tools::new([Tool::new(name)]).unwrap_err().is_request(), "{name:?}");
+    }
+    assert!(Tools::new([Tool::new("ns.f:g/h_i-1")]).is_ok());
+    assert!(Tools::new([Tool::new("f"), Tool::new("f")]).unwrap_err().is_request());
+    for schema in [json!(true), json!("{}"), json!({"type": "string"}), json!({"type": ["object"]})] {
+        assert!(Tools::new([Tool::new("f").with_parameters(schema)]).unwrap_err().is_request());
+    }
+    let wrong = Tool::new("f").with_parameters(json!({"properties": {"a": {"type": "text"}}}));
+    let error = Tools::new([wrong]).unwrap().to_constraint().unwrap_err();
+    assert!(error.is_schema(), "{error}");
+    assert!(error.pointer().unwrap().ends_with("/json_schema/properties/a/type"), "{error}");
+}
+
+#[test]
+fn choices_are_read_and_written() {
+    let named = json!({"type": "function", "function": {"name": "f"}});
+    for (value, choice) in [
+        (json!("auto"), ToolChoice::Auto),
+        (json!("required"), ToolChoice::Required),
+        (json!("none"), ToolChoice::None),
+        (named, ToolChoice::Named("f".into())),
+    ] {
+        assert_eq!(serde_json::to_value(&choice).unwrap(), value);
+        assert_eq!(serde_json::from_value::<ToolChoice>(value).unwrap(), choice);
+    }
+    let flat = json!({"type": "function", "name": "f"});
+    assert_eq!(serde_json::from_value::<ToolChoice>(flat).unwrap(), ToolChoice::Named("f".into()));
+    for wrong in [json!("any"), json!(1), json!({"type": "allowed_tools"}), json!({"type": "function"})] {
+        assert!(serde_json::from_value::<ToolChoice>(wrong).is_err());
+    }
+}
+
+#[test]
+fn a_choice_that_cannot_be_met_is_refused() {
+    let none = || Tools::new([]).unwrap();
+    assert!(none().with_choice(ToolChoice::Required).to_constraint().unwrap_err().is_request());
+    let named = both(ToolFormat::Plain).with_choice(ToolChoice::Named("x".into()));
+    assert!(named.to_constraint().unwrap_err().is_request());
+    assert!(none().to_constraint().is_ok());
+}
+
+#[test]
+fn fields_of_a_request_are_read() {
+    let tools = Tools::from_request(&json!({
+        "model": "m",
+        "tools": [{"type": "function", "function": {"name": "f"}}],
+        "tool_choice": "none",
+        "parallel_tool_calls": false
+    }))
+    .unwrap();
+    let wanted = Tools::new([Tool::new("f")]).unwrap().with_choice(ToolChoice::None).with_parallel(false);
+    assert_eq!(tools, wanted);
+    assert_eq!(Tools::from_request(&json!({"tools": null})).unwrap(), Tools::new([]).unwrap());
+    let wrong = json!({"tools": [{"type": "function", "name": "f"}, {"type": "function"}]});
+    assert!(Tools::from_request(&wrong).unwrap_err().to_string().contains("tools[1]"));
+    assert!(Tools::from_request(&json!({"parallel_tool_calls": 1})).unwrap_err().is_request());
+}
+
+#[test]
+fn marks_of_reasoning_are_checked() {
+    let with = |reasoning| both(ToolFormat::Hermes).with_reasoning(reasoning).to_constraint();
+    assert!(with(Reasoning::text("", "b")).unwrap_err().is_input());
+    assert!(with(Reasoning::text("a", "")).unwrap_err().is_input());
+    assert!(with(Reasoning::text("a", "b".repeat(300))).unwrap_err().is_input());
+    assert!(with(Reasoning::think().opened().optional()).unwrap_err().is_input());
+}
+
+#[test]
+fn formats_have_names_and_are_known_by_templates() {
+    for (name, format) in ToolFormat::NAMES {
+        assert_eq!(name.parse(), Ok(format));
+        assert_eq!(serde_json::to_value(format).unwrap(), json!(name));
+        assert_eq!(serde_json::from_value::<ToolFormat>(json!(name)).unwrap(), format);
+    }
+    assert!("llama".parse::<ToolFormat>().unwrap_err().is_input());
+    for (template, format) in [
+        ("{{ '<|im_start|>' }}", None),
+        ("<tool_call>\n{\"name\": \"{{ name }}\", \"arguments\": {{ arguments }}}", Some(ToolFormat::Hermes)),
+        ("<tool_call>\n<function={{ name }}>\n<parameter={{ key }}>", Some(ToolFormat::QwenXml)),
+        ("<tool_call>{{ name }}<arg_key>{{ arguments }}", None),
+        ("[TOOL_CALLS][{\"name\": …", Some(ToolFormat::Mistral)),
+        ("[TOOL_CALLS]{{ name }}[ARGS]", None),
+        ("<|start_header_id|>… '{\"name\": \"' … '\"parameters\": '", Some(ToolFormat::Llama31)),
+        ("<|start_header_id|>assistant<|end_header_id|>", None),
+        ("<｜tool▁calls▁begin｜>… '\\n```json\\n'", Some(ToolFormat::DeepSeek)),
+        ("<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>", Some(ToolFormat::DeepSeekV31)),
+        ("<|start|>assistant<|channel|>final<|message|>", Some(ToolFormat::Harmony)),
+    ] {
+        assert_eq!(ToolFormat::of_template(template), format, "{template}");
+    }
+}
