@@ -11,5 +11,6 @@ mod mistakes;
 mod regexes;
 mod stack;
 mod streaming;
+mod tools;
 mod typed;
 mod vocabulary;

@@ -9,7 +9,6 @@ use super::reply::{Reply, ReplyEvent};
 use super::scan::Scan;
 use super::xml::{Read, XmlScan};
 use super::{Tool, Tools};
-use crate::constraint::Style;
 use crate::constraint::structural_tag::marks_of;
 use crate::error::{Error, Result};
 

@@ -10,8 +10,6 @@ use serde_json::{Value, json};
 use super::{Call, Reasoning, Reply, Tool, ToolChoice, ToolFormat, Tools};
 use crate::automaton::ByteAutomaton;
 use crate::limits::Limits;
-use crate::table::TokenTable;
-use crate::vocabulary::{TokenId, TokenKind, Vocabulary};
 
 pub(super) fn automaton(tools: &Tools) -> ByteAutomaton {
     tools.to_constraint().unwrap().to_automaton(&Limits::default()).unwrap().unwrap()
@@ -133,8 +131,8 @@ fn calls_are_read_back() {
             _ => r#"{"city": "Bern"}"#,
         };
         let (one, other) = (call("weather", city), call("now", "{}"));
-        assert_eq!(tools.read(&weather).unwrap().calls, [one.clone()], "{format}");
-        assert_eq!(tools.read(&now).unwrap().calls, [other.clone()], "{format}");
+        assert_eq!(tools.read(&weather).unwrap().calls, std::slice::from_ref(&one), "{format}");
+        assert_eq!(tools.read(&now).unwrap().calls, std::slice::from_ref(&other), "{format}");
         assert_eq!(tools.read(&two).unwrap().calls, [one, other], "{format}");
         assert_eq!(tools.read(&said(format, "é<{[")).unwrap().content, "é<{[", "{format}");
     }
@@ -301,29 +299,6 @@ fn a_definition_is_that_of_the_structural_tag() {
         let again = crate::Constraint::from_request_str(&text).unwrap().unwrap();
         assert_eq!(again.definition().unwrap(), text);
     }
-}
-
-#[test]
-fn special_tokens_of_a_format_are_text() {
-    let special =
-        ["<|start|>", "<|channel|>", "<|message|>", "<|constrain|>", "<|call|>", "<|end|>", "<|return|>"];
-    let normal = ["assistant", "commentary to=functions.now ", "analysis", "final", "json", "{}", "Hm"];
-    let kinds = [TokenKind::Special; 7].into_iter().chain([TokenKind::Normal; 7]);
-    let named = kinds.zip(special.into_iter().chain(normal).map(|text| text.as_bytes().to_vec()));
-    let bytes = (0..=u8::MAX).map(|byte| (TokenKind::Normal, vec![byte]));
-    let vocabulary = Vocabulary::from_tokens(named.chain(bytes)).unwrap();
-    let vocabulary = vocabulary.with_eos([4, 6].map(TokenId)).unwrap();
-    let tools = both(ToolFormat::Harmony).with_reasoning(ToolFormat::Harmony.reasoning().unwrap());
-    let vocabulary = tools.vocabulary(&vocabulary).unwrap();
-    let table =
-        TokenTable::compile(&tools.to_constraint().unwrap(), &vocabulary, &Limits::default()).unwrap();
-    let ids = |ids: &[u32]| ids.iter().copied().map(TokenId).collect::<Vec<_>>();
-    let called = [1, 9, 2, 13, 5, 0, 7, 1, 8, 3, 11, 2, 12, 4];
-    assert!(table.accepts(&ids(&called)));
-    assert!(table.accepts(&ids(&[1, 10, 2, 13, 6])));
-    assert!(!table.accepts(&ids(&[1, 9, 2, 13, 6])));
-    let reply = tools.read(&String::from_utf8(vocabulary.decode(&ids(&called))).unwrap()).unwrap();
-    assert_eq!((reply.reasoning.as_str(), reply.calls), ("Hm", vec![call("now", "{}")]));
 }
 
 #[test]
