@@ -214,6 +214,11 @@ const ATTACKS: &[Attack] = attacks! {
     "10 MB of a grammar's literal": Any = |gauge| gbnf(gauge, &format!("root ::= \"{}\"", "a".repeat(10 << 20)));
     "ambiguity without end": Grammar = |gauge| gbnf(gauge, "root ::= root root root | root root | \"a\" | \"\"");
     "an exponent of subsets": Limit = |gauge| gbnf(gauge, &format!("root ::= [ab]* \"a\" {}", "[ab] ".repeat(30)));
+    "5,000 calls in a row": Any = |gauge| gbnf(gauge, "root ::= \"x\" s{5000} \"y\"\ns ::= \"a\" s s | \"b\"");
+    "calls that may end, 5,000 deep": Any = |gauge| {
+        let rule = |i: usize| format!("r{i} ::= \"a\" (\"b\" r{} r{i} \"b\"?)? \n", (i + 1) % 5_000);
+        gbnf(gauge, &format!("root ::= r0\n{}", (0..5_000).map(rule).collect::<String>()))
+    };
     "palindromes": Grammar = |gauge| gbnf(gauge, "root ::= \"a\" root \"a\" | \"b\" root \"b\" | [ab]?");
     "sixty-four outcomes": Any = |gauge| {
         let starts: Vec<String> = (0..64).map(|i| format!("a{i} \"{i:02}\"")).collect();

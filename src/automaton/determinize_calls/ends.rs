@@ -37,30 +37,41 @@ impl Subsets<'_, '_> {
         ended
     }
 
+    /// Works out what is owed, and checks what is unchecked, until nothing is left of both.
+    pub(super) fn settle(&mut self) -> Outcome<()> {
+        loop {
+            if let Some((call, outcome)) = self.owed.pop() {
+                self.returned(call, outcome)?;
+            } else if let Some((call, forbidden)) = self.unchecked.pop() {
+                self.check(call, forbidden)?;
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
     /// Notes that a piece ends with an outcome.
     pub(super) fn ends(&mut self, piece: u32, outcome: u32, from: u32, byte: u8) {
         if self.ends_known.insert((piece, outcome), ()).is_none() {
             let of = &mut self.pieces[piece as usize];
             of.outcomes.push(outcome);
             of.met.push((from, byte));
-            self.news.push((piece, outcome));
+            self.owed.extend(of.callers.iter().map(|&call| (call, outcome)));
         }
     }
 
     /// Notes that no call of a piece may go on from an outcome.
-    pub(super) fn forbid(&mut self, piece: u32, forbidden: Forbidden) -> Outcome<()> {
+    pub(super) fn forbid(&mut self, piece: u32, forbidden: Forbidden) {
         let key = (piece, forbidden.outcome, forbidden.inner);
         if self.forbidden_known.insert(key, ()).is_none() {
-            self.pieces[piece as usize].forbidden.push(forbidden);
-            for call in self.pieces[piece as usize].callers.clone() {
-                self.is_forbidden(call, forbidden)?;
-            }
+            let of = &mut self.pieces[piece as usize];
+            of.forbidden.push(forbidden);
+            self.unchecked.extend(of.callers.iter().map(|&call| (call, forbidden)));
         }
-        Ok(())
     }
 
     /// Checks that a call does not go on from an outcome.
-    pub(super) fn is_forbidden(&mut self, call: u32, forbidden: Forbidden) -> Outcome<()> {
+    fn check(&mut self, call: u32, forbidden: Forbidden) -> Outcome<()> {
         let (before, ended) = self.ending(forbidden.outcome);
         let ahead = self.ahead_of(call, ended)?;
         let within = self.calls[call as usize].within;
@@ -73,7 +84,8 @@ impl Subsets<'_, '_> {
                 return Ok(());
             }
             let outcome = self.outcome(before, &ahead.ended_behind);
-            return self.forbid(within, Forbidden { outcome, ..forbidden });
+            self.forbid(within, Forbidden { outcome, ..forbidden });
+            return Ok(());
         };
         let (next, ended) = ahead.after(byte);
         if let Some(&other) = next.first() {
@@ -89,11 +101,12 @@ impl Subsets<'_, '_> {
             return Ok(());
         }
         let outcome = self.outcome(before, ended);
-        self.forbid(within, Forbidden { outcome, ..forbidden })
+        self.forbid(within, Forbidden { outcome, ..forbidden });
+        Ok(())
     }
 
     /// Works out where a call goes on by an outcome.
-    pub(super) fn returned(&mut self, call: u32, outcome: u32) -> Outcome<()> {
+    fn returned(&mut self, call: u32, outcome: u32) -> Outcome<()> {
         let of = &self.calls[call as usize];
         let (within, piece) = (of.within, &self.pieces[of.piece as usize]);
         if of.returns.contains_key(&outcome) {

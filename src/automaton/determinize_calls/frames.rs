@@ -96,12 +96,9 @@ impl Subsets<'_, '_> {
         self.call_of.insert(key, call);
         self.calls.push(CallState { within, piece, frame, returns: FastMap::default(), story });
         self.pieces[piece as usize].callers.push(call);
-        for outcome in self.pieces[piece as usize].outcomes.clone() {
-            self.returned(call, outcome)?;
-        }
-        for forbidden in self.pieces[piece as usize].forbidden.clone() {
-            self.is_forbidden(call, forbidden)?;
-        }
+        let of = &self.pieces[piece as usize];
+        self.owed.extend(of.outcomes.iter().map(|&outcome| (call, outcome)));
+        self.unchecked.extend(of.forbidden.iter().map(|&forbidden| (call, forbidden)));
         Ok(call)
     }
 

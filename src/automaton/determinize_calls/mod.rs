@@ -212,8 +212,10 @@ struct Subsets<'n, 'm> {
     /// The outcomes of each piece, and those that it must not have.
     ends_known: FastMap<(u32, u32), ()>,
     forbidden_known: FastMap<(u32, u32, Option<u32>), ()>,
-    /// Outcomes that callers were not told of: the piece and the outcome.
-    news: Vec<(u32, u32)>,
+    /// Calls of which it was not worked out yet where they go on by an outcome.
+    owed: Vec<(u32, u32)>,
+    /// Calls of which it was not checked yet that they do not go on.
+    unchecked: Vec<(u32, Forbidden)>,
     /// What may come behind a call by a set of tags.
     aheads: FastMap<(u32, u32), Rc<Ahead>>,
     /// The numbers of bytes from which on other ranges begin.
@@ -254,7 +256,8 @@ impl<'n, 'm> Subsets<'n, 'm> {
             ends_known: FastMap::default(),
             forbidden_known: FastMap::default(),
             aheads: FastMap::default(),
-            news: Vec::new(),
+            owed: Vec::new(),
+            unchecked: Vec::new(),
             cuts: network.cuts(),
             widest: 1,
             now: Story::Start,
@@ -276,17 +279,11 @@ impl<'n, 'm> Subsets<'n, 'm> {
         }
         let start = self.state(0, &items, Story::Start)?;
         let mut at = 0;
-        while at < self.rows.len() || !self.news.is_empty() {
-            while let Some((piece, outcome)) = self.news.pop() {
-                for call in self.pieces[piece as usize].callers.clone() {
-                    self.returned(call, outcome)?;
-                }
-            }
-            if at < self.rows.len() {
-                let row = self.row(at as u32)?;
-                self.rows[at] = row;
-                at += 1;
-            }
+        while at < self.rows.len() {
+            let row = self.row(at as u32)?;
+            self.rows[at] = row;
+            at += 1;
+            self.settle()?;
         }
         let meter = self.network.meter();
         let widest = self.widest;

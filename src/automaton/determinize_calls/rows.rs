@@ -26,7 +26,7 @@ impl Subsets<'_, '_> {
         } else {
             cuts = self.cuts;
             let outcome = self.outcome(TEXT_END, &ahead.ended_behind);
-            self.forbid(piece, Forbidden { piece, outcome, inner: None, story: self.now })?;
+            self.forbid(piece, Forbidden { piece, outcome, inner: None, story: self.now });
         }
         let (mut inner, mut outer) = (Edges::new(&ahead.inner), Edges::new(&ahead.outer));
         let mut next = Vec::new();
@@ -78,7 +78,7 @@ impl Subsets<'_, '_> {
         }
         if !ended.is_empty() {
             let outcome = self.outcome(u16::from(byte), ended);
-            self.forbid(piece, Forbidden { piece, outcome, inner: Some(number), story })?;
+            self.forbid(piece, Forbidden { piece, outcome, inner: Some(number), story });
         }
         self.tick(next.len())?;
         Ok(self.moved[number as usize])
