@@ -164,9 +164,10 @@ impl Error {
         Kind::StructuralTag { pointer: pointer.into(), reason: reason.into() }.into()
     }
 
-    /// The same of a schema that stands at `outer` in something else.
+    /// The same of a schema, or of a part of a request, that stands at `outer` in something else.
     pub(crate) fn within(mut self, outer: &str) -> Self {
         match &mut self.kind {
+            Kind::Request(reason) => *reason = format!("{outer}: {reason}"),
             Kind::Schema { pointer, .. } | Kind::Limit { pointer: Some(pointer), .. } => {
                 pointer.insert_str(0, outer);
             }

@@ -117,8 +117,7 @@ impl Tools {
             None => Vec::new(),
             Some(Value::Array(tools)) => {
                 let read = |(i, tool): (usize, &Value)| {
-                    Tool::try_from(tool.clone())
-                        .map_err(|error| Error::request(format!("tools[{i}]: {error}")))
+                    Tool::try_from(tool.clone()).map_err(|error| error.within(&format!("tools[{i}]")))
                 };
                 tools.iter().enumerate().map(read).collect::<Result<_>>()?
             }

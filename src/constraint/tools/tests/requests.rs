@@ -31,6 +31,13 @@ fn tools_are_read_and_written() {
 }
 
 #[test]
+fn what_is_wrong_with_a_tool_of_a_request_names_the_tool() {
+    let body = json!({"tools": [{"type": "function", "name": "f"}, {"type": "function"}]});
+    let error = Tools::from_request(&body).unwrap_err().to_string();
+    assert_eq!(error, "constraint request: tools[1]: a tool has no `name`");
+}
+
+#[test]
 fn names_and_parameters_are_checked() {
     let long = "x".repeat(129);
     for name in ["", "a b", "a\"", "é", "a<", "a\n", &long] {
