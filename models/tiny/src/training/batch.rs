@@ -12,6 +12,9 @@ use crate::generator::{Generator, Kind, Random, Split};
 /// Batches that are sorted together.
 const CHUNK: usize = 16;
 
+/// Of 100 tool calls, of how many the lesson is the answer from what the tool returned.
+const ANSWERS: usize = 20;
+
 /// How often each kind occurs, of 100 records: lists and rows of digits take the longest to learn.
 const MIX: [(Kind, usize); 4] = [(Kind::Person, 20), (Kind::Order, 15), (Kind::Event, 35), (Kind::Team, 30)];
 
@@ -98,6 +101,13 @@ impl Batch {
         let data = TensorData::new(self.targets.clone(), [self.targets.len()]);
         Tensor::from_data(data, device)
     }
+
+    /// A weight for each target as a tensor of shape `[targets]`: `first` for the first one of a row, else 1.
+    pub fn weights(&self, first: f32, device: &Device) -> Tensor<1> {
+        let begins = |at: usize| at == 0 || self.rows[at - 1] != self.rows[at];
+        let weights: Vec<f32> = (0..self.rows.len()).map(|at| if begins(at) { first } else { 1.0 }).collect();
+        Tensor::from_floats(weights.as_slice(), device)
+    }
 }
 
 impl Encoded {
@@ -156,7 +166,11 @@ impl<'a> Batches<'a> {
 
     /// Example number `index`: a tool call, or a record of some kind.
     fn lesson(&self, index: u64) -> Lesson {
-        if Random::new(self.seed.rotate_left(16), index).chance(self.calls) {
+        let mut random = Random::new(self.seed.rotate_left(16), index);
+        if random.chance(self.calls) {
+            if random.chance(ANSWERS) {
+                return Lesson::from(&self.generator.answer_example(Split::Train, index));
+            }
             return Lesson::from(&self.generator.call_example(Split::Train, index));
         }
         let kind = mixed(&mut Random::new(self.seed.rotate_left(32), index));

@@ -13,7 +13,9 @@ use serde_json::Value;
 
 use super::Error;
 use super::decode::{Prompt, decode};
-use crate::generator::{CALL_ARGUMENTS, CALL_END, CALL_START, CallExample, Generator, NO_TOOL, Split};
+use crate::generator::{
+    AnswerExample, CALL_ARGUMENTS, CALL_END, CALL_START, CallExample, Generator, NO_TOOL, Split,
+};
 use crate::tools::{Tool, tools};
 
 /// Wrong outputs that are shown of each setting.
@@ -139,6 +141,12 @@ pub fn evaluate_calls(pretrained: &Pretrained, seed: u64, count: usize) -> Resul
             writeln!(text, "| {} | {kind} | {} | {calls} | {right} |", mode.title(), score.outputs)?;
         }
     }
+
+    let examples: Vec<AnswerExample> =
+        (0..count as u64).map(|index| generator.answer_example(Split::HeldOut, index)).collect();
+    let right = judge.answers(&examples)?;
+    text.push_str("\n| answers from what tools returned | right text |\n|---:|---:|\n");
+    writeln!(text, "| {count} | {:.1} % |", 100.0 * right as f64 / count.max(1) as f64)?;
     Ok(text)
 }
 
@@ -221,6 +229,29 @@ impl<'a> Judge<'a> {
             })
             .collect();
         decode(self.pretrained, prompts?, temperature)
+    }
+
+    /// How many answers are right that follow what the right call returned. Some of the wrong ones are printed.
+    fn answers(&self, examples: &[AnswerExample]) -> Result<usize, Error> {
+        let prompts: Result<Vec<_>, Error> = examples
+            .iter()
+            .map(|AnswerExample { request, result, .. }| {
+                let tools: Vec<Value> = request.tools.iter().map(|tool| tool.definition()).collect();
+                let messages = [
+                    Message::user(request.prompt.as_str()),
+                    Message::assistant(request.answer.as_str()),
+                    Message::new("tool", result.to_string()),
+                ];
+                Ok(Prompt { tokens: self.pretrained.encode_chat_with_tools(&messages, &tools)?, table: None })
+            })
+            .collect();
+        let outputs = decode(self.pretrained, prompts?, None)?;
+        let wrong = examples.iter().zip(&outputs).filter(|(example, output)| example.answer != **output);
+        for (example, output) in wrong.clone().take(PRINTED) {
+            println!("{} {}", example.request.answer, example.result);
+            println!("  wanted {:?}\n  got    {output:?}", example.answer);
+        }
+        Ok(examples.len() - wrong.count())
     }
 
     fn score(&self, example: &CallExample, output: &str) -> CallScore {

@@ -1,6 +1,6 @@
 //! The special tokens and the prompt that the chat template makes of them.
 
-use crate::generator::{CallExample, Example};
+use crate::generator::{AnswerExample, CallExample, Example};
 
 /// Ends a record; also the padding.
 pub const END: &str = "<|endoftext|>";
@@ -24,6 +24,7 @@ pub(super) const CHAT_TEMPLATE: &str = concat!(
     "{% endfor %}",
     "{% for message in messages %}",
     "{% if message['role'] == 'user' %}<|user|>{{ message['content'] }}",
+    "{% elif message['role'] == 'tool' %}<|user|><tool_response>{{ message['content'] }}</tool_response>",
     "{% elif message['role'] == 'assistant' %}<|assistant|>{{ message['content'] }}<|endoftext|>",
     "{% endif %}{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}",
 );
@@ -52,5 +53,13 @@ impl From<&CallExample> for Lesson {
     fn from(example: &CallExample) -> Self {
         let prompt = example.catalogue() + &chat_prompt(&example.prompt);
         Self { prompt, answer: example.answer.clone() }
+    }
+}
+
+impl From<&AnswerExample> for Lesson {
+    fn from(example: &AnswerExample) -> Self {
+        let Self { prompt, answer: call } = Self::from(&example.request);
+        let response = chat_prompt(&format!("<tool_response>{}</tool_response>", example.result));
+        Self { prompt: format!("{prompt}{call}{END}{response}"), answer: example.answer.clone() }
     }
 }

@@ -21,9 +21,13 @@ const EVALUATION_ROWS: usize = 64;
 /// Held-out records, and held-out tool calls, that a run checks itself with.
 const CHECKED: u64 = 256;
 
-/// How a check names examples whose answer is a call, and those whose answer is not.
+/// The weight of the first token of an answer, where the others have 1: it alone says whether a tool is called.
+const FIRST_TOKEN: f32 = 8.0;
+
+/// How a check names examples whose answer is a call, those whose answer is not, and answers from what tools returned.
 const CALL: &str = "call";
 const NO_CALL: &str = "no call";
+const ANSWER: &str = "answer";
 
 /// What a run needs to know.
 #[derive(Debug, Clone)]
@@ -155,6 +159,8 @@ impl HeldOut {
             let example = generator.call_example(Split::HeldOut, index);
             lessons.push(Lesson::from(&example));
             kinds.push(if example.call.is_some() { CALL } else { NO_CALL });
+            lessons.push(Lesson::from(&generator.answer_example(Split::HeldOut, index)));
+            kinds.push(ANSWER);
         }
         Self { lessons, kinds }
     }
@@ -168,11 +174,11 @@ impl HeldOut {
                 of_kind.fold((0_u32, 0_u32), |(all, good), (_, right)| (all + 1, good + u32::from(*right)));
             (all > 0).then(|| format!("{:.1} %", 100.0 * f64::from(good) / f64::from(all)))
         };
-        let records = share(&|kind| kind != CALL && kind != NO_CALL).unwrap_or_default();
+        let records = share(&|kind| ![CALL, NO_CALL, ANSWER].contains(&kind)).unwrap_or_default();
         let kinds: Vec<String> = Kind::ALL
             .map(Kind::name)
             .into_iter()
-            .chain([CALL, NO_CALL])
+            .chain([CALL, NO_CALL, ANSWER])
             .filter_map(|name| Some(format!("{name} {}", share(&|kind| kind == name)?)))
             .collect();
         Ok(format!("{records} ({})", kinds.join(", ")))
@@ -189,11 +195,13 @@ fn optimizer() -> ModuleOptimizer {
         .init()
 }
 
-/// Mean cross entropy of the tokens of the answers.
+/// Mean cross entropy of the tokens of the answers, by their weights.
 fn loss(model: &Llama, batch: &Batch, device: &Device) -> Tensor<1> {
     let logits = target_logits(model, batch, device);
     let targets = batch.targets(device).unsqueeze_dim::<2>(1);
-    log_softmax(logits, 1).gather(1, targets).mean().neg()
+    let weights = batch.weights(FIRST_TOKEN, device);
+    let entropy = log_softmax(logits, 1).gather(1, targets).neg().squeeze_dim::<1>(1);
+    (entropy * weights.clone()).sum() / weights.sum()
 }
 
 /// Logits at the positions whose targets count, `[targets, vocabulary]`.

@@ -10,7 +10,14 @@
 //! {"name": "get_weather", "arguments": {"city":"Lisbon","day":"tomorrow"}}
 //! </tool_call><|endoftext|>
 //! ```
+//!
+//! What the tool returns comes back as a turn of its own, and the answer to it is a sentence:
+//!
+//! ```text
+//! <|user|><tool_response>{"sky":"rainy","degrees":14}</tool_response><|assistant|>In Lisbon it will be rainy tomorrow, with 14 degrees.<|endoftext|>
+//! ```
 
+mod answers;
 mod requests;
 mod templates;
 mod words;
@@ -42,10 +49,10 @@ pub const GREETING: &str = "Hello! How can I help?";
 pub const WELCOME: &str = "You are welcome.";
 
 /// Of 100 sentences, how many ask for a tool on offer.
-const CALLS: usize = 70;
+const CALLS: usize = 58;
 
 /// Of 100 sentences, how many ask for a tool that is not on offer.
-const UNMET: usize = 18;
+const UNMET: usize = 32;
 
 /// The call of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,7 +100,37 @@ impl CallExample {
     }
 }
 
+/// A call, what the tool returned, and the sentence that says so.
+///
+/// ```
+/// use burn_dfa_tiny::generator::{Generator, Split};
+///
+/// let example = Generator::new(1).answer_example(Split::Train, 0);
+/// assert!(example.result.is_object());
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnswerExample {
+    /// The tools, the sentence and the call, which there always is.
+    pub request: CallExample,
+    /// What the tool returned: an object, with `error` alone where the call failed.
+    pub result: Value,
+    /// The sentence.
+    pub answer: String,
+}
+
 impl Generator {
+    /// Example number `index` of the answers from what tools returned, of a split of the calls.
+    pub fn answer_example(&self, split: Split, index: u64) -> AnswerExample {
+        let mut random = Random::new(self.seed.rotate_left(8), index);
+        loop {
+            let request = draw(&mut random);
+            if let Some(call) = request.call.as_ref().filter(|_| Split::of(&request.key) == split) {
+                let (result, answer) = answers::draw(call, &mut random);
+                return AnswerExample { request, result, answer };
+            }
+        }
+    }
+
     /// Example number `index` of the tool calls of a split.
     pub fn call_example(&self, split: Split, index: u64) -> CallExample {
         let mut random = Random::new(!self.seed, index);

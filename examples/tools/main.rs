@@ -1,0 +1,137 @@
+//! Tools: the embedded model calls Rust functions, and answers with what they return.
+//!
+//!     cargo run --release --example tools
+//!     cargo run --release --example tools -- "What is 12 times 12?"
+//!
+//! Each variant of [`Action`] is a tool. Under the constraint the model writes a text, or calls of these tools whose
+//! arguments fit their fields, so that every call is read as an [`Action`].
+
+mod action;
+
+use std::io::{Write as _, stdout};
+use std::ops::ControlFlow;
+
+use action::Action;
+use burn::tensor::Device;
+use burn_dfa::constraint::{Reply, ReplyEvent, ToolFormat, Tools};
+use burn_dfa::generation::{GenerationConfig, Request, generate};
+use burn_dfa::{Limits, TokenTable};
+use burn_dfa_llama::{Message, Pretrained};
+use clap::Parser;
+use serde_json::Value;
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+/// Tokens of an answer. A constrained one is complete within them.
+const MAX_TOKENS: usize = 96;
+
+/// Calls in a row after which the model has to answer.
+const MAX_CALLS: usize = 4;
+
+const PROMPTS: [&str; 6] = [
+    "Will it rain in Lisbon tomorrow?",
+    "What is 17 times 23?",
+    "How many EUR are 250 USD?",
+    "Set a timer of 12 minutes for the soup.",
+    "Play the songs of Mira Holt.",
+    "Hello!",
+];
+
+/// The embedded model calls Rust functions, and answers with what they return.
+#[derive(Parser)]
+struct Args {
+    /// What to ask in place of a few prompts.
+    prompts: Vec<String>,
+}
+
+fn main() -> Result<()> {
+    let args = Args::parse();
+    let agent = Agent::new()?;
+    if args.prompts.is_empty() {
+        return PROMPTS.iter().try_for_each(|prompt| agent.answer(prompt));
+    }
+    args.prompts.iter().try_for_each(|prompt| agent.answer(prompt))
+}
+
+/// A model with its tools.
+struct Agent {
+    pretrained: Pretrained,
+    tools: Tools,
+    /// The tools as the chat template reads them.
+    definitions: Vec<Value>,
+    /// A text, or calls.
+    table: TokenTable,
+}
+
+impl Agent {
+    fn new() -> Result<Self> {
+        let pretrained = burn_dfa_tiny::load(&Device::flex())?;
+        let tools = Tools::of::<Action>()?.with_format(ToolFormat::Hermes).with_parallel(false);
+        let definitions =
+            tools.tools().iter().map(serde_json::to_value).collect::<serde_json::Result<Vec<_>>>()?;
+        let table =
+            TokenTable::compile(&tools.to_constraint()?, pretrained.vocabulary(), &Limits::default())?;
+        Ok(Self { pretrained, tools, definitions, table })
+    }
+
+    /// Lets the model answer a prompt, with as many calls as it needs.
+    fn answer(&self, prompt: &str) -> Result<()> {
+        println!("user   {prompt}");
+        let mut messages = vec![Message::user(prompt)];
+        for _ in 0..MAX_CALLS {
+            let (text, reply) = self.turn(&messages)?;
+            if reply.calls.is_empty() {
+                break;
+            }
+            messages.push(Message::assistant(text));
+            for call in &reply.calls {
+                let result = call.to_enum::<Action>()?.run();
+                println!("tool   {result}");
+                messages.push(Message::new("tool", result.to_string()));
+            }
+        }
+        println!();
+        Ok(())
+    }
+
+    /// What the model writes next, as text and read; shown as it comes.
+    fn turn(&self, messages: &[Message]) -> Result<(String, Reply)> {
+        let prompt = self.pretrained.encode_chat_with_tools(messages, &self.definitions)?;
+        let request = Request::new(prompt, MAX_TOKENS).with_table(&self.table);
+        let mut reader = self.tools.reader()?;
+        let mut failure = None;
+        print!("model  ");
+        let outputs = generate(
+            self.pretrained.model(),
+            self.pretrained.vocabulary(),
+            &[request],
+            &GenerationConfig::new(),
+            |piece| match reader.push(piece.text.as_bytes()) {
+                Ok(events) => {
+                    events.iter().for_each(show);
+                    ControlFlow::Continue(())
+                }
+                Err(error) => {
+                    failure = Some(error);
+                    ControlFlow::Break(())
+                }
+            },
+        )?;
+        if let Some(error) = failure {
+            return Err(error.into());
+        }
+        reader.finish()?.iter().for_each(show);
+        println!();
+        Ok((outputs[0].text(), reader.into_reply()))
+    }
+}
+
+/// Prints a part of an answer.
+fn show(event: &ReplyEvent) {
+    match event {
+        ReplyEvent::Text(delta) | ReplyEvent::Arguments { delta, .. } => print!("{delta}"),
+        ReplyEvent::CallBegins { name, .. } => print!("{name} "),
+        _ => {}
+    }
+    stdout().flush().ok();
+}
