@@ -91,7 +91,11 @@ impl Action {
                 }
                 _ => failed("nothing found"),
             },
-            Self::SetTimer { .. } => json!({ "done": true }),
+            Self::SetTimer { minutes: 0, .. } => failed("it takes no time"),
+            Self::SetTimer { minutes, name } => {
+                println!("       a timer of {minutes} min is running: {name}");
+                json!({ "done": true })
+            }
         }
     }
 }

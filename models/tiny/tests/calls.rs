@@ -158,7 +158,7 @@ fn prompts_with_their_answers_fit_the_positions_of_the_model() {
         assert!(tokens.len() <= 256, "{example:?}");
     }
     let generator = Generator::new(11);
-    for index in 0..10_000 {
+    for index in 0..20_000 {
         let example = generator.answer_example(Split::Train, index);
         let text = format!("{}{}<|endoftext|>", answer_prompt(&example), example.answer);
         let tokens = tokenizer.encode(text, false).expect("it encodes");

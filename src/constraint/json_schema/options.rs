@@ -396,6 +396,8 @@ pub enum Escapes {
     /// case).
     #[default]
     Canonical,
+    /// As [`Canonical`](Self::Canonical), and any character as `\u` with its number.
+    Numbered,
     /// All characters, in every way that JSON allows: `\/`, `\u0061`, or unescaped.
     Any,
 }

@@ -83,6 +83,8 @@ fn scalars() {
         &["\"ä\"", r#""\u00e4""#, r#""\/\u0061""#],
         &[r#""abc""#, r#""\u0061\u0061\u0061""#],
     );
+    let numbered = JsonOptions { escapes: Escapes::Numbered, ..default() };
+    case(&text, &numbered, &["\"ä\"", r#""\u00e4""#, r#""\u0061\ud83d\ude00""#], &[r#""\/""#, r#""\ud83d""#]);
     case(&json!({"const": "ab"}), &escapes, &["\"ab\"", r#""\u0061b""#], &["\"ac\"", r#""\u0062b""#]);
     let short = JsonOptions { max_string: Some(2), max_digits: Some(2), ..default() };
     case(&json!({"type": "string"}), &short, &["\"\"", "\"ab\""], &["\"abc\""]);

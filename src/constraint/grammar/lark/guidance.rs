@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::constraint::{JsonOptions, Separators, Whitespace};
+use crate::constraint::{Escapes, JsonOptions, Separators, Whitespace};
 
 /// Most blanks in one place where there may be any number: what is generated has to come to an end.
 const MAX_BLANKS: usize = 16;
@@ -51,16 +51,16 @@ pub(super) fn options(schema: &str) -> Result<JsonOptions, String> {
     if given.json_allowed_escapes.as_deref().is_some_and(|escapes| !same_characters(escapes, ESCAPES)) {
         return Err(format!("`json_allowed_escapes` of `x-guidance` may only be {ESCAPES:?}, the default"));
     }
-    if given.json_allow_general_unicode_escapes == Some(true) {
-        return Err(
-            "`json_allow_general_unicode_escapes` of `x-guidance` is not supported: leave it out".into()
-        );
-    }
+    let escapes = match given.json_allow_general_unicode_escapes {
+        Some(true) => Escapes::Numbered,
+        _ => Escapes::Canonical,
+    };
     let separators = Separators {
         item: given.item_separator.clone().unwrap_or_else(|| ",".into()),
         key: given.key_separator.clone().unwrap_or_else(|| ":".into()),
     };
-    Ok(JsonOptions::new().with_whitespace(whitespace(&given)?).with_separators(separators))
+    let options = JsonOptions::new().with_whitespace(whitespace(&given)?);
+    Ok(options.with_separators(separators).with_escapes(escapes))
 }
 
 fn whitespace(given: &Guidance) -> Result<Whitespace, String> {

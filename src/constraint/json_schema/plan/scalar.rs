@@ -136,7 +136,7 @@ impl Planner<'_> {
 
     /// The texts of all strings, or of a single format. They are made once for all schemas.
     fn common_text(&self, must: Formula) -> Result<Option<Arc<ByteDfa>>> {
-        const SPELLINGS: usize = 4;
+        const SPELLINGS: usize = 6;
         static COMMON: [OnceLock<Arc<ByteDfa>>; (1 + Format::COUNT) * SPELLINGS] =
             [const { OnceLock::new() }; (1 + Format::COUNT) * SPELLINGS];
         let format = match self.formulas.as_leaf(must) {
@@ -146,7 +146,7 @@ impl Planner<'_> {
             _ => return Ok(None),
         };
         let Spelling { ascii, escapes } = self.options().spelling();
-        let spelling = usize::from(ascii) * 2 + usize::from(escapes == Escapes::Any);
+        let spelling = 2 * escapes as usize + usize::from(ascii);
         let place = &COMMON[format.map_or(0, |format| 1 + format as usize) * SPELLINGS + spelling];
         let text = match place.get() {
             Some(text) => text,

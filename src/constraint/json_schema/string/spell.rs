@@ -22,7 +22,7 @@ impl Spelling {
     pub(super) fn numbered(self) -> &'static [(u32, u32)] {
         const LAST: u32 = char::MAX as u32;
         match (self.escapes, self.ascii) {
-            (Escapes::Any, _) => &[(0, LAST)],
+            (Escapes::Any | Escapes::Numbered, _) => &[(0, LAST)],
             (Escapes::Canonical, true) => &[(0, 0x1f), (0x80, LAST)],
             (Escapes::Canonical, false) => &[(0, 0x1f)],
         }

@@ -5,9 +5,11 @@ use crate::automaton::{ByteDfa, Expr};
 use crate::constraint::Constraint;
 use crate::limits::{Limits, Meter};
 
-const SPELLINGS: [Spelling; 4] = [
+const SPELLINGS: [Spelling; 6] = [
     Spelling { ascii: false, escapes: Escapes::Canonical },
     Spelling { ascii: true, escapes: Escapes::Canonical },
+    Spelling { ascii: false, escapes: Escapes::Numbered },
+    Spelling { ascii: true, escapes: Escapes::Numbered },
     Spelling { ascii: false, escapes: Escapes::Any },
     Spelling { ascii: true, escapes: Escapes::Any },
 ];

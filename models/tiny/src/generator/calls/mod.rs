@@ -48,6 +48,9 @@ pub const GREETING: &str = "Hello! How can I help?";
 /// The answer to thanks.
 pub const WELCOME: &str = "You are welcome.";
 
+/// Most characters of a conversation with an answer, which is the longest that the model reads.
+const LONGEST_ANSWERED: usize = 370;
+
 /// Of 100 sentences, how many ask for a tool on offer.
 const CALLS: usize = 58;
 
@@ -118,6 +121,17 @@ pub struct AnswerExample {
     pub answer: String,
 }
 
+impl AnswerExample {
+    /// The length of the conversation, from the tools to the answer.
+    fn characters(&self) -> usize {
+        let Self { request, result, answer } = self;
+        [&request.catalogue(), &request.prompt, &request.answer, &result.to_string(), answer]
+            .iter()
+            .map(|text| text.chars().count())
+            .sum()
+    }
+}
+
 impl Generator {
     /// Example number `index` of the answers from what tools returned, of a split of the calls.
     pub fn answer_example(&self, split: Split, index: u64) -> AnswerExample {
@@ -126,7 +140,10 @@ impl Generator {
             let request = draw(&mut random);
             if let Some(call) = request.call.as_ref().filter(|_| Split::of(&request.key) == split) {
                 let (result, answer) = answers::draw(call, &mut random);
-                return AnswerExample { request, result, answer };
+                let example = AnswerExample { request, result, answer };
+                if example.characters() <= LONGEST_ANSWERED {
+                    return example;
+                }
             }
         }
     }

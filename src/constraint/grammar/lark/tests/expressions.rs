@@ -134,6 +134,8 @@ fn json_schemas() {
         &["[1\t|1]"],
         &["[1\t| 1]", "[1|1]"],
     );
+    let numbered = r#"{"const": "ab", "x-guidance": {"json_allow_general_unicode_escapes": true}}"#;
+    language(&format!("start: %json {numbered}"), &[r#""ab""#, r#""\u0061b""#], &[r#""\u0061""#]);
     refused(&guided("{\"item_separator\": \" ,\"}"), (1, 14), "begins with white space");
     refused(&guided("{\"item_separator\": \"0\"}"), (1, 14), "may belong to the value");
     refused(&guided("{\"item_separator\": \"]\"}"), (1, 14), "may belong to the value");
