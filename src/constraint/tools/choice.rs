@@ -1,7 +1,7 @@
 //! Whether tools are called.
 
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::definition::{as_text, field, nothing_else, object};
 use crate::error::{Error, Result};
@@ -28,6 +28,13 @@ pub enum ToolChoice {
     Required,
     /// This tool is called, once.
     Named(String),
+    /// As [`Auto`](Self::Auto) or [`Required`](Self::Required), of some of the tools.
+    Allowed {
+        /// The tools that may be called.
+        names: Vec<String>,
+        /// Whether one is.
+        required: bool,
+    },
     /// Text in which no call can begin.
     None,
 }
@@ -36,7 +43,6 @@ impl TryFrom<Value> for ToolChoice {
     type Error = Error;
 
     fn try_from(value: Value) -> Result<Self> {
-        const WANTED: &str = "`tool_choice` is \"auto\", \"required\", \"none\" or {\"type\": \"function\", \"function\": {\"name\": …}}";
         match value {
             Value::String(name) => match name.as_str() {
                 "auto" => Ok(Self::Auto),
@@ -46,19 +52,63 @@ impl TryFrom<Value> for ToolChoice {
             },
             value => {
                 let mut fields = object("`tool_choice`", value)?;
-                if fields.remove("type") != Some(json!("function")) {
-                    return Err(Error::request(WANTED));
+                match fields.remove("type").as_ref().and_then(Value::as_str) {
+                    Some("function") => Ok(Self::Named(named(fields)?)),
+                    Some("allowed_tools") => allowed(fields),
+                    _ => Err(Error::request(WANTED)),
                 }
-                if let Some(function) = fields.remove("function") {
-                    nothing_else("`tool_choice`", &fields)?;
-                    fields = object("the `function` of `tool_choice`", function)?;
-                }
-                let name = field(&mut fields, "name", as_text)?.ok_or_else(|| Error::request(WANTED))?;
-                nothing_else("`tool_choice`", &fields)?;
-                Ok(Self::Named(name))
             }
         }
     }
+}
+
+const WANTED: &str = "`tool_choice` is \"auto\", \"required\", \"none\", {\"type\": \"function\", \"function\": {\"name\": …}}, or \
+                      {\"type\": \"allowed_tools\", \"allowed_tools\": {\"mode\": …, \"tools\": […]}}";
+
+/// What stands in the field of this name, as chat completions have it, or beside it, as responses do.
+fn inner(name: &str, mut fields: Map<String, Value>) -> Result<Map<String, Value>> {
+    match fields.remove(name) {
+        None => Ok(fields),
+        Some(inner) => {
+            nothing_else("`tool_choice`", &fields)?;
+            object(&format!("the `{name}` of `tool_choice`"), inner)
+        }
+    }
+}
+
+/// The name of a function.
+fn named(fields: Map<String, Value>) -> Result<String> {
+    let mut fields = inner("function", fields)?;
+    let name = field(&mut fields, "name", as_text)?.ok_or_else(|| Error::request(WANTED))?;
+    nothing_else("`tool_choice`", &fields)?;
+    Ok(name)
+}
+
+/// Some of the tools.
+fn allowed(fields: Map<String, Value>) -> Result<ToolChoice> {
+    let mut fields = inner("allowed_tools", fields)?;
+    let required = match fields.remove("mode").as_ref().and_then(Value::as_str) {
+        Some("auto") => false,
+        Some("required") => true,
+        _ => return Err(Error::request("the `mode` of `allowed_tools` is \"auto\" or \"required\"")),
+    };
+    let Some(Value::Array(tools)) = fields.remove("tools") else {
+        return Err(Error::request("the `tools` of `allowed_tools` are not an array"));
+    };
+    nothing_else("`allowed_tools`", &fields)?;
+    let name = |tool| {
+        let mut fields = object("a tool of `allowed_tools`", tool)?;
+        match fields.remove("type").as_ref().and_then(Value::as_str) {
+            Some("function") => named(fields),
+            _ => Err(Error::request("a tool of `allowed_tools` has another `type` than \"function\"")),
+        }
+    };
+    Ok(ToolChoice::Allowed { names: tools.into_iter().map(name).collect::<Result<_>>()?, required })
+}
+
+/// A tool, by its name.
+fn function(name: &String) -> Value {
+    json!({"type": "function", "function": {"name": name}})
 }
 
 impl Serialize for ToolChoice {
@@ -67,8 +117,12 @@ impl Serialize for ToolChoice {
             Self::Auto => serializer.serialize_str("auto"),
             Self::Required => serializer.serialize_str("required"),
             Self::None => serializer.serialize_str("none"),
-            Self::Named(name) => {
-                json!({"type": "function", "function": {"name": name}}).serialize(serializer)
+            Self::Named(name) => function(name).serialize(serializer),
+            Self::Allowed { names, required } => {
+                let mode = if *required { "required" } else { "auto" };
+                let tools: Vec<Value> = names.iter().map(function).collect();
+                let allowed = json!({"mode": mode, "tools": tools});
+                json!({"type": "allowed_tools", "allowed_tools": allowed}).serialize(serializer)
             }
         }
     }

@@ -45,20 +45,24 @@ impl<'t> Callable<'t> {
         let tools: Vec<_> = match &own.choice {
             ToolChoice::Auto | ToolChoice::Required => all.collect(),
             ToolChoice::Named(name) => all.filter(|(_, tool)| tool.name == *name).collect(),
+            ToolChoice::Allowed { names, .. } => all.filter(|(_, tool)| names.contains(&tool.name)).collect(),
             ToolChoice::None => Vec::new(),
         };
-        match &own.choice {
-            ToolChoice::Required if tools.is_empty() => {
-                return Err(Error::request("`tool_choice` is \"required\", and there are no tools"));
-            }
-            ToolChoice::Named(name) if tools.is_empty() => {
-                return Err(Error::request(format!(
-                    "`tool_choice` names the tool {name:?}, which there is not"
-                )));
-            }
-            _ => {}
+        let named = match &own.choice {
+            ToolChoice::Named(name) => std::slice::from_ref(name),
+            ToolChoice::Allowed { names, .. } => names,
+            _ => &[],
+        };
+        if let Some(name) = named.iter().find(|name| own.tools.iter().all(|tool| tool.name != **name)) {
+            return Err(Error::request(format!("`tool_choice` names the tool {name:?}, which there is not")));
         }
-        let is_required = matches!(own.choice, ToolChoice::Required | ToolChoice::Named(_));
+        let is_required = matches!(
+            own.choice,
+            ToolChoice::Required | ToolChoice::Named(_) | ToolChoice::Allowed { required: true, .. }
+        );
+        if is_required && tools.is_empty() {
+            return Err(Error::request("`tool_choice` wants a call, and there are no tools"));
+        }
         let parallel = own.parallel && !matches!(own.choice, ToolChoice::Named(_));
         Ok(Self { tools, is_required, parallel })
     }

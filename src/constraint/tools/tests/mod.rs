@@ -83,6 +83,10 @@ fn said(format: ToolFormat, text: &str) -> String {
     }
 }
 
+fn allowed(names: &[&str], required: bool) -> ToolChoice {
+    ToolChoice::Allowed { names: names.iter().map(|name| String::from(*name)).collect(), required }
+}
+
 #[test]
 fn a_choice_says_which_calls_there_are() {
     for (_, format) in ToolFormat::NAMES {
@@ -99,6 +103,10 @@ fn a_choice_says_which_calls_there_are() {
                 [false, true, true, false],
             ),
             (tools.clone().with_choice(ToolChoice::Named("now".into())), [false, false, true, false]),
+            (tools.clone().with_choice(allowed(&["now"], true)), [false, false, true, false]),
+            (tools.clone().with_choice(allowed(&["now"], false)), [true, false, true, false]),
+            (tools.clone().with_choice(allowed(&["now", "weather"], true)), [false, true, true, true]),
+            (tools.clone().with_choice(allowed(&[], false)), [true, false, false, false]),
             (tools.clone().with_choice(ToolChoice::None), [true, false, false, false]),
         ];
         for (tools, taken) in cases {

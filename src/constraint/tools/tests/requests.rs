@@ -62,6 +62,12 @@ fn choices_are_read_and_written() {
         (json!("required"), ToolChoice::Required),
         (json!("none"), ToolChoice::None),
         (named, ToolChoice::Named("f".into())),
+        (
+            json!({"type": "allowed_tools", "allowed_tools": {
+                "mode": "required", "tools": [{"type": "function", "function": {"name": "f"}}]
+            }}),
+            ToolChoice::Allowed { names: vec!["f".into()], required: true },
+        ),
     ] {
         assert_eq!(serde_json::to_value(&choice).unwrap(), value);
         assert_eq!(serde_json::from_value::<ToolChoice>(value).unwrap(), choice);
