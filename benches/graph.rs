@@ -6,11 +6,13 @@
 #[path = "../tests/common/embedded.rs"]
 #[allow(dead_code, reason = "shared with the tests")]
 mod embedded;
+mod triggers;
 
 use std::ops::ControlFlow;
 
 use burn::tensor::Device;
 use burn_dfa::generation::{DecodeGraph, GenerationConfig, generate};
+use burn_dfa::{Limits, TokenTable};
 use divan::{Bencher, counter::ItemsCount};
 
 use embedded::Embedded;
@@ -26,11 +28,24 @@ enum Case {
     Free,
     Constrained,
     ConstrainedSampled,
+    /// Free text with the triggers of 100 tools.
+    FreeText,
 }
 
-const CASES: [Case; 3] = [Case::Free, Case::Constrained, Case::ConstrainedSampled];
+const CASES: [Case; 4] = [Case::Free, Case::Constrained, Case::ConstrainedSampled, Case::FreeText];
 
 impl Case {
+    fn table(self, embedded: &Embedded) -> Option<TokenTable> {
+        match self {
+            Self::Free => None,
+            Self::Constrained | Self::ConstrainedSampled => Some(embedded.schema("person")),
+            Self::FreeText => {
+                let (text, limits) = (triggers::endless(100), Limits::default());
+                Some(TokenTable::compile(&text, &embedded.vocabulary, &limits).unwrap())
+            }
+        }
+    }
+
     /// All steps are taken: the host reads once, at the end.
     fn config(self) -> GenerationConfig {
         let temperature = matches!(self, Self::ConstrainedSampled).then_some(0.8);
@@ -45,9 +60,8 @@ fn device() -> Device {
 #[divan::bench(args = CASES, consts = [1, 8], sample_count = 20, sample_size = 1)]
 fn eager<const BATCH: usize>(bencher: Bencher, case: Case) {
     let embedded = Embedded::load(&device());
-    let person = embedded.schema("person");
-    let table = (!matches!(case, Case::Free)).then_some(&person);
-    let (requests, config) = (embedded.requests(&[table; BATCH], STEPS, 0), case.config());
+    let table = case.table(&embedded);
+    let (requests, config) = (embedded.requests(&[table.as_ref(); BATCH], STEPS, 0), case.config());
     let run = || {
         let go_on = |_: burn_dfa::generation::Piece| ControlFlow::Continue(());
         generate(embedded.model(), &embedded.vocabulary, &requests, &config, go_on).unwrap()
@@ -59,9 +73,8 @@ fn eager<const BATCH: usize>(bencher: Bencher, case: Case) {
 #[divan::bench(args = CASES, consts = [1, 8], sample_count = 20, sample_size = 1)]
 fn replayed<const BATCH: usize>(bencher: Bencher, case: Case) {
     let embedded = Embedded::load(&device());
-    let person = embedded.schema("person");
-    let table = (!matches!(case, Case::Free)).then_some(&person);
-    let (requests, config) = (embedded.requests(&[table; BATCH], STEPS, 0), case.config());
+    let table = case.table(&embedded);
+    let (requests, config) = (embedded.requests(&[table.as_ref(); BATCH], STEPS, 0), case.config());
     let longest = requests.iter().map(|request| request.prompt.len()).max().unwrap();
     let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
     let mut graph = DecodeGraph::record(model, vocabulary, &requests, &config, longest + STEPS).unwrap();

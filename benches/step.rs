@@ -4,6 +4,7 @@
 //! greedy stands beside it. On devices that queue, the time is that of the work, not of its enqueuing.
 
 mod data;
+mod triggers;
 
 use std::sync::LazyLock;
 
@@ -46,12 +47,14 @@ enum Place {
     Key,
     /// Within a string, of a schema that contains itself.
     Nested,
+    /// In free text with the triggers of 100 tools.
+    Text,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Case(Kernels, Layout, Place);
 
-const CASES: [Case; 10] = [
+const CASES: [Case; 12] = [
     Case(Kernels::BuiltIn, Layout::Classes, Place::String),
     Case(Kernels::Fused, Layout::Classes, Place::String),
     Case(Kernels::BuiltIn, Layout::Classes, Place::Key),
@@ -62,19 +65,25 @@ const CASES: [Case; 10] = [
     Case(Kernels::Fused, Layout::Walk, Place::Key),
     Case(Kernels::Fused, Layout::Walk, Place::Nested),
     Case(Kernels::Fused, Layout::Classes, Place::Nested),
+    Case(Kernels::Fused, Layout::Walk, Place::Text),
+    Case(Kernels::Fused, Layout::Classes, Place::Text),
 ];
 
 /// The processor of `batch` rows, and the state of each after the beginning of an object.
 fn at(case: Case, batch: usize, device: &Device) -> (DfaProcessor, Position) {
     let Case(kernels, layout, place) = case;
-    let (schema, limits) = (if let Place::Nested = place { NESTED } else { SCHEMA }, Limits::default());
-    let constraint = Constraint::json_schema(schema.parse().unwrap()).unwrap();
+    let limits = Limits::default();
+    let constraint = match place {
+        Place::Text => triggers::endless(100),
+        Place::Nested => Constraint::json_schema(NESTED.parse().unwrap()).unwrap(),
+        Place::String | Place::Key => Constraint::json_schema(SCHEMA.parse().unwrap()).unwrap(),
+    };
     let compile = match (layout, place) {
-        (Layout::Walk, _) | (_, Place::Nested) => TokenTable::walk,
+        (Layout::Walk, _) | (_, Place::Nested | Place::Text) => TokenTable::walk,
         _ => TokenTable::tabulate,
     };
     let mut table = compile(&constraint, &VOCABULARY, &limits).unwrap();
-    if let (Layout::Classes, Place::Nested) = (layout, place) {
+    if let (Layout::Classes, Place::Nested | Place::Text) = (layout, place) {
         table = table.with_token_classes(&limits).unwrap();
     }
     let options =
@@ -86,6 +95,7 @@ fn at(case: Case, batch: usize, device: &Device) -> (DfaProcessor, Position) {
         Place::String => b"{\"name\":\"Ad",
         Place::Key => b"{\"na",
         Place::Nested => b"{\"list\":[{\"list\":[],\"name\":\"Ad",
+        Place::Text => b"Let me see: 1 < 2",
     };
     for byte in text {
         let token = VOCABULARY.iter().find(|(_, bytes)| bytes == &[*byte]).expect("every byte is a token").0;

@@ -63,6 +63,8 @@ class Engine:
             return compiler.compile_regex(case["regex"])
         if "grammar" in case:
             return compiler.compile_grammar(case["grammar"])
+        if "structural_tag" in case:
+            return compiler.compile_structural_tag(case["structural_tag"])
         if "lark" in case:
             return compiler.compile_lark(case["lark"])
         return compiler.compile_json_schema(

@@ -7,6 +7,7 @@
 mod artifact;
 mod examine;
 mod schemas;
+mod tags;
 mod words;
 
 use arbitrary::Unstructured;
@@ -17,6 +18,7 @@ use serde_json::Value;
 
 pub use self::artifact::artifact;
 use self::examine::{examine, limits};
+pub use self::tags::tags;
 
 /// A pattern, in three dialects: of `Constraint::regex`, of `pattern` in a schema, of `CharPattern`.
 pub fn regex(bytes: &[u8]) {

@@ -3,13 +3,16 @@
 use std::ops::ControlFlow;
 
 use burn::tensor::{Device, FloatDType};
+use burn_dfa::constraint::{Format, StructuralTag, Tag, TriggeredTags};
 use burn_dfa::generation::speculative::{
     DraftModel, Drafter, ForcedBytes, ForcedTokens, MergedDrafters, PromptLookup, speculate,
     speculate_recorded,
 };
 use burn_dfa::generation::{GenerationConfig, Piece, generate};
+use burn_dfa::{Constraint, TokenTable};
 use burn_dfa_llama::Llama;
 use burn_dfa_tiny::draft;
+use serde_json::json;
 
 use crate::alone;
 use crate::common::devices;
@@ -35,6 +38,13 @@ fn go_on(_: Piece) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
+/// Free text in which calls begin, with a stack.
+fn tagged(embedded: &Embedded) -> TokenTable {
+    let nested = json!({"type": "array", "items": {"$ref": "#"}, "maxItems": 3});
+    let tag = TriggeredTags::new(["{"], [Tag::new("{", Format::json_schema(nested), "}")]);
+    embedded.called(&Constraint::structural_tag(&StructuralTag::new(tag)).unwrap(), 8)
+}
+
 fn small(device: &Device) -> Llama {
     let config = str::from_utf8(draft::CONFIG).unwrap();
     Llama::from_bytes(config, draft::WEIGHTS, FloatDType::F32, device).unwrap()
@@ -48,7 +58,8 @@ fn record(name: &str, temperature: Option<f32>, steps: usize) -> Recorded {
             let embedded = Embedded::load(&device);
             let small = small(&device);
             let (person, order) = (embedded.schema("person"), embedded.schema("order"));
-            let requests = embedded.requests(&[Some(&person), None, Some(&order)], 60, 0);
+            let tagged = tagged(&embedded);
+            let requests = embedded.requests(&[Some(&person), None, Some(&order), Some(&tagged)], 60, 0);
             let config = GenerationConfig::new().with_read_every(steps).with_temperature(temperature);
             let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
             let read = speculate(model, vocabulary, &requests, &config, drafter(name, &small), |_| {
@@ -93,7 +104,8 @@ fn a_replayed_step_writes_the_tokens_of_one_that_is_run() {
         let (embedded, small) = (Embedded::load(&device), small(&device));
         let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
         let (person, order) = (embedded.schema("person"), embedded.schema("order"));
-        let long = embedded.requests(&[Some(&person), None, Some(&order)], 60, 0);
+        let tagged = tagged(&embedded);
+        let long = embedded.requests(&[Some(&person), None, Some(&order), Some(&tagged)], 60, 0);
         // Over before the step is recorded.
         let short = embedded.requests(&[None, None], 2, 3);
         let few = if device_name == "flex" { &DRAFTERS[..] } else { &["forced, then model", "merged"] };

@@ -11,12 +11,13 @@ mod targets;
 /// A target, and the folder of its inputs.
 type Target = (&'static str, fn(&[u8]));
 
-const TARGETS: [Target; 7] = [
+const TARGETS: [Target; 8] = [
     ("artifact", targets::artifact),
     ("grammar", targets::grammar),
     ("regex", targets::regex),
     ("schema", targets::schema),
     ("request", targets::request),
+    ("tags", targets::tags),
     ("tokenizer", targets::tokenizer),
     ("walk", targets::walk),
 ];

@@ -11,6 +11,7 @@ mod mistakes;
 mod regexes;
 mod stack;
 mod streaming;
+mod structural_tags;
 mod tools;
 mod typed;
 mod vocabulary;

@@ -27,6 +27,10 @@ pub struct Args {
     #[arg(long)]
     pub grammars: bool,
 
+    /// Catalogues of tools only: from a structural tag to the first mask, and the decode steps of models in free text
+    #[arg(long)]
+    pub tools: bool,
+
     /// Only cases whose names contain this: to look into one, not to judge by
     #[arg(long, default_value = "")]
     pub only: String,

@@ -25,6 +25,9 @@ mod statistics;
 mod table;
 mod texts;
 mod tokens;
+mod tools;
+#[path = "../../triggers.rs"]
+mod triggers;
 mod upstream;
 mod work;
 
@@ -41,6 +44,17 @@ fn main() {
         return part(&args.part, folder);
     }
     let effort = args.effort();
+    if args.tools {
+        let mut figures = figures::Figures::new();
+        if let Some(tokens) = Tokens::load(tokens::Name::Smollm2) {
+            figures.extend(tools::figures(&tokens, &effort));
+        }
+        if !args.no_models {
+            figures.extend(model::in_free_text(&args, effort.runs));
+        }
+        println!();
+        return figures.iter().for_each(|(name, value)| println!("{name}={value:.4}"));
+    }
     let mut cases = if args.grammars { Vec::new() } else { cases::all(effort.schemas) };
     cases.extend(grammars::all());
     cases.retain(|case| case.name.contains(&args.only));

@@ -17,15 +17,16 @@ use crate::args::Args;
 use crate::python::Python;
 use crate::statistics::{median, medians};
 use crate::tokens::{Name, Tokens};
+use crate::triggers;
 
 /// Measures the models, says what they do, and gives the figures.
 pub fn figures(args: &Args, runs: usize) -> Vec<(String, f64)> {
     println!("\nGreedy decode steps on Flex, µs, without a constraint and with one\n");
     let mut figures = Vec::new();
-    let tiny = Subject::tiny().decode(if args.quick { 20 } else { 200 }, runs);
+    let tiny = Subject::tiny().decode(&long_string(), if args.quick { 20 } else { 200 }, runs);
     tiny.report("tiny", &mut figures);
     if let Some(tokens) = Tokens::load(Name::Smollm2) {
-        let smollm2 = Subject::smollm2(&tokens).decode(if args.quick { 3 } else { 24 }, runs);
+        let smollm2 = Subject::smollm2(&tokens).decode(&long_string(), if args.quick { 3 } else { 24 }, runs);
         smollm2.report("smollm2_135m", &mut figures);
         let speed = 1e6 / smollm2.free;
         figures.push(("smollm2_tokens_per_second".to_owned(), speed));
@@ -35,6 +36,31 @@ pub fn figures(args: &Args, runs: usize) -> Vec<(String, f64)> {
         }
     }
     figures
+}
+
+/// Measures the models in free text with 100 triggers, says what they do, and gives the figures.
+pub fn in_free_text(args: &Args, runs: usize) -> Vec<(String, f64)> {
+    println!("\nGreedy decode steps on Flex, µs, without a constraint and in free text with 100 triggers\n");
+    let mut figures = Vec::new();
+    let text = triggers::endless(100);
+    Subject::tiny()
+        .decode(&text, if args.quick { 20 } else { 200 }, runs)
+        .report("tiny_free_text", &mut figures);
+    if let Some(tokens) = Tokens::load(Name::Smollm2) {
+        let smollm2 = Subject::smollm2(&tokens).decode(&text, if args.quick { 3 } else { 24 }, runs);
+        smollm2.report("smollm2_135m_free_text", &mut figures);
+    }
+    figures
+}
+
+/// A constraint that does not end within the steps: a property of many characters.
+fn long_string() -> Constraint {
+    let schema = serde_json::json!({
+        "type": "object",
+        "properties": {"text": {"type": "string", "minLength": 1000, "maxLength": 2000}},
+        "required": ["text"]
+    });
+    Constraint::json_schema(schema).expect("a schema")
 }
 
 /// Tokens per second of PyTorch with the same shape, in the better of two ways.
@@ -93,8 +119,9 @@ impl Subject {
     }
 
     /// Decodes `steps` tokens with and without a constraint, `runs` times.
-    fn decode(&self, steps: usize, runs: usize) -> Decoding {
-        let runs: Vec<[Vec<f64>; 2]> = (0..runs).map(|_| self.run(steps)).collect();
+    fn decode(&self, constraint: &Constraint, steps: usize, runs: usize) -> Decoding {
+        let processor = self.processor(constraint);
+        let runs: Vec<[Vec<f64>; 2]> = (0..runs).map(|_| self.run(&processor, steps)).collect();
         let [free, constrained] =
             [0, 1].map(|way| medians(&runs.iter().map(|run| run[way].clone()).collect::<Vec<_>>()));
         let ratios: Vec<f64> = runs
@@ -109,10 +136,9 @@ impl Subject {
     }
 
     /// The times of the steps, without a constraint and with it.
-    fn run(&self, steps: usize) -> [Vec<f64>; 2] {
+    fn run(&self, processor: &DfaProcessor, steps: usize) -> [Vec<f64>; 2] {
         let device = self.model.device();
         let width = self.model.vocab_size();
-        let processor = self.processor(width, &device);
         let mut state = processor.start();
         let context = || StepContext {
             tokens: Tensor::full([1], width as i32, (&device, DType::I32)),
@@ -143,16 +169,11 @@ impl Subject {
         times
     }
 
-    /// A constraint that does not end within the steps: a property of many characters.
-    fn processor(&self, width: usize, device: &Device) -> DfaProcessor {
-        let schema = serde_json::json!({
-            "type": "object",
-            "properties": {"text": {"type": "string", "minLength": 1000, "maxLength": 2000}},
-            "required": ["text"]
-        });
-        let constraint = Constraint::json_schema(schema).expect("a schema");
-        let table = TokenTable::compile(&constraint, &self.vocabulary, &Limits::default()).expect("a table");
-        let table = TensorTable::new(&[&table], width, &TensorOptions::default(), device).expect("a table");
+    /// A constraint that does not end within the steps.
+    fn processor(&self, constraint: &Constraint) -> DfaProcessor {
+        let (width, device) = (self.model.vocab_size(), self.model.device());
+        let table = TokenTable::compile(constraint, &self.vocabulary, &Limits::default()).expect("a table");
+        let table = TensorTable::new(&[&table], width, &TensorOptions::default(), &device).expect("a table");
         DfaProcessor::new(table, &[0]).expect("one row")
     }
 }

@@ -59,6 +59,7 @@ fn work(tokens: &Tokens, cases: &[&Case], walks: &[Walks], effort: &Effort) -> V
                 Grammar::Schema(schema) => ("schema", schema),
                 Grammar::ContextFree { syntax: Syntax::Lark, text, .. } => ("lark", text),
                 Grammar::ContextFree { text, .. } => ("grammar", text),
+                Grammar::Tools { tag, .. } => ("structural_tag", tag),
             };
             json!({kind: text, "texts": walks.texts, "batched": walks.batched})
         })

@@ -44,12 +44,18 @@ pub struct Folder(PathBuf);
 impl Folder {
     /// Writes the vocabulary and the grammars.
     pub fn new(tokens: &Tokens, cases: &[&Case]) -> Self {
+        Self::of_grammars(tokens, &cases.iter().map(|case| &case.grammar).collect::<Vec<_>>())
+    }
+
+    /// The same of grammars alone.
+    pub fn of_grammars(tokens: &Tokens, grammars: &[&Grammar]) -> Self {
         let folder = std::env::temp_dir().join(format!("peers-{}-{}", std::process::id(), tokens.flag));
         std::fs::create_dir_all(&folder).expect("a folder for temporary files");
         tokens.vocabulary.save(folder.join("vocabulary")).expect("a vocabulary that can be written");
-        let grammars = cases.iter().map(|case| match &case.grammar {
+        let grammars = grammars.iter().map(|grammar| match grammar {
             Grammar::Regex(regex) => json!({ "regex": regex }),
             Grammar::Schema(schema) => json!({ "schema": schema }),
+            Grammar::Tools { tag, lark } => json!({"tag": tag, "lark": lark}),
             Grammar::ContextFree { syntax, text, lark } => {
                 json!({"syntax": syntax.name(), "text": text, "lark": lark})
             }
@@ -136,7 +142,12 @@ pub fn grammars(folder: &Path) -> Vec<Grammar> {
     let grammar = |grammar: &Value| {
         let regex = text(grammar, "regex").map(Grammar::Regex);
         let schema = || text(grammar, "schema").map(Grammar::Schema);
-        regex.or_else(schema).or_else(|| context_free(grammar)).expect("a grammar of one of these kinds")
+        let tools = || Some(Grammar::Tools { tag: text(grammar, "tag")?, lark: text(grammar, "lark")? });
+        regex
+            .or_else(schema)
+            .or_else(tools)
+            .or_else(|| context_free(grammar))
+            .expect("a grammar of one of these kinds")
     };
     grammars.as_array().into_iter().flatten().map(grammar).collect()
 }

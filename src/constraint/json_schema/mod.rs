@@ -67,6 +67,7 @@ pub use self::options::{
     Additional, Escapes, Formats, JsonOptions, Numbers, Order, Separators, Unknown, Whitespace,
 };
 pub(super) use self::part::{Part, quoted};
+pub(super) use self::read::MAX_SPACES;
 use self::plan::Planner;
 pub(super) use self::types::Types;
 use crate::automaton::{ByteDfa, FastMap, RowDfa};

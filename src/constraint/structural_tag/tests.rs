@@ -311,6 +311,10 @@ fn refusals_name_their_place() {
         (json!({"type": "json_schema", "json_schema": {"minimum": "1"}}), "/format/json_schema/minimum"),
         (json!({"type": "json_schema", "json_schema": {}, "style": "minimax_m3_xml"}), "/format/style"),
         (
+            json!({"type": "json_schema", "json_schema": {}, "max_whitespace_cnt": 65}),
+            "/format/max_whitespace_cnt",
+        ),
+        (
             json!({"type": "json_schema", "json_schema": {"type": "object", "if": {}}, "style": "qwen_xml"}),
             "/format/json_schema/if",
         ),

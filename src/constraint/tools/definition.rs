@@ -9,6 +9,9 @@ use crate::error::{Error, Result};
 /// Most bytes of a name.
 const MAX_NAME: usize = 128;
 
+/// The keywords that do not say which properties an object has.
+const PLAIN: [&str; 7] = ["type", "properties", "required", "title", "description", "$schema", "$comment"];
+
 /// A function that a model may call: a name, and a JSON schema of its arguments.
 ///
 /// As JSON it is what chat completions take, with everything under `function`, or what responses take, without; it is written
@@ -64,7 +67,7 @@ impl Tool {
         Self { strict: Some(strict), ..self }
     }
 
-    /// The schema that arguments fit.
+    /// The schema that arguments fit: of a tool that declares no parameters, an empty object alone.
     pub(super) fn schema(&self) -> Value {
         match (&self.parameters, self.strict) {
             (_, Some(false)) => json!({"type": "object"}),
@@ -74,10 +77,16 @@ impl Tool {
                 if !schema.contains_key("$ref") {
                     schema.entry("type").or_insert("object".into());
                 }
+                // To a schema an object that declares nothing may have any properties; a tool that declares none has none.
+                let declares_none = schema.get("properties").is_some_and(|of| *of == json!({}))
+                    && schema.get("required").is_none_or(|of| *of == json!([]));
+                if declares_none && schema.keys().all(|keyword| PLAIN.contains(&keyword.as_str())) {
+                    schema.insert("additionalProperties".into(), false.into());
+                }
                 Value::Object(schema)
             }
             (Some(schema), _) => schema.clone(),
-            (None, _) => json!({"type": "object", "properties": {}}),
+            (None, _) => json!({"type": "object", "properties": {}, "additionalProperties": false}),
         }
     }
 

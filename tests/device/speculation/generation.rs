@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use burn::tensor::{DType, Device};
+use burn_dfa::constraint::{Format, StructuralTag, Tag, TriggeredTags};
 use burn_dfa::generation::speculative::{
     DraftModel, DraftToken, Drafter, DrafterContext, ForcedBytes, ForcedTokens, MergedDrafters, PromptLookup,
     Sequences, SpeculativeOutput, speculate,
@@ -33,6 +34,13 @@ fn tables(vocabulary: &Vocabulary) -> Vec<TokenTable> {
             .into();
     constraints.push(Constraint::json_schema(schema).unwrap());
     constraints.push(Constraint::choice(["yes", "no", "not at all"]).unwrap());
+    // Free text, and calls: at least one of them, amid text, and the only one.
+    let tags = || ["name\":", "12"].map(|begin| Tag::new(begin, Format::regex("[0-9]{1,2}"), "\"}"));
+    let called = TriggeredTags::new(["name", "12"], tags());
+    for called in [called.clone(), called.clone().with_at_least_one(true), called.with_stop_after_first(true)]
+    {
+        constraints.push(Constraint::structural_tag(&StructuralTag::new(called)).unwrap());
+    }
     let mut tables = Vec::new();
     for (index, constraint) in constraints.iter().enumerate() {
         let compile = if index % 3 == 2 { TokenTable::walk } else { TokenTable::tabulate };

@@ -1,6 +1,7 @@
 //! States and masks of all nodes of a tree at once, against the table of the host followed node by node.
 
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
+use burn_dfa::constraint::{Format, StructuralTag, Tag, TriggeredTags};
 use burn_dfa::processor::{DfaProcessor, DraftTree};
 use burn_dfa::{
     Constraint, Kernels, Layout, Limits, StateId, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary,
@@ -24,6 +25,9 @@ const PATTERNS: [&str; 4] = ["(ab|c)*", "[ab]{3,9}12?", r#"\{"[a-c]{0,12}":[0-9]
 fn tables(vocabulary: &Vocabulary, layout: Layout) -> Vec<TokenTable> {
     let compile = if layout == Layout::Walk { TokenTable::walk } else { TokenTable::tabulate };
     let constraints = PATTERNS.iter().map(|pattern| Constraint::regex(pattern).unwrap());
+    let tag = Tag::new("ab", Format::regex("[12]{1,9}"), "c");
+    let tag = StructuralTag::new(TriggeredTags::new(["ab"], [tag]));
+    let constraints = constraints.chain([Constraint::structural_tag(&tag).unwrap()]);
     let tables = constraints.map(|constraint| compile(&constraint, vocabulary, &Limits::default()).unwrap());
     tables.chain([TokenTable::unconstrained(vocabulary)]).collect()
 }

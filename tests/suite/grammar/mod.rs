@@ -1,11 +1,11 @@
 //! Grammars: their automata and tables against a recogniser that knows neither.
 
 mod brute;
-mod earley;
-mod form;
+pub mod earley;
+pub mod form;
 mod json;
 mod masks;
-mod random;
+pub mod random;
 mod saved;
 mod tokens;
 

@@ -1,6 +1,7 @@
 //! burn-dfa on Burn's CPU backend.
 
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
+use burn_dfa::constraint::StructuralTag;
 use burn_dfa::processor::{DfaProcessor, LogitsProcessor, Position, StepContext};
 use burn_dfa::{Constraint, Limits, TensorOptions, TensorTable, TokenTable, Vocabulary};
 
@@ -32,6 +33,7 @@ impl Engine for BurnDfa {
                     Constraint::json_schema(serde_json::from_str(schema).expect("JSON"))?
                 }
                 Grammar::ContextFree { syntax, text, .. } => Constraint::grammar(*syntax, text)?,
+                Grammar::Tools { tag, .. } => Constraint::structural_tag(&StructuralTag::read(tag)?)?,
             };
             let table = TokenTable::compile(&constraint, &self.vocabulary, &Limits::default())?;
             let width = self.vocabulary.len();

@@ -100,7 +100,9 @@ impl Engine for LlGuidance {
                     json!({"whitespace_flexible": false, "item_separator": ",", "key_separator": ":"});
                 TopLevelGrammar::from_json_schema(schema)
             }
-            Grammar::ContextFree { lark, .. } => TopLevelGrammar::from_lark(lark.clone()),
+            Grammar::ContextFree { lark, .. } | Grammar::Tools { lark, .. } => {
+                TopLevelGrammar::from_lark(lark.clone())
+            }
         };
         let matcher = Matcher::new(self.factory.create_parser(grammar));
         match matcher.get_error() {

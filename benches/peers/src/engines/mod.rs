@@ -22,6 +22,8 @@ pub enum Grammar {
     Schema(String),
     /// A context-free grammar as it is written, and in Lark, for who reads nothing else.
     ContextFree { syntax: Syntax, text: String, lark: String },
+    /// A structural tag as JSON, and the same in Lark.
+    Tools { tag: String, lark: String },
 }
 
 /// An engine that has prepared a vocabulary.

@@ -36,6 +36,7 @@ impl Engine for Outlines {
             Grammar::Schema(schema) => {
                 json_schema::regex_from_str(schema, Some(""), None).map_err(|error| error.to_string())?
             }
+            Grammar::Tools { .. } => return Err("it reads no structural tags".to_owned()),
             Grammar::ContextFree { .. } => return Err("it reads no context-free grammars".to_owned()),
         };
         let index = Index::new(&regex, &self.vocabulary).map_err(|error| error.to_string())?;

@@ -61,6 +61,7 @@ impl Engine for XGrammar {
             Grammar::Schema(schema) => {
                 compiler.compile_json_schema(schema, false, None, Some((",", ":")), false, None)
             }
+            Grammar::Tools { tag, .. } => compiler.compile_structural_tag(tag),
             Grammar::ContextFree { syntax: Syntax::Lark, text, .. } => compiler.compile_lark(text, &[]),
             Grammar::ContextFree { syntax, text, .. } => compiler.compile_grammar_ebnf(text, syntax.start()),
         };

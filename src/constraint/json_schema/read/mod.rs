@@ -31,7 +31,7 @@ use crate::limits::{Limits, Meter};
 const MAX_HELD: usize = 256 << 20;
 
 /// Most characters of white space in one place, or of indentation for one level.
-const MAX_SPACES: usize = 64;
+pub(in crate::constraint) const MAX_SPACES: usize = 64;
 
 /// Reads `root`.
 pub(super) fn read(root: &Json, options: &JsonOptions) -> Result<Schema> {

@@ -20,7 +20,7 @@ use super::format::{SchemaFormat, Style};
 use super::free_text::FreeText;
 use super::place::Place;
 use crate::automaton::FastMap;
-use crate::constraint::json_schema::{Json, Part, Types};
+use crate::constraint::json_schema::{Json, MAX_SPACES, Part, Types};
 use crate::constraint::{Constraint, Expression, GrammarBuilder, JsonOptions, Kind, Whitespace};
 use crate::error::Result;
 
@@ -59,10 +59,12 @@ impl<'o> Schemas<'o> {
         }
         let mut options = self.options.clone();
         if let Some(most) = *max_whitespace_cnt {
+            let wrong = |reason| at.name("max_whitespace_cnt").error(reason);
             if most == 0 {
-                return Err(at
-                    .name("max_whitespace_cnt")
-                    .error("wants a count above 0, or null for the usual"));
+                return Err(wrong("wants a count above 0, or null for the usual".to_owned()));
+            }
+            if most as usize > MAX_SPACES {
+                return Err(wrong(format!("wants a count of at most {MAX_SPACES}")));
             }
             options.whitespace = Whitespace::Flexible(most as usize);
         }

@@ -269,6 +269,17 @@ fn arguments_that_need_not_fit_are_any_object() {
     assert!(automaton(&tools(false)).matches(text));
     assert!(!automaton(&tools(true)).matches(text));
     assert!(!automaton(&tools(false)).matches(br#"{"name": "weather", "arguments": []}"#));
+    let empty = json!({"type": "object", "properties": {}, "required": [], "description": "nothing"});
+    for tool in [Tool::new("f"), Tool::new("f").with_parameters(empty)] {
+        for (_, format) in ToolFormat::NAMES {
+            let tools = Tools::new([tool.clone()]).unwrap().with_format(format);
+            let tag = serde_json::to_string(&tools.to_structural_tag().unwrap()).unwrap();
+            assert!(tag.contains(r#""additionalProperties":false"#), "{tag}");
+        }
+        let tools = Tools::new([tool]).unwrap().with_choice(ToolChoice::Required);
+        assert!(automaton(&tools).matches(br#"{"name": "f", "arguments": {}}"#));
+        assert!(!automaton(&tools).matches(br#"{"name": "f", "arguments": {"a": 1}}"#));
+    }
     let open = Tool::new("f").with_parameters(json!({}));
     let open = Tools::new([open]).unwrap().with_choice(ToolChoice::Required);
     assert!(!automaton(&open).matches(br#"{"name": "f", "arguments": 1}"#));
