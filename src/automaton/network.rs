@@ -7,6 +7,10 @@
 //!
 //! A network may be *lexed*: [`Node::Close`] stands behind each terminal, and a terminal goes on for as long as it, or any
 //! other that began at the same place, can.
+//!
+//! A network may also tell where one token ends and the next one begins: its *boundaries*. Parts that are
+//! [counted](super::CountedPart) have nodes that are left for others there. A boundary is a symbol of the deterministic automaton,
+//! one of the bytes outside of the [alphabet](Network::set_alphabet).
 
 use super::{ByteDfa, FastMap, RowDfa, Rows};
 use crate::error::{Error, Limit, Result};
@@ -26,6 +30,11 @@ pub(crate) enum Node {
     /// The end of a terminal: goes on to `next` where none that began with it can read the next byte. A lazy one
     /// goes on at once, and those that began with it are given up, as llguidance does.
     Close { next: u32, lazy: bool },
+    /// The end of a part that is [counted](super::CountedPart), in a lexed network: what follows is cut into terminals from here on,
+    /// whatever the part goes on to read.
+    Fork { next: u32 },
+    /// Goes on to `next` where a token has ended, as if that had been read before the end of the token.
+    Past { next: u32 },
     /// The end of the text.
     Accept,
 }
@@ -53,6 +62,11 @@ pub(crate) struct Network<'a> {
     origin: u32,
     /// The bytes that text is read by, if not by all.
     alphabet: Option<Box<[bool; 256]>>,
+    /// The byte that stands for a boundary, if these count.
+    boundary: Option<u8>,
+    /// Where a boundary leads from nodes that it does not leave as they are: those of counted parts, and of terminals that may
+    /// end there.
+    boundaries: FastMap<u32, u32>,
     /// Nodes of which equal ones are one: those that read, branch, and others.
     reading: FastMap<Vec<Range>, u32>,
     branching: FastMap<Vec<u32>, u32>,
@@ -77,6 +91,8 @@ impl<'a> Network<'a> {
             origins,
             origin: 0,
             alphabet: None,
+            boundary: None,
+            boundaries: FastMap::default(),
             reading: FastMap::default(),
             branching: FastMap::default(),
             other: FastMap::default(),
@@ -124,6 +140,46 @@ impl<'a> Network<'a> {
         self.alphabet = Some(Box::new(*alphabet));
     }
 
+    /// Says which byte stands for a boundary.
+    pub(crate) fn set_boundary(&mut self, byte: u8) {
+        self.boundary = Some(byte);
+    }
+
+    /// The byte that stands for a boundary, if these count.
+    pub(super) fn boundary(&self) -> Option<u8> {
+        self.boundary
+    }
+
+    /// Where a boundary leads from a node; `None` where it leaves it as it is.
+    pub(super) fn past_boundary(&self, node: u32) -> Option<u32> {
+        self.boundaries.get(&node).copied()
+    }
+
+    /// Says where a boundary leads from a node.
+    pub(super) fn set_past_boundary(&mut self, node: u32, to: u32) {
+        self.boundaries.insert(node, to);
+    }
+
+    /// Lets what follows terminals know of a boundary at their end: whether a terminal ends is known by the byte behind it only.
+    ///
+    /// # Errors
+    /// Where a limit is breached.
+    pub(crate) fn close_at_boundaries(&mut self) -> Result<()> {
+        for node in 0..index(self.nodes.len())? {
+            if let Node::Close { next, lazy } = self.nodes[node as usize] {
+                let next = self.shared(Node::Past { next })?;
+                let closed = self.shared(Node::Close { next, lazy })?;
+                self.boundaries.insert(node, closed);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it calls anything.
+    pub(crate) fn has_calls(&self) -> bool {
+        self.nodes.iter().any(|node| matches!(node, Node::Call { .. }))
+    }
+
     /// A node that reads one of some bytes outside of the [alphabet](Self::set_alphabet), which are in order.
     pub(crate) fn outside(&mut self, bytes: &[u8], next: u32) -> Result<u32> {
         if bytes.is_empty() || next == Self::DEAD {
@@ -158,7 +214,11 @@ impl<'a> Network<'a> {
     }
 
     /// Makes a reserved node read a byte.
-    fn fill_bytes(&mut self, node: u32, ranges: impl IntoIterator<Item = (u8, u8, u32)>) -> Result<()> {
+    pub(super) fn fill_bytes(
+        &mut self,
+        node: u32,
+        ranges: impl IntoIterator<Item = (u8, u8, u32)>,
+    ) -> Result<()> {
         let from = self.ranges.len();
         let live = ranges.into_iter().filter(|range| range.2 != Self::DEAD);
         for (first, last, next) in live {
@@ -264,7 +324,7 @@ impl<'a> Network<'a> {
         Ok(reading[start as usize])
     }
 
-    fn shared(&mut self, node: Node) -> Result<u32> {
+    pub(super) fn shared(&mut self, node: Node) -> Result<u32> {
         if let Some(&known) = self.other.get(&node) {
             return Ok(known);
         }

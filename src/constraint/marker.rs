@@ -98,9 +98,14 @@ impl FreeText {
         self.states == 0 && !self.reads_whole()
     }
 
-    /// Whether some tokens are read whole.
+    /// Whether some tokens are read whole, or tokens are counted.
     pub(crate) fn reads_whole(&self) -> bool {
-        !self.tokens.edges.is_empty() || !self.markers.is_empty()
+        !self.tokens.is_empty() || !self.markers.is_empty()
+    }
+
+    /// Whether there is none and all tokens are read as text, but counted.
+    pub(super) fn is_counted_alone(&self) -> bool {
+        self.states == 0 && self.markers.is_empty() && self.tokens.edges.is_empty()
     }
 
     /// As many more states of free text before those that are there, up to `marker`, which leads to the state `start` of the

@@ -515,7 +515,7 @@ impl Constraint {
 
 /// A grammar without calls.
 fn finite(rows: RowDfa, tokens: TokenEdges, meter: &Meter) -> Result<Lowered> {
-    if tokens.edges.is_empty() {
+    if tokens.is_empty() {
         return Ok(Lowered::Rows(Box::new(rows), Unrolled::default()));
     }
     let free = FreeText { tokens, ..FreeText::default() };

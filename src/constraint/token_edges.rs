@@ -1,4 +1,4 @@
-//! Tokens that an automaton over bytes reads whole.
+//! Tokens that an automaton over bytes reads whole, and where the boundaries between tokens lead.
 
 use crate::vocabulary::TokenId;
 
@@ -8,6 +8,9 @@ pub(crate) struct TokenEdges {
     pub(crate) classes: TokenClasses,
     /// `(state, class, next)`, by class and state.
     pub(crate) edges: Vec<(u32, u32, u32)>,
+    /// By state the one behind the end of a token that leads there; empty where tokens are not counted, so that all states stay
+    /// as they are.
+    pub(crate) boundaries: Vec<u32>,
 }
 
 /// Classes of tokens, numbered from 0: tokens of a class follow the same edges.
@@ -38,9 +41,21 @@ impl TokenClasses {
 }
 
 impl TokenEdges {
-    /// The same among states whose numbers are greater by `shift`.
+    /// Whether all tokens are text, and none is counted.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.edges.is_empty() && self.boundaries.is_empty()
+    }
+
+    /// The same among states whose numbers are greater by `shift`, behind states that boundaries leave as they are.
     pub(crate) fn shifted(self, shift: u32) -> Self {
         let edges = self.edges.into_iter().map(|(from, class, to)| (from + shift, class, to + shift));
-        Self { classes: self.classes, edges: edges.collect() }
+        let boundaries = match &self.boundaries[..] {
+            [] => Vec::new(),
+            [_, live @ ..] => {
+                let live = live.iter().map(|&to| if to == 0 { 0 } else { to + shift });
+                (0..=shift).chain(live).collect()
+            }
+        };
+        Self { classes: self.classes, edges: edges.collect(), boundaries }
     }
 }

@@ -113,10 +113,11 @@ pub(super) fn from_bytes(text: &TokenStates, vocabulary: &Vocabulary, meter: &Me
     let states = dfa.state_count();
     let accepting = (0..states as u32).map(|s| dfa.is_accepting(ByteStateId(s))).collect();
     // Where all bytes are tokens, being reached in bytes is being reached in tokens.
-    let all_reached = text.groups.is_empty() && spells;
-    let (start, tokens) = (dfa.start().0, Cow::Borrowed(tokens));
+    let all_reached = text.groups.is_empty() && spells && !text.counts();
+    let (start, tokens) = (text.past_boundary(dfa.start().0), Cow::Borrowed(tokens));
     let mut source = Source { states, start, accepting, columns, tokens, runs, all_reached, free: text.free };
     source.read_whole(text);
+    source.pass_boundaries(text, meter)?;
     build(source, vocabulary, meter)
 }
 
@@ -157,6 +158,32 @@ impl Source<'_> {
                 TokenRun::push(&mut self.runs, place..place + 1, column);
             }
         }
+    }
+}
+
+impl Source<'_> {
+    /// Lets tokens lead behind the boundary that ends them, where tokens are counted.
+    fn pass_boundaries(&mut self, states: &TokenStates, meter: &Meter) -> Result<()> {
+        if !states.counts() {
+            return Ok(());
+        }
+        let mut columns = Columns::new();
+        let mut passed: Vec<Option<ColumnId>> = vec![None; self.columns.len()];
+        let mut pairs = Vec::new();
+        for run in &mut self.runs {
+            let known = &mut passed[run.column as usize];
+            run.column = *known.get_or_insert_with(|| {
+                let own = self.columns.get(run.column).iter();
+                let past = own.map(|&(state, to)| (state, states.past_boundary(to)));
+                pairs.clear();
+                pairs.extend(past.filter(|&(_, to)| to != 0));
+                columns.intern(&pairs)
+            });
+            meter.bytes(columns.bytes())?;
+        }
+        self.runs.retain(|run| run.column != Columns::NOWHERE);
+        self.columns = columns;
+        Ok(())
     }
 }
 

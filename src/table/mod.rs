@@ -108,7 +108,8 @@ impl TokenTable {
     pub(crate) const RESERVED_COLUMNS: usize = 3;
 
     /// Compiles `constraint` for `vocabulary`: tabulated where that takes at most
-    /// [`Limits::tabulated_bytes`] and at most [`Limits::tabulated_states`] states, walked otherwise.
+    /// [`Limits::tabulated_bytes`] and at most [`Limits::tabulated_states`] states, walked otherwise. A constraint that
+    /// [counts tokens](crate::constraint::Expression::max_tokens) is tabulated, however large.
     ///
     /// # Errors
     /// - [`Error::is_limit`]: a limit was breached;
@@ -133,6 +134,9 @@ impl TokenTable {
             }
         };
         let text = TokenStates::new(&text, vocabulary, &meter)?;
+        if text.counts() {
+            return Ok(compile::from_bytes(&text, vocabulary, &meter)?.followed(text.unrolled));
+        }
         let walked = || match walk::from_bytes(&text, vocabulary, &meter) {
             // Tokens that are read whole cannot all be walked.
             Err(error) if error.is_grammar() => compile::from_bytes(&text, vocabulary, &meter),
@@ -174,7 +178,8 @@ impl TokenTable {
     ///
     /// # Errors
     /// As [`compile`](Self::compile); [`Error::is_input`] for a constraint over token ids, which has no bytes to
-    /// walk; [`Error::is_grammar`] where a grammar names tokens such that their bytes alone do not tell how they are read.
+    /// walk; [`Error::is_grammar`] where a grammar names tokens such that their bytes alone do not tell how they are read, or
+    /// counts tokens.
     pub fn walk(constraint: &Constraint, vocabulary: &Vocabulary, limits: &Limits) -> Result<Self> {
         let meter = Meter::start(limits);
         let lowered = match Self::lower_called(constraint, vocabulary, &meter)? {
@@ -184,6 +189,11 @@ impl TokenTable {
         match lowered {
             Lowered::Bytes(text) => {
                 let text = TokenStates::new(&text, vocabulary, &meter)?;
+                if text.counts() {
+                    return Err(Error::grammar_as_a_whole(
+                        "it counts tokens, and where one ends is not known byte by byte: compile it tabulated",
+                    ));
+                }
                 Ok(walk::from_bytes(&text, vocabulary, &meter)?.followed(text.unrolled))
             }
             Lowered::Rows(rows, unrolled) => {

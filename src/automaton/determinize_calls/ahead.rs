@@ -10,6 +10,8 @@ pub(super) struct Ahead {
     pub(super) inner: Vec<(Range, Item)>,
     /// What is read behind the terminals that end, where nothing of `inner` is.
     pub(super) outer: Vec<(Range, Item)>,
+    /// What is read within counted parts, whatever terminals do.
+    pub(super) counted: Vec<(Range, Item)>,
     /// Those that return before a byte of `inner`.
     pub(super) ended: Vec<Item>,
     /// The same before any other byte.
@@ -36,7 +38,10 @@ impl Subsets<'_, '_> {
         let ended = self.ended(items.iter());
         let ended_behind =
             if behind.is_empty() { ended.clone() } else { self.ended(items.iter().chain(&behind)) };
-        Ok(Ahead { inner: self.edges(items), outer: self.edges(&behind), ended, ended_behind, accepting })
+        let (counted, terminals): (Vec<Item>, Vec<Item>) =
+            items.iter().partition(|item| self.is_counted(item));
+        let (inner, outer) = (self.edges(&terminals), self.edges(&behind));
+        Ok(Ahead { inner, outer, counted: self.edges(&counted), ended, ended_behind, accepting })
     }
 
     fn edges(&self, items: &[Item]) -> Vec<(Range, Item)> {

@@ -16,6 +16,7 @@ impl Subsets<'_, '_> {
             self.seen_others.clear();
         }
         let mut closed = Closed::default();
+        let mut past = Vec::new();
         let mut stack = items.to_vec();
         while let Some(item) = stack.pop() {
             if self.was_seen(item) {
@@ -24,7 +25,10 @@ impl Subsets<'_, '_> {
             self.tick(1)?;
             match self.network.node(item.node) {
                 Node::Bytes { from, to } if from == to => {}
-                Node::Bytes { .. } | Node::Close { .. } | Node::Accept => closed.items.push(item),
+                Node::Bytes { .. } | Node::Close { .. } | Node::Accept | Node::Fork { .. } => {
+                    closed.items.push(item);
+                }
+                Node::Past { next } => past.push(Item { node: next, ..item }),
                 Node::Union { from, to } => {
                     let branches = self.network.branches(from, to).iter();
                     stack.extend(branches.map(|&node| Item { node, ..item }));
@@ -49,8 +53,23 @@ impl Subsets<'_, '_> {
                 }
             }
         }
+        if !past.is_empty() {
+            let before = self.closed(piece, &past)?.items;
+            closed.items.extend(self.past_boundary(piece, &before)?);
+        }
         closed.items.sort_unstable();
+        // What was reached behind a boundary may have been reached before.
+        closed.items.dedup();
         Ok(closed)
+    }
+
+    /// Where a boundary leads from items.
+    pub(super) fn past_boundary(&mut self, piece: u32, items: &[Item]) -> Outcome<Vec<Item>> {
+        // What a fork leads to was forked before.
+        let items = items.iter().filter(|item| !matches!(self.network.node(item.node), Node::Fork { .. }));
+        let past = |item: &Item| self.network.past_boundary(item.node).unwrap_or(item.node);
+        let past: Vec<Item> = items.map(|item| Item { node: past(item), ..*item }).collect();
+        Ok(self.closed(piece, &past)?.items)
     }
 
     /// Whether an item was seen in this pass, as it is from now on.
@@ -130,6 +149,15 @@ impl Subsets<'_, '_> {
 
     pub(super) fn reads(&self, item: &Item) -> bool {
         matches!(self.network.node(item.node), Node::Bytes { .. })
+    }
+
+    /// Whether an item is within a counted part, which is no terminal.
+    pub(super) fn is_counted(&self, item: &Item) -> bool {
+        self.reads(item) && self.network.past_boundary(item.node).is_some()
+    }
+
+    pub(super) fn forks(&self, item: &Item) -> bool {
+        matches!(self.network.node(item.node), Node::Fork { .. })
     }
 
     pub(super) fn closes(&self, item: &Item) -> bool {

@@ -30,7 +30,7 @@ impl Subsets<'_, '_> {
         let mut items = self.closed(piece, items)?.items;
         // A lazy terminal ends now, and those beside it are given up.
         if items.iter().any(|item| self.is_lazy(item)) {
-            items.retain(|item| self.is_lazy(item));
+            items.retain(|item| self.is_lazy(item) || self.is_counted(item) || self.forks(item));
         }
         // Terminals of which none can go on end now.
         while !items.is_empty() && !items.iter().any(|item| self.reads(item)) {

@@ -11,6 +11,9 @@
 //! others reads returns from it with an outcome of its own, which says which tags ended and what was read behind them. No call
 //! may go on with a byte that is read within.
 //!
+//! Where tokens are counted, a boundary between two of them is one more symbol, and leads from all items of a state; see [`rows`] and
+//! [`forks`].
+//!
 //! So the result is exact, whatever is ambiguous in the text. What it cannot follow is ambiguity in *height* without end: where
 //! items are apart by ever more calls, or where one byte is read within a piece and behind it. That is a [`Conflict`].
 //!
@@ -21,6 +24,7 @@ mod ahead;
 mod closure;
 mod conflict;
 mod ends;
+mod forks;
 mod frames;
 mod outcomes;
 mod rows;
@@ -218,6 +222,8 @@ struct Subsets<'n, 'm> {
     unchecked: Vec<(u32, Forbidden)>,
     /// What may come behind a call by a set of tags.
     aheads: FastMap<(u32, u32), Rc<Ahead>>,
+    /// States from which counted parts end, and the state that begins there; see [`forks`].
+    forks: Vec<(u32, u32)>,
     /// The numbers of bytes from which on other ranges begin.
     cuts: [bool; 257],
     /// The most leads of a state.
@@ -258,6 +264,7 @@ impl<'n, 'm> Subsets<'n, 'm> {
             aheads: FastMap::default(),
             owed: Vec::new(),
             unchecked: Vec::new(),
+            forks: Vec::new(),
             cuts: network.cuts(),
             widest: 1,
             now: Story::Start,
@@ -288,6 +295,9 @@ impl<'n, 'm> Subsets<'n, 'm> {
         let meter = self.network.meter();
         let widest = self.widest;
         let done = self.finish(start)?;
+        if !self.forks.is_empty() {
+            return Ok(self.joined(&done)?.map(|determinized| (determinized, widest)));
+        }
         let draft = Draft { rows: &done.rows, calls: done.calls, returning: &done.returning };
         let determinized = if draft.calls.is_empty() {
             RowDfa::new(draft.rows, done.start, meter)?.map(Determinized::Finite)

@@ -2,7 +2,7 @@
 
 use std::iter::Peekable;
 
-use super::super::network::Range;
+use super::super::network::{Node, Range};
 use super::ends::TEXT_END;
 use super::{Forbidden, Item, Outcome, Row, Story, Subsets, Target};
 
@@ -19,7 +19,7 @@ impl Subsets<'_, '_> {
         let mut row = Row { runs: Vec::new(), accepting: ahead.accepting };
         let mut cuts = [false; 257];
         if ahead.ended_behind.is_empty() {
-            for (range, _) in ahead.inner.iter().chain(&ahead.outer) {
+            for (range, _) in ahead.inner.iter().chain(&ahead.outer).chain(&ahead.counted) {
                 cuts[range.first as usize] = true;
                 cuts[range.last as usize + 1] = true;
             }
@@ -29,6 +29,7 @@ impl Subsets<'_, '_> {
             self.forbid(piece, Forbidden { piece, outcome, inner: None, story: self.now });
         }
         let (mut inner, mut outer) = (Edges::new(&ahead.inner), Edges::new(&ahead.outer));
+        let mut counted = Edges::new(&ahead.counted);
         let mut next = Vec::new();
         let mut first = 0;
         while first < 256 {
@@ -42,6 +43,7 @@ impl Subsets<'_, '_> {
                 outer.after(byte, &mut next);
                 ended = &ahead.ended_behind;
             }
+            counted.add(byte, &mut next);
             let story = Story::Read { from: state, byte };
             let target = self.read(piece, byte, &mut next, ended, story)?;
             if let Target::Return(outcome) = target {
@@ -51,7 +53,36 @@ impl Subsets<'_, '_> {
                 row.runs.push((byte, last as u8, target));
             }
         }
+        if let Some(symbol) = self.network.boundary() {
+            let items = self.past_boundary(piece, &items)?;
+            if !items.is_empty() {
+                let story = Story::Read { from: state, byte: symbol };
+                let target = Target::State(self.state(piece, &items, story)?);
+                let at = row.runs.partition_point(|run| run.0 < symbol);
+                row.runs.insert(at, (symbol, symbol, target));
+            }
+        }
+        self.fork(state, piece, &items)?;
         Ok(row)
+    }
+
+    /// Notes where the ends of counted parts among the items of a state lead to: a state of its own.
+    fn fork(&mut self, state: u32, piece: u32, items: &[Item]) -> Outcome<()> {
+        let next = |item: &Item| match self.network.node(item.node) {
+            Node::Fork { next } => Some(Item { node: next, ..*item }),
+            _ => None,
+        };
+        let forked: Vec<Item> = items.iter().filter_map(next).collect();
+        if forked.is_empty() {
+            return Ok(());
+        }
+        let story = self.stories[state as usize];
+        let items = self.settled(piece, &forked)?;
+        if !items.is_empty() {
+            let to = self.state(piece, &items, story)?;
+            self.forks.push((state, to));
+        }
+        Ok(())
     }
 
     /// Where a byte leads: to `next` in a piece, or out of it where nothing reads it and `ended` is not empty.
@@ -99,11 +130,16 @@ impl<'a> Edges<'a> {
 
     /// Where `byte` leads, which is greater than at the last time.
     fn after(&mut self, byte: u8, next: &mut Vec<Item>) {
+        next.clear();
+        self.add(byte, next);
+    }
+
+    /// The same beside what is there.
+    fn add(&mut self, byte: u8, next: &mut Vec<Item>) {
         while let Some(edge) = self.pending.next_if(|(range, _)| range.first <= byte) {
             self.open.push(*edge);
         }
         self.open.retain(|(range, _)| range.last >= byte);
-        next.clear();
         next.extend(self.open.iter().map(|(range, item)| Item { node: range.next, ..*item }));
     }
 }

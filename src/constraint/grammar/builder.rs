@@ -2,11 +2,17 @@
 
 use std::sync::Arc;
 
-use super::form::{Expression, Grammar, Lexing, Node, Rule, TokenName};
+use super::form::{Counted, Expression, Grammar, Lexing, Node, Rule, TokenName};
 use crate::automaton::FastMap;
 use crate::constraint::{CharClass, Constraint, Regex};
 use crate::error::{Error, Result};
 use crate::vocabulary::TokenId;
+
+/// The greatest count of 31 bits: more tokens or characters than any output has.
+pub(in crate::constraint) const NO_BOUND: u32 = i32::MAX as u32;
+
+/// The greatest `max_tokens` of a rule.
+pub(super) const MAX_TOKENS: u32 = 1_000_000;
 
 /// Collects the rules of a [`Grammar`].
 ///
@@ -142,6 +148,42 @@ impl Expression {
     #[must_use]
     pub fn repeat(self, min: usize, max: Option<usize>) -> Self {
         Self(Node::Repeat { inner: Arc::new(self), min, max })
+    }
+
+    /// The same of at most so many tokens.
+    ///
+    /// Tokens count that begin within it; one that begins in front of it does not. Where none is left it has to end, if it can: no
+    /// other token may go on in it. Where it cannot, it goes on for a token more, and then the same is asked again, so that it ends
+    /// as soon as it can. With 0 it is the empty text, and with 2,147,483,647 there is no bound.
+    ///
+    /// It is copied for each number of tokens that are left, so it must not be recursive, and the grammar around it must not be
+    /// either: compiling it is refused. The table is [tabulated](crate::TokenTable::tabulate).
+    ///
+    /// ```
+    /// use burn_dfa::constraint::{Expression, Grammar};
+    /// use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
+    ///
+    /// let mut builder = Grammar::builder();
+    /// let word = Expression::constraint(Constraint::regex("[ab]*")?);
+    /// builder.define("root", Expression::sequence([word.max_tokens(2), Expression::literal(".")]))?;
+    /// let constraint = Constraint::of_grammar(builder.finish("root")?);
+    /// let vocabulary = Vocabulary::from_bytes([Some("a"), Some("b"), Some("ab"), Some("."), None])?.with_eos([TokenId(4)])?;
+    /// let table = TokenTable::compile(&constraint, &vocabulary, &Limits::default())?;
+    /// assert!(table.accepts(&[2, 0, 3, 4].map(TokenId)) && !table.accepts(&[0, 1, 0, 3, 4].map(TokenId)));
+    /// # Ok::<(), burn_dfa::Error>(())
+    /// ```
+    #[must_use]
+    pub fn max_tokens(self, most: u32) -> Self {
+        self.counted("a part".to_owned(), most)
+    }
+
+    /// The same with a name for errors.
+    pub(in crate::constraint) fn counted(self, name: String, most: u32) -> Self {
+        match most {
+            0 => Self::literal(""),
+            NO_BOUND.. => self,
+            most => Self(Node::Counted(Arc::new(Counted { name, body: self, most, cut_short: None }))),
+        }
     }
 
     /// What a regular expression matches as a whole.

@@ -43,6 +43,18 @@ pub(super) enum Lexing {
     },
 }
 
+impl Lexing {
+    /// The same within a text.
+    pub(super) fn within(&self) -> Self {
+        match self {
+            Self::None => Self::None,
+            Self::Longest { ignored, once, .. } => {
+                Self::Longest { ignored: ignored.clone(), leading: false, once: *once }
+            }
+        }
+    }
+}
+
 /// What a rule stands for: the right-hand side of a grammar.
 #[derive(Clone, Debug)]
 pub struct Expression(pub(super) Node);
@@ -76,6 +88,8 @@ pub(super) enum Node {
     Constraint(Arc<Constraint>),
     /// Another grammar, within the text, with its own way to cut it into terminals.
     Grammar(Arc<Grammar>),
+    /// A part of at most so many tokens.
+    Counted(Arc<Counted>),
     /// One of some tokens, whatever their bytes; where `except` is set any token but these and the end of the sequence.
     Token { tokens: Vec<TokenName>, except: bool },
 }
@@ -88,6 +102,28 @@ pub(super) struct Terminal {
     pub(super) body: Expression,
     /// Whether it ends as soon as it can, instead of as late.
     pub(super) lazy: bool,
+}
+
+/// A part of which the tokens are counted that begin within it. Where none is left it ends as soon as it can, and it ends wherever
+/// it is [complete](Self::body) and what follows can be read; it is no terminal.
+#[derive(Clone, Debug)]
+pub(super) struct Counted {
+    /// What it is called in an error.
+    pub(super) name: String,
+    pub(super) body: Expression,
+    /// The most tokens, from 1 on.
+    pub(super) most: u32,
+    /// What it may also end behind where no token is left.
+    pub(super) cut_short: Option<CutShort>,
+}
+
+/// Texts that are not complete, behind which a [counted](Counted) part may end where no token is left. They are regular by their kind,
+/// and then so is the part.
+#[derive(Clone, Debug)]
+pub(super) struct CutShort {
+    pub(super) texts: Expression,
+    /// Whether that is so only if these are any texts.
+    pub(super) only_any: bool,
 }
 
 /// A token, as grammars name it.

@@ -8,6 +8,7 @@
 //! - `gbnf`, `ebnf` and `lark` read the three syntaxes; `source` shows where they went wrong; `cursor`, `literal` and `rules` are what
 //!   GBNF and EBNF share; `syntax` chooses among them;
 //! - `parts` are expressions made flat, with what is `regular` as automata;
+//! - `counted` are parts of which the tokens are counted;
 //! - `tokens` are what a grammar names of a vocabulary;
 //! - `brackets` decides what is called, `emit` makes a nondeterministic automaton with calls, which the room of automata
 //!   determinises;
@@ -15,6 +16,7 @@
 
 mod brackets;
 mod builder;
+mod counted;
 mod cursor;
 mod ebnf;
 mod emit;
@@ -36,6 +38,7 @@ mod tests;
 mod tokens;
 
 pub use builder::GrammarBuilder;
+pub(super) use builder::NO_BOUND;
 pub(super) use ebnf::regex as read_regex;
 pub use form::{Expression, Grammar};
 pub use report::{CalledPart, GrammarReport, RuleUse};
@@ -43,6 +46,7 @@ pub use shape::Shape;
 pub(super) use syntax::GivenGrammar;
 pub use syntax::Syntax;
 
+use self::counted::Counting;
 use self::emit::Emitter;
 use self::parts::Parts;
 use crate::automaton::{Conflict, ConflictKind, Determinized, Failure};
@@ -63,7 +67,12 @@ impl Grammar {
     /// # Errors
     /// Where there is no text, where the grammar is ambiguous in height without end, where a limit is breached.
     pub(super) fn lower(&self, meter: &Meter) -> Result<Lexical> {
-        let parts = Parts::new(self, meter)?;
+        self.lower_within(meter, &mut Counting::default())
+    }
+
+    /// The same as a part of another grammar, of which `counting` are the counted parts.
+    fn lower_within(&self, meter: &Meter, counting: &mut Counting) -> Result<Lexical> {
+        let parts = Parts::new(self, meter, counting)?;
         let determinized = self.determinized(&parts, meter)?;
         let Some(codes) = &parts.codes else {
             return Ok(Lexical { determinized, tokens: TokenEdges::default() });
@@ -108,6 +117,14 @@ impl Grammar {
     ) -> Result<std::result::Result<(Emitter<'p, 'm>, Determinized, usize), Conflict>> {
         let mut emitter = emitter(parts, meter)?;
         let start = emitter.emit(self.start, copies_outermost)?;
+        if let Some(name) = &parts.counted_name {
+            if emitter.network.has_calls() {
+                return Err(counted::beside_recursion(name));
+            }
+            if parts.lexing.is_some() {
+                emitter.network.close_at_boundaries()?;
+            }
+        }
         match emitter.network.determinize(start, most_stacks(meter)) {
             Ok(Some((determinized, leads))) => Ok(Ok((emitter, determinized, leads))),
             Ok(None) => Err(Error::unsatisfiable("the grammar has no text that ends")),
@@ -150,6 +167,9 @@ fn emitter<'p, 'm>(parts: &'p Parts<'m>, meter: &'m Meter<'m>) -> Result<Emitter
     let mut emitter = Emitter::new(parts, meter)?;
     if let Some(codes) = &parts.codes {
         emitter.network.set_alphabet(&codes.alphabet());
+        if let Some(symbol) = codes.boundary() {
+            emitter.network.set_boundary(symbol);
+        }
     }
     Ok(emitter)
 }

@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 
-use super::form::{Expression, Grammar, Lexing, Node, TokenName};
+use super::counted::Counting;
+use super::form::{Counted, Expression, Grammar, Lexing, Node, TokenName};
 use super::tokens::{Codes, Sets};
 use super::{Lexical, regular};
-use crate::automaton::{ByteDfa, ByteStateId, Determinized, FastMap, Pushdown, RowDfa};
+use crate::automaton::{ByteDfa, ByteStateId, CountedPart, Determinized, FastMap, Pushdown, RowDfa};
 use crate::constraint::{Called, Constraint, Lowered};
 use crate::error::{Error, Result};
 use crate::limits::Meter;
@@ -27,6 +28,8 @@ pub(super) enum Part {
         terminal: Option<bool>,
     },
     Nested(usize),
+    /// By number.
+    Counted(usize),
     Rule(usize),
     Sequence(Vec<PartId>),
     Choice(Vec<PartId>),
@@ -62,6 +65,12 @@ pub(super) struct Parts<'m> {
     pub(super) dfas: Vec<Arc<ByteDfa>>,
     classes: FastMap<Vec<(char, char)>, usize>,
     pub(super) nested: Vec<Nested>,
+    /// The parts of which the tokens are counted, here or within.
+    pub(super) counted: Vec<Arc<CountedPart>>,
+    /// What the first of them is called.
+    pub(super) counted_name: Option<String>,
+    /// By where they are kept.
+    counted_of: FastMap<usize, usize>,
     /// The sets of tokens that are read whole.
     pub(super) sets: Sets,
     /// The bytes that stand for them, where there are some.
@@ -78,13 +87,22 @@ pub(super) struct Parts<'m> {
     depth: usize,
 }
 
+/// The grammar that parts are made of.
+struct Within<'g> {
+    grammar: &'g Grammar,
+    counting: &'g mut Counting,
+}
+
+/// What is counted within another constraint.
+const WITHIN: &str = "a grammar within it";
+
 /// Most levels of expressions within each other.
 const MAX_NESTING: usize = 500;
 
 impl<'m> Parts<'m> {
     /// # Errors
     /// Where a limit is breached, or a nested constraint is refused.
-    pub(super) fn new(grammar: &Grammar, meter: &'m Meter<'m>) -> Result<Self> {
+    pub(super) fn new(grammar: &Grammar, meter: &'m Meter<'m>, counting: &mut Counting) -> Result<Self> {
         let mut parts = Self {
             meter,
             parts: Vec::new(),
@@ -92,6 +110,9 @@ impl<'m> Parts<'m> {
             dfas: Vec::new(),
             classes: FastMap::default(),
             nested: Vec::new(),
+            counted: Vec::new(),
+            counted_name: None,
+            counted_of: FastMap::default(),
             sets: Sets::default(),
             codes: None,
             bodies: Vec::new(),
@@ -99,10 +120,11 @@ impl<'m> Parts<'m> {
             lexing: None,
             nullable: Vec::new(),
             productive: Vec::new(),
-            depth: 0,
+            depth: counting.levels,
         };
+        let mut within = Within { grammar, counting };
         for rule in &grammar.rules {
-            let body = parts.part(&rule.body)?;
+            let body = parts.part(&rule.body, &mut within)?;
             parts.bodies.push(body);
         }
         if let Lexing::Longest { ignored, leading, once } = &grammar.lexing {
@@ -112,7 +134,7 @@ impl<'m> Parts<'m> {
                 parts.ignored = Some(parts.dfa(dfa));
             }
         }
-        if !parts.sets.is_empty() {
+        if !parts.sets.is_empty() || parts.counts() {
             parts.codes = Some(parts.codes()?);
         }
         parts.nullable = parts.least(false);
@@ -133,7 +155,13 @@ impl<'m> Parts<'m> {
             Nested::Called(automaton) => automaton.rows().classes(),
         });
         let dfas = self.dfas.iter().map(|dfa| dfa.classes());
-        Codes::new(&self.sets, dfas.chain(nested), &literal)
+        let counted = self.counted.iter().map(|part| part.rows.rows().classes());
+        Codes::new(&self.sets, dfas.chain(nested).chain(counted), &literal, self.counts())
+    }
+
+    /// Whether tokens are counted.
+    pub(super) fn counts(&self) -> bool {
+        !self.counted.is_empty()
     }
 
     pub(super) fn get(&self, part: PartId) -> &Part {
@@ -176,7 +204,9 @@ impl<'m> Parts<'m> {
                 first.is_some() && lengths.all(|length| length == first)
             }
             Part::Tokens(_) => true,
-            Part::Nested(_) | Part::Rule(_) | Part::Sequence(_) | Part::Repeat { .. } => false,
+            Part::Nested(_) | Part::Counted(_) | Part::Rule(_) | Part::Sequence(_) | Part::Repeat { .. } => {
+                false
+            }
         }
     }
 
@@ -210,19 +240,19 @@ impl<'m> Parts<'m> {
         }
     }
 
-    fn part(&mut self, expression: &Expression) -> Result<PartId> {
+    fn part(&mut self, expression: &Expression, within: &mut Within<'_>) -> Result<PartId> {
         self.depth += 1;
         if self.depth > MAX_NESTING {
             return Err(Error::grammar_as_a_whole(format!(
                 "expressions lie within each other more than {MAX_NESTING} levels deep: name some of them"
             )));
         }
-        let part = self.kind(expression)?;
+        let part = self.kind(expression, within)?;
         self.depth -= 1;
         Ok(self.intern(part))
     }
 
-    fn kind(&mut self, expression: &Expression) -> Result<Part> {
+    fn kind(&mut self, expression: &Expression, within: &mut Within<'_>) -> Result<Part> {
         Ok(match &expression.0 {
             Node::Literal(bytes) => Part::Bytes(bytes.clone()),
             Node::Class(ranges) => {
@@ -247,11 +277,11 @@ impl<'m> Parts<'m> {
                 Part::Dfa { dfa: self.dfa(dfa), terminal: Some(terminal.lazy) }
             }
             Node::Rule(rule) => Part::Rule(*rule),
-            Node::Sequence(parts) => self.sequence(parts)?,
+            Node::Sequence(parts) => self.sequence(parts, within)?,
             Node::Choice(parts) => {
                 let mut flat = Vec::with_capacity(parts.len());
                 for part in parts {
-                    let part = self.part(part)?;
+                    let part = self.part(part, within)?;
                     match &self.parts[part] {
                         Part::Choice(inner) => flat.extend_from_slice(inner),
                         _ => flat.push(part),
@@ -263,7 +293,7 @@ impl<'m> Parts<'m> {
                 }
             }
             Node::Repeat { inner, min, max } => {
-                let inner = self.part(inner)?;
+                let inner = self.part(inner, within)?;
                 match (min, max) {
                     (1, Some(1)) => self.parts[inner].clone(),
                     _ => Part::Repeat { inner, min: *min, max: *max },
@@ -272,6 +302,14 @@ impl<'m> Parts<'m> {
             Node::Constraint(constraint) => self.nested(constraint)?,
             Node::Grammar(grammar) => {
                 let Lexical { determinized, tokens } = grammar.lower(self.meter)?;
+                if let Determinized::Finite(rows) = &determinized
+                    && tokens.edges.is_empty()
+                    && !tokens.boundaries.is_empty()
+                {
+                    return Ok(
+                        self.counted(CountedPart::new(rows.clone(), tokens.boundaries, None).into(), WITHIN)
+                    );
+                }
                 if !tokens.edges.is_empty() {
                     return Err(Error::grammar_as_a_whole(
                         "a grammar within another one names tokens: write them around it",
@@ -284,6 +322,10 @@ impl<'m> Parts<'m> {
                 self.nested.push(nested);
                 Part::Nested(self.nested.len() - 1)
             }
+            Node::Counted(counted) => match self.counted_part(counted, within)? {
+                Some(part) => self.counted(part, &counted.name),
+                None => Part::Choice(Vec::new()),
+            },
             Node::Token { tokens, except } => {
                 let ids = tokens.iter().map(id_of).collect::<Result<_>>()?;
                 Part::Tokens(self.sets.number(ids, *except))
@@ -291,7 +333,29 @@ impl<'m> Parts<'m> {
         })
     }
 
-    fn sequence(&mut self, parts: &[Expression]) -> Result<Part> {
+    /// The automaton of a counted part; `None` where it has no text.
+    fn counted_part(
+        &self,
+        counted: &Arc<Counted>,
+        within: &mut Within<'_>,
+    ) -> Result<Option<Arc<CountedPart>>> {
+        let levels = std::mem::replace(&mut within.counting.levels, self.depth);
+        let part = within.counting.part(counted, within.grammar, self.meter);
+        within.counting.levels = levels;
+        part
+    }
+
+    fn counted(&mut self, part: Arc<CountedPart>, name: &str) -> Part {
+        let number = self.counted.len();
+        let known = *self.counted_of.entry(Arc::as_ptr(&part) as usize).or_insert(number);
+        if known == number {
+            self.counted.push(part);
+            self.counted_name.get_or_insert_with(|| name.to_owned());
+        }
+        Part::Counted(known)
+    }
+
+    fn sequence(&mut self, parts: &[Expression], within: &mut Within<'_>) -> Result<Part> {
         let mut flat: Vec<PartId> = Vec::with_capacity(parts.len());
         let mut push = |own: &mut Self, part: PartId| {
             // Literals beside each other are one, if they are not terminals.
@@ -310,7 +374,7 @@ impl<'m> Parts<'m> {
             flat.push(part);
         };
         for part in parts {
-            let part = self.part(part)?;
+            let part = self.part(part, within)?;
             match self.parts[part].clone() {
                 Part::Sequence(inner) => inner.into_iter().for_each(|part| push(self, part)),
                 _ => push(self, part),
@@ -335,6 +399,12 @@ impl<'m> Parts<'m> {
             Called::No(Lowered::Rows(rows, _)) => Nested::Finite(rows),
             Called::No(Lowered::Bytes(text)) if text.free.is_empty() => {
                 Nested::Finite(Box::new(RowDfa::from(&*text.dfa)))
+            }
+            Called::No(Lowered::Bytes(text)) if text.free.is_counted_alone() => {
+                let rows = RowDfa::from(&*text.dfa);
+                return Ok(
+                    self.counted(CountedPart::new(rows, text.free.tokens.boundaries, None).into(), WITHIN)
+                );
             }
             _ => {
                 return Err(Error::grammar_as_a_whole(
@@ -391,6 +461,7 @@ impl<'m> Parts<'m> {
                     let dfa = &self.dfas[*dfa];
                     if any { !dfa.is_empty() } else { dfa.is_accepting(dfa.start()) }
                 }
+                Part::Counted(counted) => any || self.counted[*counted].accepts_nothing_read(),
                 Part::Nested(nested) => any || self.nested[*nested].accepts_nothing_read(),
                 Part::Rule(rule) => holds[self.bodies[*rule]],
                 Part::Sequence(parts) => parts.iter().all(|&inner| holds[inner]),

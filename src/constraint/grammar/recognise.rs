@@ -86,6 +86,8 @@ impl Table<'_> {
             }
             Node::Not(inner) => &(start..=self.text.len()).collect::<Ends>() - &self.ends(inner, start),
             Node::Token { .. } => Ends::new(),
+            // Tokens are not known here.
+            Node::Counted(counted) => self.ends(&counted.body, start),
             Node::Terminal(_) | Node::Substring(_) | Node::Constraint(_) | Node::Grammar(_) => {
                 unimplemented!()
             }

@@ -45,7 +45,7 @@ pub(super) fn lazy(dfa: &ByteDfa, meter: &Meter) -> Result<ByteDfa> {
 }
 
 /// Any text: UTF-8.
-fn any_text(meter: &Meter) -> Result<ByteDfa> {
+pub(super) fn any_text(meter: &Meter) -> Result<ByteDfa> {
     let any = Expr::Chars(vec![(char::MIN, char::MAX)]);
     Expr::Repeat { expr: Arc::new(any), min: 0, max: None }.determinize(meter)
 }
@@ -64,7 +64,7 @@ fn tree(expression: &Expression, meter: &Meter) -> Result<Expr> {
         Node::Regex(_) | Node::And(_) | Node::Not(_) | Node::Terminal(_) => {
             Expr::Dfa(Arc::new(lower(expression, meter)?))
         }
-        Node::Rule(_) | Node::Constraint(_) | Node::Grammar(_) | Node::Token { .. } => {
+        Node::Rule(_) | Node::Constraint(_) | Node::Grammar(_) | Node::Counted(_) | Node::Token { .. } => {
             return Err(Error::grammar_as_a_whole(
                 "a terminal, an intersection or a complement holds a rule, a token or another constraint",
             ));

@@ -1,5 +1,6 @@
 //! How a grammar is compiled: what becomes of its rules, and what is called.
 
+use super::counted::Counting;
 use super::emit::Called;
 use super::form::Grammar;
 use super::parts::{Part, PartId, Parts};
@@ -77,7 +78,7 @@ impl Grammar {
     /// Where the grammar is refused when it is compiled.
     pub fn report(&self, limits: &Limits) -> Result<GrammarReport> {
         let meter = Meter::start(limits);
-        let parts = Parts::new(self, &meter)?;
+        let parts = Parts::new(self, &meter, &mut Counting::default())?;
         let (mut emitter, _, stacks) = self.determinize(&parts, &meter)?;
         let reached = reached(&parts, self.start);
         let rule_use = |rule: usize| match () {
@@ -166,6 +167,7 @@ impl Words<'_, '_> {
                 let of = word.or_else(|| self.parts.class_of(*dfa).map(class));
                 of.unwrap_or_else(|| if terminal.is_some() { "a terminal" } else { "a pattern" }.to_owned())
             }
+            Part::Counted(_) => "a part of counted tokens".to_owned(),
             Part::Nested(_) => "another constraint".to_owned(),
             Part::Rule(rule) => self.grammar.rules[*rule].name.clone(),
             Part::Sequence(parts) => joined(parts, " "),

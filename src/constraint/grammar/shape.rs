@@ -97,6 +97,7 @@ impl Shapes<'_> {
             Node::Class(ranges) => Shape::Text(class(ranges)),
             Node::Regex(regex) => Shape::Text(format!("/{}/", regex.text().unwrap_or("a pattern".into()))),
             Node::Substring(words) => Shape::Text(format!("a part of {:?}", words.concat())),
+            Node::Counted(counted) => self.of(&counted.body),
             Node::Constraint(_) => Shape::Text("another constraint".to_owned()),
             Node::Grammar(_) => Shape::Text("another grammar".to_owned()),
             Node::Token { tokens, except } => {

@@ -145,6 +145,12 @@ impl AnyText {
         Self { excludes: texts(excludes), ..self }
     }
 
+    /// Most tokens.
+    #[must_use]
+    pub fn with_max_tokens(self, most: u32) -> Self {
+        Self { max_tokens: Some(most), ..self }
+    }
+
     /// Most characters.
     #[must_use]
     pub fn with_max_chars(self, most: u32) -> Self {

@@ -207,7 +207,8 @@ pub struct AnyText {
     /// Texts that it does not contain.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub excludes: Vec<String>,
-    /// Most tokens. It is refused, but for 0, since a text may be cut into tokens in many ways.
+    /// Most tokens that begin in it, see [`Expression::max_tokens`](crate::constraint::Expression::max_tokens). Where any are
+    /// counted nothing may be recursive; with 2,147,483,647 there is no bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
     /// Most characters.

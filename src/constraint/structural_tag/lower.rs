@@ -13,13 +13,10 @@ use super::place::Place;
 use super::read::MAX_NESTING;
 use super::style::Schemas;
 use crate::automaton::FastMap;
-use crate::constraint::grammar::read_regex;
+use crate::constraint::grammar::{NO_BOUND, read_regex};
 use crate::constraint::{Constraint, Expression, Grammar, GrammarBuilder, JsonOptions, Syntax};
 use crate::error::Result;
 use crate::vocabulary::TokenId;
-
-/// The greatest count of 31 bits: more tokens or characters than any output has.
-const NO_BOUND: u32 = i32::MAX as u32;
 
 /// Lowers a structural tag.
 ///
@@ -27,7 +24,12 @@ const NO_BOUND: u32 = i32::MAX as u32;
 /// Where it cannot be honoured, with the JSON pointer.
 pub(super) fn lower(tag: &StructuralTag, options: &JsonOptions) -> Result<Grammar> {
     let builder = Grammar::builder();
-    let mut lowerer = Lowerer { schemas: Schemas::new(options), builder, free: FastMap::default() };
+    let mut lowerer = Lowerer {
+        schemas: Schemas::new(options),
+        builder,
+        free: FastMap::default(),
+        counted: FastMap::default(),
+    };
     // The first rule that is met is the first that is shown.
     lowerer.builder.rule(ROOT);
     let body = lowerer.format(&tag.format, &Place::ROOT.name("format"), &Ends::default())?;
@@ -50,6 +52,8 @@ struct Lowerer<'o> {
     schemas: Schemas<'o>,
     /// The rules of free text, by what it does not contain.
     free: FastMap<Vec<String>, Expression>,
+    /// Free text of counted tokens, by what it does not contain, the most characters and the most tokens.
+    counted: FastMap<(Vec<String>, Option<u32>, u32), Expression>,
 }
 
 impl Lowerer<'_> {
@@ -136,25 +140,29 @@ impl Lowerer<'_> {
     }
 
     fn any_text(&mut self, text: &AnyText, at: &Place, ends: &Ends) -> Result<Expression> {
-        match text.max_tokens {
-            None | Some(NO_BOUND..) => {}
-            Some(0) => return Ok(Expression::literal("")),
-            Some(_) => {
-                return Err(at.name("max_tokens").error(
-                    "text may be cut into tokens in many ways, so tokens in it are not counted; use `max_chars`, or `any_tokens`",
-                ));
-            }
+        if text.max_tokens == Some(0) {
+            return Ok(Expression::literal(""));
         }
         let excludes = joined(&text.excludes, &ends.texts);
         let most = text.max_chars.filter(|&most| most < NO_BOUND);
         check_marks(&[], &text.excludes, at)?;
-        match most {
-            None => self.free(excludes, at),
-            Some(most) => {
-                let free = FreeText::new(&[], &excludes);
-                free.at_most(most).map_err(|error| at.name("max_chars").error(error.to_string()))
-            }
+        let Some(tokens) = text.max_tokens.filter(|&tokens| tokens < NO_BOUND) else {
+            return self.uncounted(excludes, most, at);
+        };
+        let key = (excludes.clone(), most, tokens);
+        if let Some(known) = self.counted.get(&key) {
+            return Ok(known.clone());
         }
+        let counted = self.uncounted(excludes, most, at)?.counted(at.pointer(), tokens);
+        self.counted.insert(key, counted.clone());
+        Ok(counted)
+    }
+
+    /// Free text without some texts, of at most so many characters.
+    fn uncounted(&mut self, excludes: Vec<String>, most: Option<u32>, at: &Place) -> Result<Expression> {
+        let Some(most) = most else { return self.free(excludes, at) };
+        let free = FreeText::new(&[], &excludes);
+        free.at_most(most).map_err(|error| at.name("max_chars").error(error.to_string()))
     }
 
     /// Free text without some texts.
@@ -388,7 +396,9 @@ impl Lowerer<'_> {
 /// Whether a format holds text of which nothing says where it ends.
 fn is_unlimited(format: &Format) -> bool {
     match format {
-        Format::AnyText(text) => text.excludes.is_empty() && text.max_chars.is_none(),
+        Format::AnyText(text) => {
+            text.excludes.is_empty() && text.max_chars.is_none() && text.max_tokens.is_none()
+        }
         Format::TriggeredTags(tags) => {
             tags.excludes.is_empty() && !(tags.at_least_one && tags.stop_after_first)
         }

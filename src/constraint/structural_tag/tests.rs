@@ -277,13 +277,37 @@ fn many_triggers_are_one_automaton() {
 }
 
 #[test]
+fn text_of_counted_tokens_has_no_automaton_of_bytes() {
+    let text = AnyText::new().with_max_tokens(2);
+    let tag = StructuralTag::new(Format::tag("<t>", text, "</t>"));
+    let constraint = Constraint::structural_tag(&tag).unwrap();
+    assert!(constraint.to_automaton(&Limits::default()).unwrap().is_none());
+    for (most, text) in [(0, "<t></t>"), (2_147_483_647, "<t>any</t>")] {
+        let text_of = AnyText::new().with_max_tokens(most);
+        let tag = StructuralTag::new(Format::tag("<t>", text_of, "</t>"));
+        let constraint = Constraint::structural_tag(&tag).unwrap();
+        assert!(constraint.to_automaton(&Limits::default()).unwrap().unwrap().matches(text.as_bytes()));
+    }
+    // A bound is an end, too.
+    assert!(
+        Constraint::structural_tag(&StructuralTag::new(Format::tag(
+            "<t>",
+            AnyText::new().with_max_tokens(2),
+            ""
+        )))
+        .is_ok()
+    );
+}
+
+#[test]
 fn refusals_name_their_place() {
     let nothing = json!({"type": "const_string", "value": ""});
     let tag = |begin: &str, end: Value| json!({"begin": begin, "content": {"type": "any_text"}, "end": end});
     let cases = [
         (json!({"type": "const_string", "value": 1}), "/format/value"),
         (json!({"type": "const_string", "value": "a", "x/y": 1}), "/format/x~1y"),
-        (json!({"type": "any_text", "max_tokens": 3}), "/format/max_tokens"),
+        (json!({"type": "any_text", "max_tokens": -3}), "/format/max_tokens"),
+        (json!({"type": "any_text", "max_tokens": 2_147_483_648_u64}), "/format/max_tokens"),
         (json!({"type": "any_text", "max_chars": -1}), "/format/max_chars"),
         (json!({"type": "any_text", "excludes": ["a", ""]}), "/format/excludes/1"),
         (json!({"type": "sequence", "elements": [nothing, {"type": "other"}]}), "/format/elements/1/type"),

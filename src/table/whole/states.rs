@@ -3,6 +3,9 @@
 //! A token that is text, and that an edge reads whole as well, may lead to two states. A text goes on from either, so it is in
 //! both: in a *joined* state, a set of states of the automaton, as in the subset construction. Such a state reads what its
 //! states read, byte by byte; joined states that a token leads to from joined states are made in turn.
+//!
+//! Where tokens are counted, a token leads to the state behind the boundary that ends it. Of a joined state that is the state of
+//! all that boundaries lead to from its states.
 
 use std::sync::Arc;
 
@@ -22,6 +25,8 @@ pub(in crate::table) struct TokenStates {
     pub(in crate::table) groups: Groups,
     /// The joined state of the one that bytes lead to and the one that an edge leads to.
     joined: FastMap<(u32, u32), u32>,
+    /// By state the one behind the end of a token that leads there; empty where tokens are not counted.
+    boundaries: Vec<u32>,
     pub(in crate::table) unrolled: Option<Unrolled>,
 }
 
@@ -37,16 +42,17 @@ impl TokenStates {
         let (free, unrolled) = (text.free.states, text.unrolled);
         if !groups.groups.iter().any(|group| group.is_text) {
             let dfa = Arc::clone(&text.dfa);
-            return Ok(Self { dfa, free, groups, joined: FastMap::default(), unrolled });
+            let boundaries = text.free.tokens.boundaries.clone();
+            return Ok(Self { dfa, free, groups, joined: FastMap::default(), boundaries, unrolled });
         }
-        let mut joiner = Joiner::new(&text.dfa, groups, vocabulary, meter);
+        let mut joiner = Joiner::new(text, groups, vocabulary, meter);
         let mut state = 1;
         while state < joiner.state_count() {
             joiner.follow(state)?;
             state += 1;
         }
-        let (dfa, groups, joined) = joiner.finish();
-        Ok(Self { dfa: dfa.into(), free, groups, joined, unrolled })
+        let (dfa, groups, joined, boundaries) = joiner.finish();
+        Ok(Self { dfa: dfa.into(), free, groups, joined, boundaries, unrolled })
     }
 
     /// Where a token leads that bytes lead to `bytes` and an edge to `whole`, either of which may be dead.
@@ -56,6 +62,16 @@ impl TokenStates {
             (one, other) if one == other => one,
             both => self.joined[&both],
         }
+    }
+
+    /// Whether tokens are counted.
+    pub(in crate::table) fn counts(&self) -> bool {
+        !self.boundaries.is_empty()
+    }
+
+    /// The state behind the end of a token that leads to `state`, or of what comes before the first token.
+    pub(in crate::table) fn past_boundary(&self, state: u32) -> u32 {
+        self.boundaries.get(state as usize).copied().unwrap_or(state)
     }
 }
 
@@ -73,11 +89,19 @@ struct Joiner<'a> {
     /// The row of each joined state by class of bytes; empty where it is not known yet.
     rows: Vec<Vec<u32>>,
     joined: FastMap<(u32, u32), u32>,
+    /// By state where a boundary leads, as far as that is known; empty where tokens are not counted.
+    boundaries: Vec<u32>,
     rests: Vec<Rests>,
 }
 
 impl<'a> Joiner<'a> {
-    fn new(dfa: &'a ByteDfa, groups: Groups, vocabulary: &'a Vocabulary, meter: &'a Meter<'a>) -> Self {
+    fn new(
+        text: &'a TextAutomaton,
+        groups: Groups,
+        vocabulary: &'a Vocabulary,
+        meter: &'a Meter<'a>,
+    ) -> Self {
+        let dfa = &*text.dfa;
         let mut edges: FastMap<u32, Vec<_>> = FastMap::default();
         for (number, group) in groups.groups.iter().enumerate() {
             for &(state, next) in &group.edges {
@@ -94,6 +118,7 @@ impl<'a> Joiner<'a> {
             numbers: FastMap::default(),
             rows: Vec::new(),
             joined: FastMap::default(),
+            boundaries: text.free.tokens.boundaries.clone(),
             rests: vec![Rests::default(); dfa.state_count()],
         }
     }
@@ -176,6 +201,7 @@ impl<'a> Joiner<'a> {
     fn follow(&mut self, state: u32) -> Result<()> {
         self.meter.time()?;
         self.row(state)?;
+        self.pass_boundary(state)?;
         let mut reached: FastMap<usize, Vec<u32>> = FastMap::default();
         for own in self.states_of(state).iter() {
             for &(group, next) in self.edges.get(own).into_iter().flatten() {
@@ -198,6 +224,20 @@ impl<'a> Joiner<'a> {
                 self.join(bytes, whole)?;
             }
         }
+        Ok(())
+    }
+
+    /// Works out where a boundary leads from a joined state.
+    fn pass_boundary(&mut self, state: u32) -> Result<()> {
+        if self.boundaries.is_empty() || (state as usize) < self.dfa.state_count() {
+            return Ok(());
+        }
+        let own = self.states_of(state);
+        let past = own.iter().map(|&state| self.boundaries[state as usize]);
+        let past = self.number(past.filter(|&past| past != 0).collect())?;
+        // States are followed in order.
+        debug_assert_eq!(self.boundaries.len(), state as usize);
+        self.boundaries.push(past);
         Ok(())
     }
 
@@ -259,7 +299,7 @@ impl<'a> Joiner<'a> {
         Ok(found)
     }
 
-    fn finish(mut self) -> (ByteDfa, Groups, FastMap<(u32, u32), u32>) {
+    fn finish(mut self) -> (ByteDfa, Groups, FastMap<(u32, u32), u32>, Vec<u32>) {
         let mut next = Vec::new();
         for state in 0..self.dfa.state_count() as u32 {
             next.extend_from_slice(self.dfa.row(ByteStateId(state)));
@@ -270,6 +310,6 @@ impl<'a> Joiner<'a> {
         accepting.extend(self.sets.iter().map(|set| set.iter().any(|&state| is_accepting(state))));
         let (classes, count) = (*self.dfa.classes(), self.dfa.class_count());
         let dfa = ByteDfa::from_parts(classes, count, next, accepting, self.dfa.start());
-        (dfa, self.groups, self.joined)
+        (dfa, self.groups, self.joined, self.boundaries)
     }
 }

@@ -17,7 +17,8 @@ fn vocabulary() -> Vocabulary {
 fn any_but(excluded: u32, edges: &[(u32, u32)]) -> FreeText {
     let named = vec![NamedToken { token: TokenId(excluded), class: None, wanted: false }];
     let edges = edges.iter().map(|&(state, next)| (state, 0, next)).collect();
-    let tokens = TokenEdges { classes: TokenClasses { named, others: Some(0) }, edges };
+    let classes = TokenClasses { named, others: Some(0) };
+    let tokens = TokenEdges { classes, edges, boundaries: Vec::new() };
     FreeText { tokens, ..FreeText::default() }
 }
 
@@ -46,6 +47,21 @@ fn a_token_that_is_read_both_ways_leads_to_a_joined_state() {
     // From there the same tokens lead on as from 1.
     let group = &states.groups.groups[states.groups.of(SPECIAL).unwrap()];
     assert!(group.edges.contains(&(joined, 1)), "{:?}", group.edges);
+}
+
+#[test]
+fn a_joined_state_passes_boundaries_as_its_states_do() {
+    // `ab` leads from 1 to 3 by its bytes, and to 1 as a whole; behind a boundary 3 is 2.
+    let dfa = Constraint::regex("ab").unwrap().to_byte_dfa(&Limits::default()).unwrap().unwrap();
+    let mut free = any_but(0, &[(1, 1)]);
+    free.tokens.boundaries = vec![0, 1, 2, 2];
+    let text = TextAutomaton { free, ..std::sync::Arc::new(dfa).into() };
+    let (vocabulary, limits) = (vocabulary(), Limits::default());
+    let states = TokenStates::new(&text, &vocabulary, &Meter::start(&limits)).unwrap();
+    let [joined, behind] = [states.join(3, 1), states.past_boundary(states.join(3, 1))];
+    assert!(states.counts() && behind != joined && behind >= 4 && states.past_boundary(3) == 2);
+    let next = |byte| states.dfa.next(crate::automaton::ByteStateId(behind), byte).0;
+    assert_eq!([next(b'a'), next(b'b')], [2, 3]);
 }
 
 #[test]

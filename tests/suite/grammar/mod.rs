@@ -1,6 +1,7 @@
 //! Grammars: their automata and tables against a recogniser that knows neither.
 
 mod brute;
+mod counted;
 pub mod earley;
 pub mod form;
 mod json;

@@ -264,7 +264,7 @@ impl<'a> Bench<'a> {
                 } else if !verdicts.is_empty() && verdict == Verdict::Unspelled {
                     verdict = Verdict::Rejected;
                 }
-                outcome.split += usize::from(verdicts.windows(2).any(|pair| pair[0] != pair[1]));
+                outcome.split += usize::from(are_split(&verdicts, row));
             }
             outcome.verdicts.push(verdict);
             match (test.valid, verdict) {
@@ -286,7 +286,7 @@ impl<'a> Bench<'a> {
             };
             let verdicts: Vec<bool> =
                 cuts.into_iter().flatten().map(|tokens| goes_on(table, &tokens)).collect();
-            outcome.split += usize::from(verdicts.windows(2).any(|pair| pair[0] != pair[1]));
+            outcome.split += usize::from(are_split(&verdicts, row));
             let Some(&goes_on) = verdicts.iter().max() else {
                 outcome.unspelled += 1;
                 continue;
@@ -324,6 +324,11 @@ impl Class {
             Self::Refused
         }
     }
+}
+
+/// Whether the verdicts on a text differ by how it is cut into tokens, where they must not.
+fn are_split(verdicts: &[bool], row: &Row) -> bool {
+    !row.counts_tokens() && verdicts.windows(2).any(|pair| pair[0] != pair[1])
 }
 
 /// Whether `tokens` are legal, and something that follows completes them.

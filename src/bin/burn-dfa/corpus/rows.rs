@@ -56,6 +56,15 @@ impl Row {
         let named = members(schema).and_then(|keywords| string(keywords.get("$schema")?));
         named.is_some_and(|draft| draft.contains("draft-04"))
     }
+
+    /// Whether it counts tokens, so that a text may be allowed by how it is cut into them.
+    pub fn counts_tokens(&self) -> bool {
+        let (Source::Grammar { text, .. } | Source::Tag { text, .. }) = &self.source else { return false };
+        let given = |rest: &str| {
+            rest.trim_start_matches(['"', ' ', ':', '=']).starts_with(|c: char| c.is_ascii_digit())
+        };
+        text.split("max_tokens").skip(1).any(given)
+    }
 }
 
 /// What is compiled.

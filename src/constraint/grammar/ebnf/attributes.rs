@@ -1,9 +1,9 @@
 //! Attributes of rules: `name[lazy, max_chars=10, capture="x", temperature=0.7] ::= …`.
 //!
-//! `lazy` and `max_chars` change the language of the rule and are kept. `capture`, its variants and `temperature` tell a
-//! host what to do with a text, and not which text it is: they are checked and passed over. `max_tokens` is refused, since
-//! tokens do not count in a language of texts.
+//! `lazy`, `max_chars` and `max_tokens` change what the rule allows and are kept. `capture`, its variants and `temperature` tell a
+//! host what to do with a text, and not which text it is: they are checked and passed over.
 
+use crate::constraint::grammar::builder::MAX_TOKENS;
 use crate::constraint::grammar::cursor::Cursor;
 use crate::error::Result;
 
@@ -14,6 +14,8 @@ pub(super) struct Attributes {
     pub(super) lazy: bool,
     /// Most characters of a text of the rule.
     pub(super) max_chars: Option<usize>,
+    /// Most tokens that begin in it, from 1 on.
+    pub(super) max_tokens: Option<u32>,
 }
 
 /// What follows attributes, after their opening bracket; `None` where they are not closed on their line.
@@ -81,8 +83,11 @@ fn attribute(cursor: &mut Cursor, name: &str, at: usize, attributes: &mut Attrib
             integer(cursor)?;
         }
         "max_tokens" => {
-            let reason = "`max_tokens` counts tokens, and a grammar describes texts; write `max_chars`";
-            return Err(cursor.error(at, reason));
+            let most = integer(cursor)?;
+            if !(1..=MAX_TOKENS).contains(&most) {
+                return Err(cursor.error(at, format!("`max_tokens` is a number from 1 to {MAX_TOKENS}")));
+            }
+            attributes.max_tokens = Some(most);
         }
         "" => {
             return Err(

@@ -1,9 +1,10 @@
-//! Attributes that change the language of a rule: `lazy` and `max_chars`.
+//! Attributes that change the language of a rule: `lazy`, `max_chars` and `max_tokens`.
 //!
-//! Both are set operations on the rule's language, which are exact where it is regular. So the rules that it refers to are
+//! The first two are set operations on the rule's language, which are exact where it is regular. So the rules that it refers to are
 //! put in their place; a rule that refers to itself is refused.
 //!
 //! - `lazy`: the texts of which no beginning is a text of the rule too;
+//! - `max_tokens`: whatever the rule is then, of at most so many tokens;
 //! - `max_chars`: the texts of at most so many characters. (XGrammar also cuts longer ones there, which is not offered.)
 
 use super::dispatch::{and, not};
@@ -39,11 +40,18 @@ pub(super) fn restrict<'t>(
     let mut inliner = Inliner { rules: &grammar.rules, attributes: &attributes, open: Vec::new(), size: 0 };
     let mut bodies = Vec::new();
     for (&number, rule) in restricted.iter().zip(rules) {
+        if !rule.attributes.lazy && rule.attributes.max_chars.is_none() {
+            bodies.push(grammar.rules[number].body.clone());
+            continue;
+        }
         let body = inliner.rule(number, 0).map_err(|refusal| {
             cursor.rule = Some(rule.name);
             let name = if rule.attributes.lazy { "lazy" } else { "max_chars" };
             let reason = match refusal {
                 Refusal::Recursion => "refers to itself, and the attribute is for others; write it with `*`",
+                Refusal::Counted => {
+                    "refers to one with `max_tokens`, which is for others; leave one of the two out"
+                }
                 Refusal::Tokens => "contains tokens, and the attribute is for texts only; leave it out",
                 Refusal::Size => "is too large for the attribute; leave it out",
             };
@@ -51,8 +59,12 @@ pub(super) fn restrict<'t>(
         })?;
         bodies.push(body);
     }
-    for (number, body) in restricted.into_iter().zip(bodies) {
-        grammar.rules[number].body = body;
+    for ((number, body), rule) in restricted.into_iter().zip(bodies).zip(rules) {
+        let most = rule.attributes.max_tokens;
+        grammar.rules[number].body = match most {
+            Some(most) => body.counted(rule.name.to_owned(), most),
+            None => body,
+        };
     }
     Ok(())
 }
@@ -60,6 +72,7 @@ pub(super) fn restrict<'t>(
 /// Why a rule cannot be written without others.
 enum Refusal {
     Recursion,
+    Counted,
     Tokens,
     Size,
 }
@@ -83,6 +96,9 @@ impl Inliner<'_> {
         let mut body = self.expression(&self.rules[number].body, depth)?;
         self.open.pop();
         let attributes = self.attributes.get(&number).copied().unwrap_or_default();
+        if attributes.max_tokens.is_some() && !self.open.is_empty() {
+            return Err(Refusal::Counted);
+        }
         if let Some(most) = attributes.max_chars {
             body = and([body, any().repeat(0, Some(most))]);
         }

@@ -197,7 +197,9 @@ fn attributes_restrict_a_rule_or_say_nothing_of_it() {
     refused("root[temperature=-0.1] ::= \"a\"", (1, 18), "from 0 on");
     refused("root[temperature=abc] ::= \"a\"", (1, 18), "from 0 on");
     refused("root[capture=\"\"] ::= \"a\"", (1, 14), "is empty");
-    refused("root[max_tokens=3] ::= \"a\"", (1, 6), "counts tokens");
+    assert!(read("root[max_tokens=3] ::= \"a\"", None).is_ok());
+    refused("root[max_tokens=0] ::= \"a\"", (1, 6), "from 1 to");
+    refused("root[lazy] ::= x\nx[max_tokens=1] ::= \"a\"", (1, 1), "refers to one with `max_tokens`");
     refused("root[lazy, lazy] ::= \"a\"", (1, 12), "stands twice");
     refused("root[colour=1] ::= \"a\"", (1, 6), "no attribute");
     refused("root[capture_hidden_stop_bytes=0] ::= \"a\"", (1, 6), "from 1 on");

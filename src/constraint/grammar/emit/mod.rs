@@ -247,6 +247,11 @@ impl<'p, 'm> Emitter<'p, 'm> {
                     if self.parts.lexing.is_some() { self.behind_terminal(next, false)? } else { next };
                 self.nested(nested, next)
             }
+            Part::Counted(counted) => {
+                let next = self.behind_piece(next)?;
+                let part = &self.parts.counted[counted];
+                self.network.copy_counted(part, next, self.parts.lexing.is_some())
+            }
             Part::Rule(rule) => self.rule(rule, next, context.chain, context.place.outermost),
             Part::Choice(parts) => {
                 let starts: Result<Vec<u32>> =

@@ -1,5 +1,6 @@
 //! What stands in brackets behind the name of a rule: `[lazy]`, `[suffix="."]`, `[capture="x"]`.
 
+use super::super::builder::MAX_TOKENS;
 use super::cursor::{Cursor, Name};
 use super::tree::{Kind, Tree};
 use crate::error::Result;
@@ -15,6 +16,8 @@ pub(super) struct Attributes<'t> {
     pub(super) whole: bool,
     /// How many characters it has at most.
     pub(super) max_chars: Option<usize>,
+    /// How many tokens begin in it at most, from 1 on.
+    pub(super) max_tokens: Option<u32>,
     /// A temperature makes a terminal of a rule.
     pub(super) temperature: bool,
     /// The names that were met, and where.
@@ -103,12 +106,16 @@ impl<'t> Cursor<'t> {
                 self.capture(name)?;
             }
             "max_tokens" => {
-                let reason = "`max_tokens` is not supported: how a text is cut into tokens is no matter of its language; \
-                              bound its characters by `max_chars=`, or by counts such as `{0,100}`";
-                return Err(self.error_at(at, reason));
+                self.equals(name)?;
+                let most = u32::try_from(self.count()?).ok().filter(|most| (1..=MAX_TOKENS).contains(most));
+                attributes.max_tokens = most;
+                if most.is_none() {
+                    let reason = format!("`max_tokens` is a number from 1 to {MAX_TOKENS}");
+                    return Err(self.error_at(at, reason));
+                }
             }
             _ => {
-                let known = "capture, lazy, max_chars, stop, stop_capture, suffix, temperature";
+                let known = "capture, lazy, max_chars, max_tokens, stop, stop_capture, suffix, temperature";
                 return Err(self.error_at(at, format!("there is no attribute `{name}`; there are: {known}")));
             }
         }

@@ -73,10 +73,7 @@ impl<'a, 't> Lowering<'a, 't> {
             self.rule = Some(definition.name);
             self.scope = Some(self.instances.defined);
             self.instances.defined += 1;
-            let body = match self.whole(definition, &name)? {
-                Some(body) => body,
-                None => self.expression(&definition.body)?,
-            };
+            let body = self.body(definition, &name)?;
             self.builder.define(&name, body)?;
         }
         self.scope = None;

@@ -124,11 +124,17 @@ impl<'a, 't> Lowering<'a, 't> {
             return self.check_generic(&definition.body, &definition.parameters);
         }
         self.builder.meet(definition.name);
-        let body = match self.whole(definition, definition.name)? {
+        let body = self.body(definition, definition.name)?;
+        self.builder.define(definition.name, body)
+    }
+
+    /// What a rule stands for, by its body and its attributes.
+    pub(super) fn body(&mut self, definition: &'a Definition<'t>, name: &str) -> Result<Expression> {
+        let body = match self.whole(definition, name)? {
             Some(body) => body,
             None => self.expression(&definition.body)?,
         };
-        self.builder.define(definition.name, body)
+        self.counted(definition, name, body)
     }
 
     /// That the names within a template or a parametric rule are defined, also where nothing uses it.

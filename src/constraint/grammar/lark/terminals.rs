@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::form::{Expression, Node, Terminal};
+use super::super::form::{Counted, CutShort, Expression, Node, Terminal};
 use super::instances::Value;
 use super::rules::Lowering;
 use super::tree::{Definition, Kind, Tree};
@@ -173,5 +173,37 @@ impl<'a, 't> Lowering<'a, 't> {
         let lazy = attributes.lazy || attributes.end.is_some();
         let name = Some(name.to_owned());
         Ok(Some(Expression(Node::Terminal(Arc::new(Terminal { name, body, lazy })))))
+    }
+
+    /// The body of a rule, of at most as many tokens as its attributes allow.
+    pub(super) fn counted(
+        &mut self,
+        rule: &'a Definition<'t>,
+        name: &str,
+        body: Expression,
+    ) -> Result<Expression> {
+        let Some(most) = rule.attributes.max_tokens else { return Ok(body) };
+        if matches!(rule.body.kind, Kind::Foreign(_, "a token")) && rule.attributes.end.is_none() {
+            // It is one.
+            return Ok(body);
+        }
+        let cut_short = self.cut_short(rule)?;
+        Ok(Expression(Node::Counted(Arc::new(Counted { name: name.to_owned(), body, most, cut_short }))))
+    }
+
+    /// What a rule may end behind where no token is left, though its end has not come: its body without what ends it. Of a lazy rule
+    /// that is any text and then a string, the text, as XGrammar has it.
+    fn cut_short(&mut self, rule: &'a Definition<'t>) -> Result<Option<CutShort>> {
+        let attributes = &rule.attributes;
+        let (tree, only_any) = match &rule.body.kind {
+            _ if attributes.end.is_some() => (&rule.body, false),
+            Kind::Sequence(parts) if attributes.lazy && attributes.max_chars.is_none() => match &parts[..] {
+                [first, last] if last.kind.text().is_some() => (first, true),
+                _ => return Ok(None),
+            },
+            _ => return Ok(None),
+        };
+        let texts = self.regular(tree, 0)?.expression;
+        Ok(Some(CutShort { texts, only_any }))
     }
 }

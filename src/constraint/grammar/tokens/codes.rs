@@ -14,6 +14,8 @@ pub(in super::super) struct Codes {
     classes: TokenClasses,
     /// By class.
     codes: Vec<u8>,
+    /// Of a boundary between two tokens, if these count.
+    boundary: Option<u8>,
     /// The codes of each set, in order.
     of_sets: Vec<Vec<u8>>,
     /// For each byte the one that stands for it; a code is a byte that another one stands for.
@@ -22,7 +24,7 @@ pub(in super::super) struct Codes {
 
 impl Codes {
     /// Codes for the classes of `sets`, where `partitions` are the classes of bytes that parts of the grammar tell apart, and
-    /// `literal` are bytes that they read alone.
+    /// `literal` are bytes that they read alone, and one for boundaries between tokens if these count.
     ///
     /// # Errors
     /// Where there are more classes than free bytes.
@@ -30,6 +32,7 @@ impl Codes {
         sets: &Sets,
         partitions: impl Iterator<Item = &'a [u8; 256]>,
         literal: &[bool; 256],
+        counts: bool,
     ) -> Result<Self> {
         let mut of: [usize; 256] = std::array::from_fn(|byte| if literal[byte] { 1 + byte } else { 0 });
         for partition in partitions {
@@ -42,6 +45,12 @@ impl Codes {
         let mut first = FastMap::default();
         let read_as: [u8; 256] = std::array::from_fn(|byte| *first.entry(of[byte]).or_insert(byte as u8));
         let mut free: Vec<u8> = (0..=u8::MAX).filter(|&byte| read_as[byte as usize] != byte).collect();
+        let boundary = if counts { free.pop() } else { None };
+        if counts && boundary.is_none() {
+            return Err(Error::grammar_as_a_whole(
+                "it counts tokens and tells all bytes apart: write classes of characters, not of bytes",
+            ));
+        }
         let most = free.len();
         let (classes, of_sets) = sets.classes(most).ok_or_else(|| {
             Error::grammar_as_a_whole(format!(
@@ -51,7 +60,7 @@ impl Codes {
         free.truncate(classes.count());
         let of_sets = of_sets.iter().map(|set| set.iter().map(|&class| free[class as usize]).collect());
         let of_sets = of_sets.collect();
-        Ok(Self { classes, codes: free, of_sets, read_as })
+        Ok(Self { classes, codes: free, boundary, of_sets, read_as })
     }
 
     /// The codes of a set, in order.
@@ -62,6 +71,11 @@ impl Codes {
     /// Whether each byte stands for itself, and so is no code.
     pub(in super::super) fn alphabet(&self) -> [bool; 256] {
         std::array::from_fn(|byte| self.read_as[byte] as usize == byte)
+    }
+
+    /// That of a boundary between two tokens, if these count.
+    pub(in super::super) fn boundary(&self) -> Option<u8> {
+        self.boundary
     }
 
     /// For each byte the one that stands for it.
@@ -76,20 +90,26 @@ impl Codes {
             class_of[code as usize] = Some(class);
         }
         let mut edges = Vec::new();
+        let mut boundaries = vec![0; usize::from(self.boundary.is_some())];
         for (state, row) in rows {
             for run in row {
                 let classes = (run.first..=run.last).filter_map(|byte| class_of[byte as usize]);
                 edges.extend(classes.map(|class| (state, class, run.target)));
             }
+            if let Some(symbol) = self.boundary {
+                let past = row.iter().find(|run| (run.first..=run.last).contains(&symbol));
+                boundaries.push(past.map_or(0, |run| run.target));
+            }
         }
         edges.sort_unstable_by_key(|&(state, class, _)| (class, state));
-        TokenEdges { classes: self.classes.clone(), edges }
+        TokenEdges { classes: self.classes.clone(), edges, boundaries }
     }
 
     /// A text of an automaton as a person reads it.
     pub(in super::super) fn shown(&self, text: &[u8]) -> Vec<u8> {
         let is_code = |byte: u8| self.codes.contains(&byte);
-        text.iter().flat_map(|&byte| if is_code(byte) { b"<token>".to_vec() } else { vec![byte] }).collect()
+        let text = text.iter().filter(|&&byte| Some(byte) != self.boundary);
+        text.flat_map(|&byte| if is_code(byte) { b"<token>".to_vec() } else { vec![byte] }).collect()
     }
 }
 
@@ -109,20 +129,34 @@ mod tests {
         let letters = std::array::from_fn(|byte| u8::from((byte as u8).is_ascii_lowercase()));
         let mut literal = [false; 256];
         literal[usize::from(b'x')] = true;
-        let codes = Codes::new(&sets(3), [&letters].into_iter(), &literal).unwrap();
+        let codes = Codes::new(&sets(3), [&letters].into_iter(), &literal, false).unwrap();
         let alphabet = codes.alphabet();
         assert!(alphabet[0] && alphabet[usize::from(b'a')] && alphabet[usize::from(b'x')]);
         assert_eq!(alphabet.iter().filter(|&&own| own).count(), 3);
         assert_eq!((codes.read_as()[usize::from(b'q')], codes.read_as()[255]), (b'a', 0));
         assert_eq!(codes.of(0).len(), 1);
         assert!((0..3).all(|set| !alphabet[codes.of(set)[0] as usize]));
-        assert!(Codes::new(&sets(253), [&letters].into_iter(), &literal).is_ok());
-        assert!(Codes::new(&sets(254), [&letters].into_iter(), &literal).is_err());
+        assert!(Codes::new(&sets(253), [&letters].into_iter(), &literal, false).is_ok());
+        assert!(Codes::new(&sets(254), [&letters].into_iter(), &literal, false).is_err());
+    }
+
+    #[test]
+    fn boundaries_have_a_code_of_their_own() {
+        let codes = Codes::new(&sets(1), std::iter::empty(), &[false; 256], true).unwrap();
+        let symbol = codes.boundary().unwrap();
+        assert!(!codes.alphabet()[usize::from(symbol)] && codes.of(0) != [symbol]);
+        let row = [Run { first: symbol, last: symbol, target: 7 }];
+        let edges = codes.edges([(1, &row[..]), (2, &[])].into_iter());
+        assert_eq!(edges.boundaries, [0, 7, 0]);
+        assert_eq!(edges.shifted(2).boundaries, [0, 1, 2, 9, 0]);
+        assert_eq!(codes.shown(&[0, symbol]), b"\0");
+        let all = std::array::from_fn(|byte| byte as u8);
+        assert!(Codes::new(&sets(0), [&all].into_iter(), &[false; 256], true).is_err());
     }
 
     #[test]
     fn edges_are_found_within_runs() {
-        let codes = Codes::new(&sets(2), std::iter::empty(), &[false; 256]).unwrap();
+        let codes = Codes::new(&sets(2), std::iter::empty(), &[false; 256], false).unwrap();
         let row = [Run { first: 0, last: 1, target: 7 }, Run { first: 2, last: 2, target: 8 }];
         assert_eq!(codes.edges([(5, &row[..])].into_iter()).edges, [(5, 0, 7), (5, 1, 8)]);
         assert_eq!(codes.shown(&[0, 1]), b"\0<token>");

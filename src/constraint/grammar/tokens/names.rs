@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::constraint::grammar::form::{Expression, Grammar, Lexing, Node, Rule, TokenName};
+use crate::constraint::grammar::form::{Counted, Expression, Grammar, Lexing, Node, Rule, TokenName};
 use crate::error::{Error, Result};
 use crate::vocabulary::{TokenId, Vocabulary};
 
@@ -44,6 +44,7 @@ impl Expression {
             Node::Sequence(parts) | Node::Choice(parts) => parts.iter().any(Self::names_tokens),
             Node::Repeat { inner, .. } => inner.names_tokens(),
             Node::Grammar(grammar) => grammar.names_tokens(),
+            Node::Counted(counted) => counted.body.names_tokens(),
             _ => false,
         }
     }
@@ -69,6 +70,10 @@ impl Ids<'_> {
             Node::Choice(parts) => Node::Choice(self.all(parts)?),
             Node::Repeat { inner, min, max } => {
                 Node::Repeat { inner: Arc::new(self.expression(inner)?), min: *min, max: *max }
+            }
+            Node::Counted(counted) => {
+                let body = self.expression(&counted.body)?;
+                Node::Counted(Arc::new(Counted { body, ..(**counted).clone() }))
             }
             Node::Grammar(grammar) => match grammar.with_ids(self.vocabulary)? {
                 Some(grammar) => {

@@ -146,7 +146,9 @@ fn attributes() {
     refused("start[capture=\"\"]: \"a\"", (1, 15), "empty");
     refused("start[capture=\"a b\"]: \"a\"", (1, 15), "letters");
     refused("start[stop_capture=\"a\"]: \"a\"", (1, 7), "needs");
-    refused("start[max_tokens=3]: \"a\"", (1, 7), "max_chars");
+    refused("start[max_tokens=0]: \"a\"", (1, 7), "from 1 to");
+    refused("start[max_tokens=3,max_tokens=4]: \"a\"", (1, 20), "given twice");
+    assert!(read("start[max_tokens=3]: \"a\"", None).is_ok());
     refused("start[max_chars=3, suffix=\".\"]: \"a\"", (1, 7), "does not go with");
     refused("start[nope=3]: \"a\"", (1, 7), "no attribute `nope`");
     refused("start[lazy: \"a\"", (1, 11), "expected `]`");

@@ -77,6 +77,7 @@ impl Matcher<'_> {
                 let nested = Matcher { grammar, text: self.text };
                 nested.ends(&grammar.rules[grammar.start].body, from)
             }
+            Node::Counted(_) => panic!("texts are no tokens"),
             Node::Token { .. } => panic!("a token has no text"),
         }
     }
