@@ -13,7 +13,7 @@ use super::Error;
 /// Prompts decoded together.
 const ROWS: usize = 32;
 
-/// The longest record has about 50 tokens, the longest call about 75.
+/// The longest record has about 50 tokens, the longest call about 75. Where a prompt leaves less, that is the most.
 const MAX_TOKENS: usize = 96;
 
 /// Tokens to go on from, and what the output is constrained by.
@@ -31,7 +31,7 @@ pub(super) fn decode(
     let bar = ProgressBar::new(prompts.len() as u64);
     let config = GenerationConfig::new().with_temperature(temperature);
     let mut outputs = Vec::with_capacity(prompts.len());
-    let requests: Vec<Request<'_>> = (0..)
+    let mut requests: Vec<Request<'_>> = (0..)
         .zip(prompts)
         .map(|(seed, prompt)| {
             let request = Request::new(prompt.tokens, MAX_TOKENS).with_seed(seed);
@@ -41,8 +41,12 @@ pub(super) fn decode(
             }
         })
         .collect();
-    for rows in requests.chunks(ROWS) {
-        let (model, vocabulary) = (pretrained.model(), pretrained.vocabulary());
+    let (model, vocabulary) = (pretrained.model(), pretrained.vocabulary());
+    let positions = model.config().max_position_embeddings;
+    for rows in requests.chunks_mut(ROWS) {
+        let longest = rows.iter().map(|row| row.prompt.len()).max().unwrap_or(0);
+        let left = positions.saturating_sub(longest).min(MAX_TOKENS);
+        rows.iter_mut().for_each(|row| row.max_new_tokens = left);
         let batch = generate(model, vocabulary, rows, &config, |_| ControlFlow::Continue(()))?;
         outputs.extend(batch.iter().map(|output| output.text()));
         bar.inc(rows.len() as u64);
