@@ -54,7 +54,7 @@ enum Place {
 #[derive(Clone, Copy, Debug)]
 struct Case(Kernels, Layout, Place);
 
-const CASES: [Case; 12] = [
+const CASES: [Case; 11] = [
     Case(Kernels::BuiltIn, Layout::Classes, Place::String),
     Case(Kernels::Fused, Layout::Classes, Place::String),
     Case(Kernels::BuiltIn, Layout::Classes, Place::Key),
@@ -66,7 +66,6 @@ const CASES: [Case; 12] = [
     Case(Kernels::Fused, Layout::Walk, Place::Nested),
     Case(Kernels::Fused, Layout::Classes, Place::Nested),
     Case(Kernels::Fused, Layout::Walk, Place::Text),
-    Case(Kernels::Fused, Layout::Classes, Place::Text),
 ];
 
 /// The processor of `batch` rows, and the state of each after the beginning of an object.
@@ -83,7 +82,7 @@ fn at(case: Case, batch: usize, device: &Device) -> (DfaProcessor, Position) {
         _ => TokenTable::tabulate,
     };
     let mut table = compile(&constraint, &VOCABULARY, &limits).unwrap();
-    if let (Layout::Classes, Place::Nested | Place::Text) = (layout, place) {
+    if let (Layout::Classes, Place::Nested) = (layout, place) {
         table = table.with_token_classes(&limits).unwrap();
     }
     let options =
