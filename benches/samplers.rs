@@ -28,19 +28,19 @@ fn logits((width, batch): (usize, usize)) -> Tensor<2> {
     Tensor::from_data(TensorData::new(values(width, batch), [batch, width]), &Device::flex())
 }
 
-fn processor<P: LogitsProcessor<State = ()>>(bencher: Bencher, processor: P, size: (usize, usize)) {
+fn processor<P: LogitsProcessor>(bencher: Bencher, processor: P, size: (usize, usize)) {
     let logits = logits(size);
     let device = logits.device();
     let context = StepContext {
         tokens: Tensor::<1, Int>::zeros([size.1], &device),
         step: Tensor::<1, Int>::zeros([1], &device),
     };
-    processor.init(&InitContext {
+    let state = processor.init(&InitContext {
         prompt: Tensor::zeros([size.1, 1], &device),
         padding: Tensor::zeros([size.1], &device),
         width: size.0,
     });
-    bencher.bench_local(|| processor.process((), black_box(logits.clone()), &context).0);
+    bencher.bench_local(|| processor.process(state.clone(), black_box(logits.clone()), &context).0);
 }
 
 #[divan::bench(args = SIZES)]

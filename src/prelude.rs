@@ -19,8 +19,8 @@ pub use burn::tensor::{Device, Int, Tensor};
 pub use crate::constraint::{Constraint, JsonOptions};
 pub use crate::generation::speculative::{self, speculate};
 pub use crate::generation::{
-    Cancel, CausalLm, DecodeGraph, Finish, GenerationConfig, Output, Piece, Pieces, Request, SlotLm, Slots,
-    generate, stream,
+    Cancel, CausalLm, DecodeGraph, Finish, GenerationConfig, Output, Piece, Pieces, Request, SamplingKinds,
+    SamplingOptions, SlotLm, Slots, generate, stream,
 };
 #[cfg(feature = "typed")]
 pub use crate::generation::{choose, generate_as};

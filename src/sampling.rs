@@ -108,13 +108,15 @@ impl Sampler for Greedy {
 /// ```
 #[derive(Clone, Debug)]
 pub struct GumbelMax {
-    /// `[batch, 2]`: the two halves of the seed, mixed.
+    /// `[batch, 3]`: the two halves of the seed, mixed, and the bits of the factor of a row, see [`Keys::factors`].
     keys: Tensor<2, Int>,
+    /// `[batch, 2]`: what the logits are multiplied by, and what the noise is; 1 and 0 for a greedy row.
+    factors: Tensor<2>,
     /// `[1, width]`: a hash of every token id.
     tokens: Tensor<2, Int>,
     /// `[3 · LEVEL]`: quantiles of the Gumbel distribution, see [`QUANTILES`].
     quantiles: Tensor<1>,
-    /// The same keys on the host, and what the logits are multiplied by.
+    /// The same keys on the host.
     host: Arc<Keys>,
 }
 
@@ -123,8 +125,9 @@ pub struct GumbelMax {
 pub(crate) struct Keys {
     /// The two halves of the seed of every row, mixed.
     halves: Vec<[u32; 2]>,
-    /// The reciprocal of the temperature: a product rounds the same on every device, a quotient does not.
-    factor: f32,
+    /// The reciprocal of the temperature of every row: a product rounds the same on every device, a quotient does not.
+    /// 0 for a row that is greedy.
+    factors: Vec<f32>,
 }
 
 /// The noise of one row at one step, on the host.
@@ -135,16 +138,33 @@ pub(crate) struct Noise {
 }
 
 impl Keys {
-    #[cfg(feature = "cube")]
-    pub(crate) fn factor(&self) -> f32 {
-        self.factor
+    fn new(seeds: &[u64], temperatures: &[Option<f32>]) -> Result<Self> {
+        Ok(Self { halves: halves(seeds), factors: factors(temperatures)? })
     }
 
-    /// The noise of `row` at `step`.
-    pub(crate) fn noise(&self, row: usize, step: i32) -> Noise {
-        let [low, high] = self.halves[row];
+    /// The noise of `row` at `step`; none where the row is greedy.
+    pub(crate) fn noise(&self, row: usize, step: i32) -> Option<Noise> {
+        let ([low, high], factor) = (self.halves[row], self.factors[row]);
         let step = step.wrapping_add(1).wrapping_mul(GOLDEN) as u32;
-        Noise { key: mix(step ^ low) ^ high, factor: self.factor, quantiles: &QUANTILES }
+        (factor != 0.0).then(|| Noise { key: mix(step ^ low) ^ high, factor, quantiles: &QUANTILES })
+    }
+
+    /// `[batch, 3]`, see [`GumbelMax::keys`].
+    fn keys(&self, device: &Device) -> Tensor<2, Int> {
+        let rows = self.halves.iter().zip(&self.factors);
+        let keys = rows.flat_map(|(&[low, high], factor)| [low, high, factor.to_bits()]);
+        bits(keys.collect(), device).reshape([-1, 3])
+    }
+
+    /// `[batch, 2]`, see [`GumbelMax::factors`].
+    fn factors(&self, device: &Device) -> Tensor<2> {
+        let factors = self.factors.iter().flat_map(|&factor| match factor {
+            0.0 => [1.0, 0.0],
+            factor => [factor, 1.0],
+        });
+        let factors: Vec<f32> = factors.collect();
+        let shape = [self.factors.len(), 2];
+        Tensor::from_data(TensorData::new(factors, shape), (device, DType::F32))
     }
 }
 
@@ -177,14 +197,15 @@ impl GumbelMax {
         let Some(width @ 1..) = u32::try_from(width).ok().filter(|&w| w <= i32::MAX as u32) else {
             return Err(Error::input(format!("a row of {width} logits cannot be sampled")));
         };
-        let halves = halves(seeds);
+        let host = Keys::new(seeds, &vec![Some(1.0); seeds.len()])?;
         let tokens = (0..width).map(hash_of_token).collect();
         let quantiles = TensorData::new(QUANTILES.clone(), [QUANTILES.len()]);
         Ok(Self {
-            keys: keys(&halves, device),
+            keys: host.keys(device),
+            factors: host.factors(device),
             tokens: bits(tokens, device).reshape([1, -1]),
             quantiles: Tensor::from_data(quantiles, (device, DType::F32)),
-            host: Arc::new(Keys { halves, factor: 1.0 }),
+            host: Arc::new(host),
         })
     }
 
@@ -192,12 +213,40 @@ impl GumbelMax {
     ///
     /// # Errors
     /// [`Error::is_input`] outside of that.
-    pub fn with_temperature(mut self, temperature: f32) -> Result<Self> {
-        Arc::make_mut(&mut self.host).factor = temperature_factor(temperature)?;
+    pub fn with_temperature(self, temperature: f32) -> Result<Self> {
+        let rows = self.host.halves.len();
+        self.with_temperatures(&vec![Some(temperature); rows])
+    }
+
+    /// As [`with_temperature`](Self::with_temperature), a temperature for each row; a row of `None` is greedy.
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Int, Tensor};
+    /// use burn_dfa::sampling::{GumbelMax, Sampler};
+    ///
+    /// let device = Device::flex();
+    /// let sampler = GumbelMax::new(&[7, 7], 3, &device)?.with_temperatures(&[Some(0.8), None])?;
+    /// let logits = Tensor::<2>::from_data([[0.0, 0.4, 0.5], [0.0, 0.4, 0.5]], &device);
+    /// let tokens = sampler.sample(logits, &Tensor::<1, Int>::zeros([1], &device));
+    /// assert_eq!(tokens.into_data().try_to_vec::<i32>().unwrap()[1], 2);
+    /// # Ok::<(), burn_dfa::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::is_input`] for a temperature out of range, or another number of rows.
+    pub fn with_temperatures(mut self, temperatures: &[Option<f32>]) -> Result<Self> {
+        let rows = self.host.halves.len();
+        if temperatures.len() != rows {
+            return Err(Error::input(format!("{} temperatures for {rows} rows", temperatures.len())));
+        }
+        let host = Keys { halves: self.host.halves.clone(), factors: factors(temperatures)? };
+        let device = self.tokens.device();
+        (self.keys, self.factors) = (host.keys(&device), host.factors(&device));
+        self.host = Arc::new(host);
         Ok(self)
     }
 
-    /// The keys of the rows, `[batch, 2]`.
+    /// The keys of the rows, `[batch, 3]`.
     #[cfg(feature = "cube")]
     pub(crate) fn keys(&self) -> Tensor<2, Int> {
         self.keys.clone()
@@ -209,25 +258,29 @@ impl GumbelMax {
         self.quantiles.clone()
     }
 
-    /// Other seeds, one per row, in the buffers that hold the old ones.
-    pub(crate) fn reseed(&mut self, seeds: &[u64]) {
-        let halves = halves(seeds);
-        self.keys.assign(keys(&halves, &self.tokens.device()));
-        Arc::make_mut(&mut self.host).halves = halves;
+    /// Other seeds and temperatures, one per row, in the buffers that hold the old ones.
+    pub(crate) fn reseed(&mut self, seeds: &[u64], temperatures: &[Option<f32>]) -> Result<()> {
+        let (host, device) = (Keys::new(seeds, temperatures)?, self.tokens.device());
+        self.keys.assign(host.keys(&device));
+        self.factors.assign(host.factors(&device));
+        self.host = Arc::new(host);
+        Ok(())
     }
 
-    /// Another seed for one row, in the buffers that hold the old ones.
-    pub(crate) fn reseed_row(&mut self, row: usize, seed: u64) {
-        let new = halves(&[seed]);
-        self.keys.assign_row(row, keys(&new, &self.tokens.device()));
-        Arc::make_mut(&mut self.host).halves[row] = new[0];
+    /// The seed and the temperature of a [sampler of one row](Self::one), for one of the rows, in the buffers that hold the
+    /// old ones.
+    pub(crate) fn assign_row(&mut self, row: usize, new: Self) {
+        self.keys.assign_row(row, new.keys);
+        self.factors.assign_row(row, new.factors);
+        let host = Arc::make_mut(&mut self.host);
+        (host.halves[row], host.factors[row]) = (new.host.halves[0], new.host.factors[0]);
     }
 
     /// A sampler of one row.
-    pub(crate) fn one(&self, seed: u64) -> Self {
-        let halves = halves(&[seed]);
-        let keys = keys(&halves, &self.tokens.device());
-        Self { keys, host: Arc::new(Keys { halves, factor: self.host.factor }), ..self.clone() }
+    pub(crate) fn one(&self, seed: u64, temperature: Option<f32>) -> Result<Self> {
+        let (host, device) = (Keys::new(&[seed], &[temperature])?, self.tokens.device());
+        let (keys, factors) = (host.keys(&device), host.factors(&device));
+        Ok(Self { keys, factors, host: Arc::new(host), ..self.clone() })
     }
 
     /// The keys on the host.
@@ -258,7 +311,10 @@ impl GumbelMax {
 
 impl Sampler for GumbelMax {
     fn sample(&self, logits: Tensor<2>, step: &Tensor<1, Int>) -> Tensor<1, Int> {
-        Greedy.sample(logits.cast(DType::F32) * self.host.factor + self.noise(step), step)
+        let rows = self.factors.dims()[0];
+        let factor = |at: usize| self.factors.clone().slice([0..rows, at..at + 1]);
+        let noise = self.noise(step) * factor(1);
+        Greedy.sample(logits.cast(DType::F32) * factor(0) + noise, step)
     }
 
     fn rule(&self) -> Option<Rule<'_>> {
@@ -272,9 +328,9 @@ fn halves(seeds: &[u64]) -> Vec<[u32; 2]> {
     mixed.map(|seed| [seed as u32, (seed >> 32) as u32]).collect()
 }
 
-/// The halves as a tensor, `[batch, 2]`.
-fn keys(halves: &[[u32; 2]], device: &Device) -> Tensor<2, Int> {
-    bits(halves.as_flattened().to_vec(), device).reshape([-1, 2])
+/// See [`Keys::factors`].
+fn factors(temperatures: &[Option<f32>]) -> Result<Vec<f32>> {
+    temperatures.iter().map(|temperature| temperature.map_or(Ok(0.0), temperature_factor)).collect()
 }
 
 /// What a temperature multiplies logits by.

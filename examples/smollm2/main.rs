@@ -42,7 +42,7 @@ fn run(args: &GenerateArgs) -> Result<ExitCode, Failure> {
 
 /// Whether there is nothing to generate but the demonstration.
 fn is_demo(args: &GenerateArgs) -> bool {
-    let sampled = args.sampling.config().temperature.is_some();
+    let sampled = !args.sampling.config().sampling.is_greedy();
     let other = args.json || args.unconstrained || args.graph || args.batch != 1;
     args.prompt.is_none() && args.model.is_none() && !args.constraint.is_some() && !sampled && !other
 }

@@ -4,6 +4,7 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 
 use super::config::GenerationConfig;
 use super::model::CausalLm;
+use super::options::{SamplingKinds, SamplingOptions};
 use super::request::Request;
 use super::row::Row;
 use crate::error::{Error, Result};
@@ -16,6 +17,8 @@ use crate::vocabulary::Vocabulary;
 pub(super) struct Batch<'a> {
     requests: &'a [Request<'a>],
     unconstrained: &'a TokenTable,
+    /// How the tokens of each row are chosen.
+    pub(super) options: Vec<SamplingOptions>,
     /// Every distinct table once.
     pub(super) tables: Vec<&'a TokenTable>,
     /// The table of each row.
@@ -56,15 +59,22 @@ pub(super) fn check_request(
     if let Some(token) = request.prompt.iter().find(|token| token.index() >= width) {
         return Err(Error::input(format!("row {row}: prompt token {token} of a model of {width} tokens")));
     }
+    if request.stop.iter().any(String::is_empty) {
+        return Err(Error::input(format!(
+            "row {row}: a stop string without a letter would end every output"
+        )));
+    }
     request.table.map_or(Ok(()), |table| table.check_vocabulary(vocabulary))
 }
 
 impl<'a> Batch<'a> {
-    /// Checks what can be checked without the device. Rows without a constraint follow `unconstrained`.
+    /// Checks what can be checked without the device. Rows without options have those of `sampling`, rows without a
+    /// constraint follow `unconstrained`.
     pub(super) fn new<M: CausalLm>(
         model: &M,
         vocabulary: &Vocabulary,
         requests: &'a [Request<'a>],
+        sampling: &SamplingOptions,
         unconstrained: &'a TokenTable,
     ) -> Result<Self> {
         check_model(model, vocabulary)?;
@@ -73,8 +83,12 @@ impl<'a> Batch<'a> {
         }
         let mut tables: Vec<&TokenTable> = Vec::new();
         let mut rows = Vec::with_capacity(requests.len());
+        let mut options = Vec::with_capacity(requests.len());
         for (row, request) in requests.iter().enumerate() {
             check_request(row, request, model.vocab_size(), vocabulary)?;
+            let sampling = request.sampling.as_ref().unwrap_or(sampling);
+            SamplingKinds::ALL.admit(row, sampling)?;
+            options.push(sampling.clone());
             let table = request.table.unwrap_or(unconstrained);
             let known = tables.iter().position(|other| std::ptr::eq(*other, table));
             rows.push(known.unwrap_or(tables.len()));
@@ -91,12 +105,17 @@ impl<'a> Batch<'a> {
                 "prompts of up to {length} tokens and {steps} new ones exceed the model's {most} positions"
             )));
         }
-        Ok(Self { requests, unconstrained, tables, rows, length, steps })
+        Ok(Self { requests, unconstrained, options, tables, rows, length, steps })
     }
 
     /// Number of rows.
     pub(super) fn len(&self) -> usize {
         self.requests.len()
+    }
+
+    /// What the rows use of their options.
+    pub(super) fn kinds(&self) -> SamplingKinds {
+        self.options.iter().map(SamplingKinds::of).fold(SamplingKinds::NONE, SamplingKinds::or)
     }
 
     /// The constraints as a processor of their own.

@@ -1,41 +1,38 @@
 //! How a batch is generated: [`GenerationConfig`].
 
+use super::options::{SamplingKinds, SamplingOptions};
 use crate::error::{Error, Result};
 use crate::tensor::TensorOptions;
 use crate::vocabulary::TokenId;
 
-/// How the tokens of a batch are chosen, for all of its rows: greedily by default, else sampled at a temperature.
+/// How a batch is generated.
 ///
-/// What differs from row to row (prompt, constraint, budget, seed) is in the [`Request`](super::Request).
+/// The options of [`sampling`](Self::sampling) hold for the rows whose [`Request`](super::Request) has none of its own: greedy
+/// by default, else sampled at a temperature.
 ///
 /// ```
 /// use burn_dfa::generation::GenerationConfig;
 ///
 /// let greedy = GenerationConfig::new();
-/// assert!(greedy.temperature.is_none());
+/// assert!(greedy.sampling.is_greedy());
 /// let sampled = GenerationConfig::new().with_temperature(0.8).with_min_p(0.05);
-/// assert_eq!((sampled.temperature, sampled.min_p), (Some(0.8), Some(0.05)));
+/// assert_eq!((sampled.sampling.temperature, sampled.sampling.min_p), (Some(0.8), Some(0.05)));
 /// ```
 #[derive(Clone, Debug)]
 pub struct GenerationConfig {
-    /// Sample at this temperature; `None`: greedy. Default: `None`.
-    pub temperature: Option<f32>,
-    /// Keep the `k` likeliest tokens, see [`TopK`](crate::processor::TopK). Default: `None`.
-    pub top_k: Option<usize>,
-    /// Keep the likeliest tokens of this probability together, see [`TopP`](crate::processor::TopP).
-    /// Default: `None`.
-    pub top_p: Option<f32>,
-    /// Keep tokens of at least this fraction of the likeliest, see [`MinP`](crate::processor::MinP).
-    /// Default: `None`.
-    pub min_p: Option<f32>,
-    /// See [`RepetitionPenalty`](crate::processor::RepetitionPenalty). Default: `None`.
-    pub repetition_penalty: Option<f32>,
-    /// Tokens to avoid, see [`Suppress`](crate::processor::Suppress). Default: none.
-    pub suppress_tokens: Vec<TokenId>,
-    /// Least tokens before the end, see [`MinNewTokens`](crate::processor::MinNewTokens). Default: 0.
-    pub min_new_tokens: usize,
+    /// How tokens are chosen in rows that do not say it themselves. Default: greedily.
+    pub sampling: SamplingOptions,
+    /// What requests may use beyond [`sampling`](Self::sampling), in [`Slots`](super::Slots) and in a
+    /// [`DecodeGraph`](super::DecodeGraph). Default: nothing.
+    pub row_options: SamplingKinds,
+    /// How many of the likeliest tokens to give with the log-probability of every token, at most
+    /// [`MOST_LOGPROBS`](Self::MOST_LOGPROBS); `None`: no log-probabilities, at no cost. Default: `None`.
+    pub logprobs: Option<usize>,
     /// Steps between two reads of the host, which streams and stops there. Default: 8.
     pub read_every: usize,
+    /// In [`Slots`](super::Slots), the most tokens of prompts that are read between two steps; `None`: a prompt is read
+    /// whole, when its request is admitted. Default: `None`.
+    pub prompt_chunk: Option<usize>,
     /// The layout and capacity of the constraints' tables on the device.
     pub tensors: TensorOptions,
 }
@@ -43,58 +40,78 @@ pub struct GenerationConfig {
 impl Default for GenerationConfig {
     fn default() -> Self {
         Self {
-            temperature: None,
-            top_k: None,
-            top_p: None,
-            min_p: None,
-            repetition_penalty: None,
-            suppress_tokens: Vec::new(),
-            min_new_tokens: 0,
+            sampling: SamplingOptions::default(),
+            row_options: SamplingKinds::NONE,
+            logprobs: None,
             read_every: 8,
+            prompt_chunk: None,
             tensors: TensorOptions::default(),
         }
     }
 }
 
 impl GenerationConfig {
+    /// The most tokens that [`logprobs`](Self::logprobs) gives.
+    pub const MOST_LOGPROBS: usize = 20;
+
     /// Greedy, without filters.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Samples at a [temperature](Self::temperature).
+    /// Samples at a [temperature](SamplingOptions::temperature).
     pub fn with_temperature(self, temperature: impl Into<Option<f32>>) -> Self {
-        Self { temperature: temperature.into(), ..self }
+        Self { sampling: self.sampling.with_temperature(temperature), ..self }
     }
 
-    /// Samples among the [`top_k`](Self::top_k) likeliest tokens.
+    /// Samples among the [`top_k`](SamplingOptions::top_k) likeliest tokens.
     pub fn with_top_k(self, top_k: impl Into<Option<usize>>) -> Self {
-        Self { top_k: top_k.into(), ..self }
+        Self { sampling: self.sampling.with_top_k(top_k), ..self }
     }
 
-    /// Samples among the likeliest tokens of [`top_p`](Self::top_p) probability together.
+    /// Samples among the likeliest tokens of [`top_p`](SamplingOptions::top_p) probability together.
     pub fn with_top_p(self, top_p: impl Into<Option<f32>>) -> Self {
-        Self { top_p: top_p.into(), ..self }
+        Self { sampling: self.sampling.with_top_p(top_p), ..self }
     }
 
-    /// Samples among tokens of at least [`min_p`](Self::min_p) times the probability of the likeliest.
+    /// Samples among tokens of at least [`min_p`](SamplingOptions::min_p) times the probability of the likeliest.
     pub fn with_min_p(self, min_p: impl Into<Option<f32>>) -> Self {
-        Self { min_p: min_p.into(), ..self }
+        Self { sampling: self.sampling.with_min_p(min_p), ..self }
     }
 
-    /// Applies a [repetition penalty](Self::repetition_penalty).
+    /// Applies a [repetition penalty](SamplingOptions::repetition_penalty).
     pub fn with_repetition_penalty(self, penalty: impl Into<Option<f32>>) -> Self {
-        Self { repetition_penalty: penalty.into(), ..self }
+        Self { sampling: self.sampling.with_repetition_penalty(penalty), ..self }
     }
 
-    /// Avoids [tokens](Self::suppress_tokens) wherever another one is legal.
+    /// Avoids [tokens](SamplingOptions::suppress_tokens) wherever another one is legal.
     pub fn with_suppress_tokens(self, tokens: impl IntoIterator<Item = TokenId>) -> Self {
-        Self { suppress_tokens: tokens.into_iter().collect(), ..self }
+        Self { sampling: self.sampling.with_suppress_tokens(tokens), ..self }
     }
 
-    /// Puts the end off until [`min_new_tokens`](Self::min_new_tokens) were generated, wherever another token is legal.
+    /// Puts the end off until [`min_new_tokens`](SamplingOptions::min_new_tokens) were generated, wherever another token is legal.
     pub fn with_min_new_tokens(self, min_new_tokens: usize) -> Self {
-        Self { min_new_tokens, ..self }
+        Self { sampling: self.sampling.with_min_new_tokens(min_new_tokens), ..self }
+    }
+
+    /// Chooses the tokens of rows without options of their own by [`sampling`](Self::sampling).
+    pub fn with_sampling(self, sampling: SamplingOptions) -> Self {
+        Self { sampling, ..self }
+    }
+
+    /// Lets requests use more [options](Self::row_options) than the config does.
+    pub fn with_row_options(self, row_options: SamplingKinds) -> Self {
+        Self { row_options, ..self }
+    }
+
+    /// Gives [log-probabilities](Self::logprobs) of every token, and of so many of the likeliest.
+    pub fn with_logprobs(self, top: impl Into<Option<usize>>) -> Self {
+        Self { logprobs: top.into(), ..self }
+    }
+
+    /// Reads at most so many tokens of [prompts](Self::prompt_chunk) between two steps.
+    pub fn with_prompt_chunk(self, tokens: impl Into<Option<usize>>) -> Self {
+        Self { prompt_chunk: tokens.into(), ..self }
     }
 
     /// Lets the host read every [`read_every`](Self::read_every) steps.
@@ -113,6 +130,15 @@ impl GenerationConfig {
                 "read_every of 0: the host must read at least now and then; use 1 or more",
             ));
         }
-        Ok(())
+        if let Some(top) = self.logprobs.filter(|&top| top > Self::MOST_LOGPROBS) {
+            return Err(Error::input(format!(
+                "logprobs of {top} tokens: {} are the most",
+                Self::MOST_LOGPROBS
+            )));
+        }
+        if self.prompt_chunk == Some(0) {
+            return Err(Error::input("prompt_chunk of 0: no prompt would ever be read; use 1 or more"));
+        }
+        self.sampling.check()
     }
 }

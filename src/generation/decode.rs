@@ -61,12 +61,13 @@ pub fn stream<'a, M: CausalLm>(
 ) -> Result<Pieces<'a>> {
     config.check()?;
     let unconstrained = TokenTable::unconstrained(vocabulary);
-    let batch = Batch::new(model, vocabulary, requests, &unconstrained)?;
-    let mut session = Session::start(model, vocabulary, &batch, config, batch.length + batch.steps)?;
+    let batch = Batch::new(model, vocabulary, requests, &config.sampling, &unconstrained)?;
+    let (kinds, slots) = (batch.kinds(), batch.length + batch.steps);
+    let mut session = Session::start(model, vocabulary, &batch, config, kinds, slots)?;
     let schedule = ReadSchedule::new(config.read_every, batch.steps);
     let source = StepSource::new(schedule, batch.len(), move |steps| {
         steps.clone().skip_while(|&step| step == 0).for_each(|_| session.step());
-        session.tokens(steps)
+        session.read(steps)
     });
     Ok(Pieces::new(source, batch.rows(vocabulary)))
 }

@@ -18,6 +18,7 @@ use burn::tensor::{Device, Graph, capture};
 use super::batch::Batch;
 use super::config::GenerationConfig;
 use super::model::CausalLm;
+use super::options::{SamplingKinds, SamplingOptions};
 use super::pieces::{Pieces, ReadSchedule, StepSource};
 use super::request::{Output, Piece, Request};
 use super::session::Session;
@@ -37,7 +38,9 @@ pub(super) const RECORDING: usize = 5;
 ///
 /// It writes the same tokens as [`generate`](super::generate) with the same requests and configuration. Between two
 /// batches the prompts, budgets and seeds may change, and so may the constraints, within the capacity that
-/// [`TensorOptions`](crate::TensorOptions) reserves; the number of rows and the [`GenerationConfig`] may not.
+/// [`TensorOptions`](crate::TensorOptions) reserves, and the [options](SamplingOptions) of the rows, within the kinds that
+/// the recorded requests, the config or its [`row_options`](GenerationConfig::row_options) use; the number of rows and the
+/// [`GenerationConfig`] may not.
 ///
 /// The graph borrows the model. The model's [`step`](CausalLm::step) must read nothing but its weights and the cache,
 /// upload nothing, and leave the cache in the buffers it found it in, see [`Persistent`]. The graph stays on the thread
@@ -87,6 +90,8 @@ pub struct DecodeGraph<'m, M: CausalLm> {
     graph: StepGraph<'m>,
     session: Rc<RefCell<Session<'m, M>>>,
     vocabulary: &'m Vocabulary,
+    /// Of the rows that do not bring their own.
+    sampling: SamplingOptions,
     unconstrained: TokenTable,
     read_every: usize,
     batch: usize,
@@ -124,15 +129,25 @@ impl<'m, M: CausalLm<Cache: Persistent>> DecodeGraph<'m, M> {
         let unconstrained = TokenTable::unconstrained(vocabulary);
         let mut short = requests.to_vec();
         short.iter_mut().for_each(|request| request.prompt.truncate(1));
-        let batch = Batch::new(model, vocabulary, &short, &unconstrained)?;
-        let session = Session::start(model, vocabulary, &batch, config, capacity)?;
+        let batch = Batch::new(model, vocabulary, &short, &config.sampling, &unconstrained)?;
+        let kinds = batch.kinds().or(SamplingKinds::of(&config.sampling)).or(config.row_options);
+        let session = Session::start(model, vocabulary, &batch, config, kinds, capacity)?;
         let session = Rc::new(RefCell::new(session));
         let graph = {
             let session = session.clone();
             record_step(&model.device(), Box::new(move || session.borrow_mut().step()), INSTEAD)?
         };
         let batch = batch.len();
-        Ok(Self { graph, session, vocabulary, unconstrained, read_every: config.read_every, batch, capacity })
+        Ok(Self {
+            graph,
+            session,
+            vocabulary,
+            sampling: config.sampling.clone(),
+            unconstrained,
+            read_every: config.read_every,
+            batch,
+            capacity,
+        })
     }
 
     /// Whether a replay is a dispatch of recorded launches; on the CPU it runs the step again.
@@ -165,7 +180,8 @@ impl<'m, M: CausalLm<Cache: Persistent>> DecodeGraph<'m, M> {
     /// As [`generate`](Self::generate).
     pub fn stream(&mut self, requests: &[Request]) -> Result<Pieces<'_>> {
         let session = self.session.clone();
-        let batch = Batch::new(session.borrow().model(), self.vocabulary, requests, &self.unconstrained)?;
+        let model = session.borrow().model();
+        let batch = Batch::new(model, self.vocabulary, requests, &self.sampling, &self.unconstrained)?;
         if batch.len() != self.batch {
             return Err(Error::input(format!("{} requests for a graph of {} rows", batch.len(), self.batch)));
         }
@@ -175,12 +191,12 @@ impl<'m, M: CausalLm<Cache: Persistent>> DecodeGraph<'m, M> {
                 batch.length, batch.steps, self.capacity
             )));
         }
-        session.borrow_mut().restart(&batch)?;
+        session.borrow_mut().restart(self.vocabulary, &batch)?;
         let graph = &mut self.graph;
         let schedule = ReadSchedule::new(self.read_every, batch.steps);
         let source = StepSource::new(schedule, batch.len(), move |steps| {
             steps.clone().skip_while(|&step| step == 0).for_each(|_| replay(graph));
-            session.borrow().tokens(steps)
+            session.borrow().read(steps)
         });
         Ok(Pieces::new(source, batch.rows(self.vocabulary)))
     }

@@ -4,10 +4,10 @@ use std::fmt;
 use std::iter::FusedIterator;
 use std::ops::{ControlFlow, Range};
 
+use super::log::NewLines;
 use super::request::{Output, Piece};
-use super::row::Row;
+use super::row::{NewTokens, Row};
 use crate::error::Result;
-use crate::vocabulary::TokenId;
 
 /// Where tokens come from: a model and all that a batch keeps on the device.
 pub(super) trait TokenSource {
@@ -15,12 +15,12 @@ pub(super) trait TokenSource {
     fn advance(&mut self) -> Result<bool>;
 
     /// The tokens of a row that the last read has found.
-    fn row(&mut self, row: usize) -> Result<NewTokens>;
+    fn row(&mut self, row: usize) -> Result<Found>;
 }
 
 /// New tokens of a row.
-pub(super) struct NewTokens {
-    pub(super) tokens: Vec<TokenId>,
+pub(super) struct Found {
+    pub(super) new: NewTokens,
     /// For each call of the model, how many of the tokens there were after it.
     pub(super) calls: Vec<usize>,
 }
@@ -96,12 +96,11 @@ impl<'a> Pieces<'a> {
                 let index = self.next;
                 self.next += 1;
                 if !row.is_finished() {
-                    let NewTokens { mut tokens, calls } = self.source.row(index)?;
-                    let (text, taken) = row.append(&tokens)?;
-                    tokens.truncate(taken);
-                    let last = calls.iter().position(|&tokens| tokens >= taken);
+                    let Found { new, calls } = self.source.row(index)?;
+                    let new = row.append(new)?;
+                    let last = calls.iter().position(|&tokens| tokens >= new.tokens.len());
                     row.count_calls(last.map_or(calls.len(), |call| call + 1));
-                    return Ok(Some(Piece { row: index, text, tokens }));
+                    return Ok(Some(new.of_row(index)));
                 }
             }
             self.rows.iter_mut().for_each(Row::end_if_cancelled);
@@ -163,29 +162,27 @@ impl ReadSchedule {
 /// A source of one token per row and step.
 pub(super) struct StepSource<F> {
     schedule: ReadSchedule,
-    /// Takes some steps and reads their tokens, one row of the batch after the other within a step. Step 0 was
-    /// taken when the prompts were read.
+    /// Takes some steps and reads what they chose. Step 0 was taken when the prompts were read.
     steps: F,
     batch: usize,
-    tokens: Vec<i32>,
+    lines: NewLines,
 }
 
-impl<F: FnMut(Range<usize>) -> Result<Vec<i32>>> StepSource<F> {
+impl<F: FnMut(Range<usize>) -> Result<NewLines>> StepSource<F> {
     pub(super) fn new(schedule: ReadSchedule, batch: usize, steps: F) -> Self {
-        Self { schedule, steps, batch, tokens: Vec::new() }
+        Self { schedule, steps, batch, lines: NewLines::default() }
     }
 }
 
-impl<F: FnMut(Range<usize>) -> Result<Vec<i32>>> TokenSource for StepSource<F> {
+impl<F: FnMut(Range<usize>) -> Result<NewLines>> TokenSource for StepSource<F> {
     fn advance(&mut self) -> Result<bool> {
         let Some(steps) = self.schedule.next() else { return Ok(false) };
-        self.tokens = (self.steps)(steps)?;
+        self.lines = (self.steps)(steps)?;
         Ok(true)
     }
 
-    fn row(&mut self, row: usize) -> Result<NewTokens> {
-        let ids = self.tokens.iter().skip(row).step_by(self.batch);
-        let tokens: Vec<_> = ids.map(|&id| TokenId(id as u32)).collect();
-        Ok(NewTokens { calls: (1..=tokens.len()).collect(), tokens })
+    fn row(&mut self, row: usize) -> Result<Found> {
+        let new = self.lines.of_row(row, self.batch);
+        Ok(Found { calls: (1..=new.tokens.len()).collect(), new })
     }
 }

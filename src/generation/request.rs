@@ -4,6 +4,8 @@ use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeOwned, IntoDeserializer};
 
 use super::cancel::Cancel;
+use super::logprobs::TokenLogprobs;
+use super::options::SamplingOptions;
 use crate::error::{Error, Result};
 use crate::table::TokenTable;
 use crate::vocabulary::TokenId;
@@ -27,6 +29,10 @@ pub struct Request<'a> {
     pub table: Option<&'a TokenTable>,
     /// The seed of the row where tokens are sampled.
     pub seed: u64,
+    /// How tokens are chosen; `None`: as [`GenerationConfig::sampling`](super::GenerationConfig::sampling) says.
+    pub sampling: Option<SamplingOptions>,
+    /// Texts before which the output ends, see [`Finish::Stop`], however short it is. Default: none.
+    pub stop: Vec<String>,
     /// Ends the row early.
     pub cancel: Cancel,
 }
@@ -34,7 +40,15 @@ pub struct Request<'a> {
 impl<'a> Request<'a> {
     /// An unconstrained request with seed 0.
     pub fn new(prompt: Vec<TokenId>, max_new_tokens: usize) -> Self {
-        Self { prompt, max_new_tokens, table: None, seed: 0, cancel: Cancel::default() }
+        Self {
+            prompt,
+            max_new_tokens,
+            table: None,
+            seed: 0,
+            sampling: None,
+            stop: Vec::new(),
+            cancel: Cancel::default(),
+        }
     }
 
     /// With a constraint.
@@ -45,6 +59,16 @@ impl<'a> Request<'a> {
     /// With a seed.
     pub fn with_seed(self, seed: u64) -> Self {
         Self { seed, ..self }
+    }
+
+    /// With options of its own.
+    pub fn with_sampling(self, sampling: SamplingOptions) -> Self {
+        Self { sampling: Some(sampling), ..self }
+    }
+
+    /// With texts before which the output ends.
+    pub fn with_stop<S: Into<String>>(self, stop: impl IntoIterator<Item = S>) -> Self {
+        Self { stop: stop.into_iter().map(Into::into).collect(), ..self }
     }
 
     /// With a flag that ends the row early.
@@ -66,11 +90,18 @@ impl<'a> Request<'a> {
 ///     }
 /// }
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Finish {
     /// An end-of-sequence token: the output is complete.
+    #[default]
     EndOfSequence,
+    /// One of the request's [`stop`](Request::stop) strings came: the output ends before it.
+    ///
+    /// A stop string ends a row wherever it comes, in a row with a constraint as well: its text is then a beginning of a
+    /// text of the constraint, and need not be one itself. To end a constrained row only where the constraint does, give
+    /// it no stop strings.
+    Stop,
     /// `max_new_tokens` were generated; only rows without a constraint end so.
     MaxNewTokens,
     /// The callback asked to stop, or the request's [`Cancel`].
@@ -82,16 +113,18 @@ pub enum Finish {
 /// ```
 /// use burn_dfa::generation::{Finish, Output};
 ///
-/// let output = Output { tokens: vec![], bytes: b"caf\xc3\xa9".to_vec(), finish: Finish::EndOfSequence };
+/// let output = Output { bytes: b"caf\xc3\xa9".to_vec(), ..Output::default() };
 /// assert!(output.is_complete());
 /// assert_eq!(output.text(), "café");
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Output {
-    /// The tokens, the end-of-sequence token included where there is one.
+    /// The tokens, the end-of-sequence token included where there is one; those of a stop string as well.
     pub tokens: Vec<TokenId>,
-    /// The bytes of the text tokens.
+    /// The bytes of the text tokens, up to a stop string.
     pub bytes: Vec<u8>,
+    /// Of every token, where the [config](super::GenerationConfig::logprobs) asks for them; else empty.
+    pub logprobs: Vec<TokenLogprobs>,
     /// Why the row ended.
     pub finish: Finish,
 }
@@ -102,7 +135,7 @@ impl Output {
         String::from_utf8_lossy(&self.bytes).into_owned()
     }
 
-    /// Whether the row ended by itself.
+    /// Whether the row ended by itself, at the end of the sequence.
     pub fn is_complete(&self) -> bool {
         self.finish == Finish::EndOfSequence
     }
@@ -115,7 +148,7 @@ impl Output {
     /// ```
     /// use burn_dfa::generation::{Finish, Output};
     ///
-    /// let mut output = Output { tokens: vec![], bytes: b"[1, 2]".to_vec(), finish: Finish::EndOfSequence };
+    /// let mut output = Output { bytes: b"[1, 2]".to_vec(), ..Output::default() };
     /// assert_eq!(output.parse::<Vec<u8>>()?, [1, 2]);
     /// output.finish = Finish::Cancelled;
     /// assert!(output.parse::<Vec<u8>>().unwrap_err().is_cancelled());
@@ -143,7 +176,7 @@ impl Output {
 
     fn complete(&self) -> Result<()> {
         match self.finish {
-            Finish::EndOfSequence => Ok(()),
+            Finish::EndOfSequence | Finish::Stop => Ok(()),
             Finish::Cancelled => Err(Error::cancelled(self.tokens.len(), self.text())),
             Finish::MaxNewTokens => Err(Error::output(format!(
                 "cut off after {} tokens, at {:?}: raise max_new_tokens, or give the request a constraint, within which \
@@ -173,12 +206,14 @@ impl Output {
 ///     println!("row {}: {:?} ({} tokens)", piece.row, piece.text, piece.tokens.len());
 /// }
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Piece {
     /// The row of the batch.
     pub row: usize,
-    /// The text that is complete, in whole characters; may be empty.
+    /// The text that is complete, in whole characters, and can be no part of a stop string; may be empty.
     pub text: String,
     /// The new tokens.
     pub tokens: Vec<TokenId>,
+    /// Of every new token, where the [config](super::GenerationConfig::logprobs) asks for them; else empty.
+    pub logprobs: Vec<TokenLogprobs>,
 }

@@ -1,11 +1,48 @@
 //! The host's view of one row while it is generated.
 
+use std::ops::Range;
+
 use super::cancel::Cancel;
-use super::request::{Finish, Output, Request};
+use super::logprobs::TokenLogprobs;
+use super::request::{Finish, Output, Piece, Request};
+use super::stop::StopStrings;
 use super::stream::Utf8Stream;
 use crate::error::{Error, Result};
 use crate::table::{RowPosition, TokenTable};
 use crate::vocabulary::{TokenId, Vocabulary};
+
+/// What the device chose for a row since the last read.
+#[derive(Default)]
+pub(super) struct NewTokens {
+    pub(super) tokens: Vec<TokenId>,
+    /// Of every token, or none.
+    pub(super) logprobs: Vec<TokenLogprobs>,
+}
+
+impl NewTokens {
+    /// Without some of the tokens.
+    pub(super) fn without(mut self, others: Range<usize>) -> Self {
+        self.tokens.drain(others.clone());
+        if !self.logprobs.is_empty() {
+            self.logprobs.drain(others);
+        }
+        self
+    }
+}
+
+/// What is new of a row's output.
+pub(super) struct NewText {
+    pub(super) text: String,
+    pub(super) tokens: Vec<TokenId>,
+    pub(super) logprobs: Vec<TokenLogprobs>,
+}
+
+impl NewText {
+    /// As a piece of the output of row `row`.
+    pub(super) fn of_row(self, row: usize) -> Piece {
+        Piece { row, text: self.text, tokens: self.tokens, logprobs: self.logprobs }
+    }
+}
 
 /// Collects the tokens of a row, and walks its table on the host to check what the device chose.
 pub(super) struct Row<'a> {
@@ -16,7 +53,10 @@ pub(super) struct Row<'a> {
     cancel: Cancel,
     calls: usize,
     tokens: Vec<TokenId>,
+    logprobs: Vec<TokenLogprobs>,
+    /// What was handed out: what may begin a stop string is held back.
     bytes: Vec<u8>,
+    stop: StopStrings,
     stream: Utf8Stream,
     finish: Option<Finish>,
 }
@@ -36,7 +76,9 @@ impl<'a> Row<'a> {
             cancel: request.cancel.clone(),
             calls: 0,
             tokens: Vec::new(),
+            logprobs: Vec::new(),
             bytes: Vec::new(),
+            stop: StopStrings::new(&request.stop),
             stream: Utf8Stream::default(),
             finish: None,
         }
@@ -63,11 +105,10 @@ impl<'a> Row<'a> {
         self.calls += calls;
     }
 
-    /// Takes the tokens that the device chose; gives the new text and how many of the tokens were taken.
-    pub(super) fn append(&mut self, tokens: &[TokenId]) -> Result<(String, usize)> {
-        let mut text = String::new();
-        let mut taken = 0;
-        for &token in tokens {
+    /// Takes what the device chose, up to the end of the row; gives what is new of it.
+    pub(super) fn append(&mut self, mut new: NewTokens) -> Result<NewText> {
+        let (mut bytes, mut taken) = (Vec::new(), 0);
+        for &token in &new.tokens {
             if self.is_finished() {
                 break;
             }
@@ -83,23 +124,33 @@ impl<'a> Row<'a> {
             if self.vocabulary.eos().contains(&token) {
                 self.finish = Some(Finish::EndOfSequence);
             } else {
-                let bytes = self.vocabulary.bytes(token).unwrap_or_default();
-                self.bytes.extend_from_slice(bytes);
-                text.push_str(&self.stream.push(bytes));
-                if self.tokens.len() == self.max_new_tokens {
+                let (free, is_stopped) = self.stop.push(self.vocabulary.bytes(token).unwrap_or_default());
+                bytes.extend(free);
+                if is_stopped {
+                    self.finish = Some(Finish::Stop);
+                } else if self.tokens.len() == self.max_new_tokens {
                     self.finish = Some(Finish::MaxNewTokens);
                 }
             }
-            if self.is_finished() {
-                text.push_str(&std::mem::take(&mut self.stream).finish());
-            }
         }
-        Ok((text, taken))
+        if self.is_finished() {
+            bytes.extend(self.stop.finish());
+        }
+        let mut text = self.stream.push(&bytes);
+        if self.is_finished() {
+            text.push_str(&std::mem::take(&mut self.stream).finish());
+        }
+        self.bytes.extend(bytes);
+        new.tokens.truncate(taken);
+        new.logprobs.truncate(taken);
+        self.logprobs.extend_from_slice(&new.logprobs);
+        Ok(NewText { text, tokens: new.tokens, logprobs: new.logprobs })
     }
 
     /// The output so far; a row that is not finished counts as cancelled.
-    pub(super) fn into_output(self) -> Output {
+    pub(super) fn into_output(mut self) -> Output {
         let finish = self.finish.unwrap_or(Finish::Cancelled);
-        Output { tokens: self.tokens, bytes: self.bytes, finish }
+        self.bytes.extend(self.stop.finish());
+        Output { tokens: self.tokens, bytes: self.bytes, logprobs: self.logprobs, finish }
     }
 }

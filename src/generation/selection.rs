@@ -1,101 +1,155 @@
-//! From logits to tokens: the processors after the constraint, and the sampler, that a [`GenerationConfig`] asks for.
+//! From logits to tokens: the processors after the constraint, and the sampler, that the options of the rows ask for.
 
-use burn::tensor::Device;
+use burn::tensor::{Device, Tensor};
 
-use super::config::GenerationConfig;
+use super::options::{SamplingKinds, SamplingOptions};
 use crate::error::Result;
 use crate::processor::{
-    Chain, LogitsProcessor, MinNewTokens, MinP, RepetitionPenalty, Suppress, Temperature, TopK, TopP,
+    Chain, InitContext, LogitBias, LogitsProcessor, MinNewTokens, MinP, OutputPenalties, RepetitionPenalty,
+    StepContext, Suppress, Temperature, TopK, TopP,
 };
 use crate::sampling::{Greedy, GumbelMax, Sampler};
 use crate::vocabulary::Vocabulary;
 
-/// The processors after the constraint, in the order in which they are applied; `None` does nothing.
-pub(super) type Filters = Chain<
-    Chain<
-        Chain<
-            Chain<
-                Chain<Chain<Option<RepetitionPenalty>, Option<Suppress>>, Option<MinNewTokens>>,
-                Option<Temperature>,
-            >,
-            Option<TopK>,
-        >,
-        Option<TopP>,
-    >,
-    Option<MinP>,
->;
+/// The processors after the constraint, in the order in which they are applied.
+pub(super) type Filters = Chain<Chain<Penalties, Preferences>, Truncation>;
+type Penalties = Chain<Filter<RepetitionPenalty>, Filter<OutputPenalties>>;
+type Preferences = Chain<Chain<Filter<LogitBias>, Filter<Suppress>>, Filter<MinNewTokens>>;
+type Truncation = Chain<Chain<Chain<Filter<Temperature>, Filter<TopK>>, Filter<TopP>>, Filter<MinP>>;
 
-/// The processors that `config` asks for.
-pub(super) fn filters(config: &GenerationConfig, vocabulary: &Vocabulary) -> Result<Filters> {
-    let least = config.min_new_tokens;
-    let temperature = config.temperature.filter(|_| truncates(config));
-    Ok(config
-        .repetition_penalty
-        .map(RepetitionPenalty::new)
-        .transpose()?
-        .then(
-            (!config.suppress_tokens.is_empty())
-                .then(|| Suppress::new(config.suppress_tokens.iter().copied())),
-        )
-        .then((least > 0).then(|| MinNewTokens::new(least, vocabulary)))
-        .then(temperature.map(Temperature::new).transpose()?)
-        .then(config.top_k.map(TopK::new).transpose()?)
-        .then(config.top_p.map(TopP::new).transpose()?)
-        .then(config.min_p.map(MinP::new).transpose()?))
+/// A filter of a batch; `None` where no row may ever use it.
+type Filter<P> = Option<Switched<P>>;
+
+/// A processor that is left out while no row uses it. Its state stays, for the rows that will.
+#[derive(Clone)]
+pub(super) struct Switched<P> {
+    processor: P,
+    on: bool,
 }
 
-/// Whether top-k, top-p or min-p come between the temperature and the sampler.
-fn truncates(config: &GenerationConfig) -> bool {
-    config.top_k.is_some() || config.top_p.is_some() || config.min_p.is_some()
+impl<P: LogitsProcessor> LogitsProcessor for Switched<P> {
+    type State = P::State;
+
+    fn init(&self, context: &InitContext) -> Self::State {
+        self.processor.init(context)
+    }
+
+    fn process(
+        &self,
+        state: Self::State,
+        logits: Tensor<2>,
+        context: &StepContext,
+    ) -> (Tensor<2>, Self::State) {
+        match self.on {
+            true => self.processor.process(state, logits, context),
+            false => (logits, state),
+        }
+    }
+
+    fn is_identity(&self) -> bool {
+        !self.on || self.processor.is_identity()
+    }
 }
 
-/// The temperature that the sampler itself applies, in its own pass: 1 where the [`filters`] have applied it already.
-/// `None`: greedy.
-pub(super) fn sampler_temperature(config: &GenerationConfig) -> Option<f32> {
-    config.temperature.map(|temperature| if truncates(config) { 1.0 } else { temperature })
+/// The filters of rows with these `options`. The states of all kinds that the batch `may` use are made; those that are `on`
+/// take part in a step, in which the options themselves are read from the states.
+pub(super) fn filters(
+    options: &[SamplingOptions],
+    may: SamplingKinds,
+    on: SamplingKinds,
+    vocabulary: &Vocabulary,
+) -> Result<Filters> {
+    let rows = || options.iter();
+    // A greedy row takes the greatest logit, which the last filters leave alone.
+    let sampled = || rows().map(|row| (!row.is_greedy()).then_some(row));
+    let temperatures = rows().map(|row| row.sampled().filter(|_| row.truncates()));
+    let repetition = rows().map(|row| row.repetition_penalty.unwrap_or(1.0));
+    let output = rows().map(SamplingOptions::output_penalties);
+    let bias = rows().map(|row| row.logit_bias.clone());
+    let suppressed = rows().map(|row| row.suppress_tokens.clone());
+    let least = rows().map(|row| row.min_new_tokens);
+    let penalties =
+        filter(may.repetition_penalty, on.repetition_penalty, || RepetitionPenalty::of_rows(repetition))?
+            .then(filter(may.output_penalties, on.output_penalties, || OutputPenalties::of_rows(output))?);
+    let preferences = filter(may.logit_bias, on.logit_bias, || LogitBias::of_rows(bias))?
+        .then(filter(may.suppress_tokens, on.suppress_tokens, || Ok(Suppress::of_rows(suppressed)))?)
+        .then(filter(may.min_new_tokens, on.min_new_tokens, || {
+            Ok(MinNewTokens::of_rows(least, vocabulary))
+        })?);
+    let truncation = filter(may.truncate(), on.truncate(), || Temperature::of_rows(temperatures))?
+        .then(filter(may.top_k, on.top_k, || TopK::of_rows(sampled().map(|row| row?.top_k)))?)
+        .then(filter(may.top_p, on.top_p, || TopP::of_rows(sampled().map(|row| row?.top_p)))?)
+        .then(filter(may.min_p, on.min_p, || MinP::of_rows(sampled().map(|row| row?.min_p)))?);
+    Ok(penalties.then(preferences).then(truncation))
 }
 
-/// The sampler of a batch: Gumbel-max with a seed per row, or greedy.
+fn filter<P>(may: bool, on: bool, make: impl FnOnce() -> Result<P>) -> Result<Filter<P>> {
+    may.then(|| make().map(|processor| Switched { processor, on })).transpose()
+}
+
+/// The temperature that the sampler itself applies to a row, in its own pass: 1 where the [`filters`] have applied it
+/// already. `None`: greedy.
+///
+/// It depends on the options of the row alone, so that a row is rounded alike in every batch.
+pub(super) fn sampler_temperature(options: &SamplingOptions) -> Option<f32> {
+    options.sampled().map(|temperature| if options.truncates() { 1.0 } else { temperature })
+}
+
+fn temperatures(options: &[SamplingOptions]) -> Vec<Option<f32>> {
+    options.iter().map(sampler_temperature).collect()
+}
+
+/// The sampler of a batch: Gumbel-max with a seed and a temperature per row, or greedy.
 pub(super) struct BatchSampler {
-    /// `None`: greedy.
+    /// `None`: no row may be sampled.
     noise: Option<GumbelMax>,
+    /// Whether a row is sampled.
+    on: bool,
 }
 
 impl BatchSampler {
     /// A sampler of one row per seed, over `width` logits.
     pub(super) fn new(
-        config: &GenerationConfig,
+        options: &[SamplingOptions],
+        may: SamplingKinds,
         seeds: &[u64],
         width: usize,
         device: &Device,
     ) -> Result<Self> {
-        let sampled = |temperature| GumbelMax::new(seeds, width, device)?.with_temperature(temperature);
-        Ok(Self { noise: sampler_temperature(config).map(sampled).transpose()? })
+        let sampled = || GumbelMax::new(seeds, width, device)?.with_temperatures(&temperatures(options));
+        Ok(Self { noise: may.temperature.then(sampled).transpose()?, on: true })
     }
 
     pub(super) fn sampler(&self) -> &dyn Sampler {
         match &self.noise {
-            None => &Greedy,
-            Some(noise) => noise,
+            Some(noise) if self.on => noise,
+            _ => &Greedy,
         }
     }
 
-    /// Other seeds, in the buffers that hold the old ones.
-    pub(super) fn reseed(&mut self, seeds: &[u64]) {
-        if let Some(noise) = &mut self.noise {
-            noise.reseed(seeds);
-        }
+    /// Leaves the noise out of the next steps, or not.
+    pub(super) fn switch(&mut self, on: bool) {
+        self.on = on;
     }
 
-    /// Another seed for one row, in the buffers that hold the old ones.
-    pub(super) fn reseed_row(&mut self, row: usize, seed: u64) {
-        if let Some(noise) = &mut self.noise {
-            noise.reseed_row(row, seed);
+    /// Other seeds and temperatures, in the buffers that hold the old ones.
+    pub(super) fn reseed(&mut self, options: &[SamplingOptions], seeds: &[u64]) -> Result<()> {
+        match &mut self.noise {
+            Some(noise) => noise.reseed(seeds, &temperatures(options)),
+            None => Ok(()),
         }
     }
 
     /// A sampler of a single row.
-    pub(super) fn of_one_row(&self, seed: u64) -> Self {
-        Self { noise: self.noise.as_ref().map(|noise| noise.one(seed)) }
+    pub(super) fn of_one_row(&self, options: &SamplingOptions, seed: u64) -> Result<Self> {
+        let one = |noise: &GumbelMax| noise.one(seed, sampler_temperature(options));
+        Ok(Self { noise: self.noise.as_ref().map(one).transpose()?, on: true })
+    }
+
+    /// The sampler of a single row in the place of one of the rows, in the buffers that hold the old one.
+    pub(super) fn assign_row(&mut self, row: usize, one: Self) {
+        if let (Some(noise), Some(one)) = (&mut self.noise, one.noise) {
+            noise.assign_row(row, one);
+        }
     }
 }

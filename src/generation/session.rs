@@ -6,8 +6,9 @@ use burn::tensor::{DType, Device, Tensor};
 
 use super::batch::Batch;
 use super::config::GenerationConfig;
-use super::log::StepLog;
+use super::log::{LogprobLog, NewLines, StepLog, choose};
 use super::model::CausalLm;
+use super::options::SamplingKinds;
 use super::selection::{BatchSampler, Filters, filters};
 use crate::error::Result;
 use crate::processor::{Chain, DfaProcessor, InitContext, LogitsProcessor, Persistent, StepContext};
@@ -21,32 +22,40 @@ pub(super) struct Session<'m, M: CausalLm> {
     chain: Chain<DfaProcessor, Filters>,
     state: <Chain<DfaProcessor, Filters> as LogitsProcessor>::State,
     sampler: BatchSampler,
+    /// The options that the rows may use.
+    kinds: SamplingKinds,
     context: StepContext,
     /// The tokens of every step.
     log: StepLog,
+    /// Their log-probabilities, where they are asked for.
+    logprobs: Option<LogprobLog>,
     /// Slots of the cache and of the log.
     slots: usize,
 }
 
 impl<'m, M: CausalLm> Session<'m, M> {
     /// Reads the prompts of a checked batch and chooses the first token of every row; the cache has `slots`.
+    /// The rows may use options of these `kinds`.
     pub(super) fn start(
         model: &'m M,
         vocabulary: &Vocabulary,
         batch: &Batch,
         config: &GenerationConfig,
+        kinds: SamplingKinds,
         slots: usize,
     ) -> Result<Self> {
         let (device, width) = (model.device(), model.vocab_size());
-        let chain = batch.constraint(config, width, &device)?.then(filters(config, vocabulary)?);
-        let sampler = BatchSampler::new(config, &batch.seeds(), width, &device)?;
+        let filters = filters(&batch.options, kinds, kinds, vocabulary)?;
+        let chain = batch.constraint(config, width, &device)?.then(filters);
+        let sampler = BatchSampler::new(&batch.options, kinds, &batch.seeds(), width, &device)?;
         let (prompt, padding) = batch.left_padded(&device);
         let state = chain.init(&InitContext { prompt: prompt.clone(), padding: padding.clone(), width });
         let (logits, cache) = model.prefill(prompt, padding, slots);
         chain.first().check(&logits)?;
         let context = before_the_first(batch.len(), width, &device);
         let log = StepLog::new(slots, batch.len(), &device);
-        let mut session = Self { model, cache, chain, state, sampler, context, log, slots };
+        let logprobs = config.logprobs.map(|top| LogprobLog::new(slots, batch.len(), top, &device));
+        let mut session = Self { model, cache, chain, state, sampler, kinds, context, log, logprobs, slots };
         session.choose(logits);
         Ok(session)
     }
@@ -63,24 +72,33 @@ impl<'m, M: CausalLm> Session<'m, M> {
 
     /// Chooses a token per row, and counts and logs it.
     fn choose(&mut self, logits: Tensor<2>) {
-        self.chain.choose(&mut self.state, &mut self.context, logits, self.sampler.sampler());
-        let StepContext { tokens, step } = &mut self.context;
+        let (state, context) = (&mut self.state, &mut self.context);
+        let logged = choose(&self.chain, state, context, logits, self.sampler.sampler(), &self.logprobs);
+        let StepContext { tokens, step } = context;
         self.log.write(step, tokens.clone());
+        if let (Some(log), Some(values)) = (&mut self.logprobs, logged) {
+            log.write(step, values);
+        }
         step.assign(step.clone() + 1);
     }
 
-    /// Reads the tokens of some steps, one row of the batch after the other within a step.
-    pub(super) fn tokens(&self, steps: Range<usize>) -> Result<Vec<i32>> {
-        self.log.read(steps)
+    /// Reads what some steps chose.
+    pub(super) fn read(&self, steps: Range<usize>) -> Result<NewLines> {
+        self.log.read_with(self.logprobs.as_ref(), steps)
     }
 }
 
 impl<M: CausalLm<Cache: Persistent>> Session<'_, M> {
     /// As [`start`](Self::start), for other requests and in the buffers of this session.
-    pub(super) fn restart(&mut self, batch: &Batch) -> Result<()> {
+    pub(super) fn restart(&mut self, vocabulary: &Vocabulary, batch: &Batch) -> Result<()> {
         let (device, width) = (self.model.device(), self.model.vocab_size());
+        for (row, options) in batch.options.iter().enumerate() {
+            self.kinds.admit(row, options)?;
+        }
+        let filters = filters(&batch.options, self.kinds, self.kinds, vocabulary)?;
         batch.constrain(self.chain.first_mut())?;
-        self.sampler.reseed(&batch.seeds());
+        *self.chain.second_mut() = filters;
+        self.sampler.reseed(&batch.options, &batch.seeds())?;
         let (prompt, padding) = batch.left_padded(&device);
         let init = InitContext { prompt: prompt.clone(), padding: padding.clone(), width };
         self.state.assign(self.chain.init(&init));

@@ -28,12 +28,28 @@ impl<A, B> Chain<A, B> {
         &self.first
     }
 
-    pub(crate) fn second(&self) -> &B {
-        &self.second
-    }
-
     pub(crate) fn first_mut(&mut self) -> &mut A {
         &mut self.first
+    }
+
+    pub(crate) fn second_mut(&mut self) -> &mut B {
+        &mut self.second
+    }
+}
+
+impl<A: LogitsProcessor, B: LogitsProcessor> Chain<A, B> {
+    /// As [`choose`](LogitsProcessor::choose), and gives the logits between the two processors.
+    pub(crate) fn choose_observed(
+        &self,
+        (first, second): &mut (A::State, B::State),
+        context: &mut StepContext,
+        logits: Tensor<2>,
+        sampler: &dyn Sampler,
+    ) -> Tensor<2> {
+        let (logits, new) = self.first.process(first.clone(), logits, context);
+        first.assign(new);
+        self.second.choose(second, context, logits.clone(), sampler);
+        logits
     }
 }
 

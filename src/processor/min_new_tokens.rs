@@ -1,9 +1,10 @@
 //! A least length of the output.
 
-use burn::tensor::{Bool, Tensor};
+use burn::tensor::{Bool, DType, Int, Tensor};
 
 use super::suppress::token_mask;
 use super::{Constant, InitContext, LogitsProcessor, StepContext, mask_unless_last};
+use crate::tensor::ints;
 use crate::vocabulary::{TokenId, Vocabulary};
 
 /// Masks the end of sequence during the first `count` tokens, in every row where another token is left.
@@ -20,33 +21,43 @@ use crate::vocabulary::{TokenId, Vocabulary};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MinNewTokens {
-    count: usize,
+    /// Of each row, or of all of them.
+    counts: Vec<usize>,
     eos: Vec<TokenId>,
 }
 
 impl MinNewTokens {
     /// At least `count` tokens before any end-of-sequence id of `vocabulary`.
     pub fn new(count: usize, vocabulary: &Vocabulary) -> Self {
-        Self { count, eos: vocabulary.eos().iter().copied().collect() }
+        Self::of_rows([count], vocabulary)
+    }
+
+    /// The least number of tokens of each row.
+    pub(crate) fn of_rows(counts: impl IntoIterator<Item = usize>, vocabulary: &Vocabulary) -> Self {
+        Self { counts: counts.into_iter().collect(), eos: vocabulary.eos().iter().copied().collect() }
     }
 }
 
 impl LogitsProcessor for MinNewTokens {
-    type State = Constant<Tensor<2, Bool>>;
+    /// The counts, `[1]` or `[batch]`, and the end-of-sequence ids, `[1, width]`.
+    type State = (Tensor<1, Int>, Constant<Tensor<2, Bool>>);
 
     fn init(&self, context: &InitContext) -> Self::State {
-        Constant(token_mask(&self.eos, context))
+        let counts = self.counts.iter().map(|&count| i32::try_from(count).unwrap_or(i32::MAX)).collect();
+        let eos = token_mask(std::slice::from_ref(&self.eos), context);
+        (ints(counts, &context.device()), Constant(eos))
     }
 
     fn process(
         &self,
-        state: Self::State,
+        (counts, eos): Self::State,
         logits: Tensor<2>,
         context: &StepContext,
     ) -> (Tensor<2>, Self::State) {
-        let count = i32::try_from(self.count).unwrap_or(i32::MAX);
-        let early = context.step.clone().lower_elem(count).reshape([-1, 1]).expand(logits.dims());
-        let mask = state.0.clone().expand(logits.dims()).bool_and(early);
-        (mask_unless_last(logits, mask), state)
+        let ([batch, _], step) = (logits.dims(), context.step.clone().cast(DType::I32));
+        let early = step.expand([batch]).lower(counts.clone().expand([batch]));
+        let early = early.reshape([batch, 1]).expand(logits.dims());
+        let mask = eos.0.clone().expand(logits.dims()).bool_and(early);
+        (mask_unless_last(logits, mask), (counts, eos))
     }
 }

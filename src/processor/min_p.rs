@@ -2,7 +2,7 @@
 
 use burn::tensor::Tensor;
 
-use super::{InitContext, LogitsProcessor, StepContext};
+use super::{InitContext, LogitsProcessor, StepContext, column, of_rows};
 use crate::error::{Error, Result};
 
 /// Masks the tokens whose probability is below `p` times that of the likeliest token.
@@ -18,9 +18,10 @@ use crate::error::{Error, Result};
 /// assert!(MinP::new(0.05).is_ok());
 /// assert!(MinP::new(1.5).unwrap_err().is_input());
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct MinP {
-    log_p: f32,
+    /// ln p of each row, or of all of them.
+    log_p: Vec<f32>,
 }
 
 impl MinP {
@@ -29,22 +30,36 @@ impl MinP {
     /// # Errors
     /// [`Error::is_input`] outside of that.
     pub fn new(p: f32) -> Result<Self> {
-        if p.is_nan() || p <= 0.0 || p > 1.0 {
-            return Err(Error::input(format!("min-p of {p}: it must be above 0 and at most 1")));
-        }
-        Ok(Self { log_p: p.ln() })
+        Self::of_rows([Some(p)])
+    }
+
+    /// A fraction for each row; `None` keeps everything.
+    pub(crate) fn of_rows(rows: impl IntoIterator<Item = Option<f32>>) -> Result<Self> {
+        let log = |p: Option<f32>| match p {
+            None => Ok(f32::NEG_INFINITY),
+            Some(p) if p > 0.0 && p <= 1.0 => Ok(p.ln()),
+            Some(p) => Err(Error::input(format!("min-p of {p}: it must be above 0 and at most 1"))),
+        };
+        Ok(Self { log_p: rows.into_iter().map(log).collect::<Result<_>>()? })
     }
 }
 
 impl LogitsProcessor for MinP {
-    type State = ();
+    /// `[1]` or `[batch]`, `f32`
+    type State = Tensor<1>;
 
-    fn init(&self, _context: &InitContext) {}
+    fn init(&self, context: &InitContext) -> Self::State {
+        of_rows(&self.log_p, context)
+    }
 
-    fn process(&self, (): (), logits: Tensor<2>, _context: &StepContext) -> (Tensor<2>, ()) {
-        let [batch, width] = logits.dims();
-        let least = (logits.clone().max_dim(1) + self.log_p).expand([batch, width]);
+    fn process(
+        &self,
+        log_p: Self::State,
+        logits: Tensor<2>,
+        _context: &StepContext,
+    ) -> (Tensor<2>, Self::State) {
+        let least = (logits.clone().max_dim(1) + column(&log_p, &logits)).expand(logits.dims());
         let below = logits.clone().lower(least);
-        (logits.mask_fill(below, f32::NEG_INFINITY), ())
+        (logits.mask_fill(below, f32::NEG_INFINITY), log_p)
     }
 }

@@ -16,8 +16,10 @@
 
 mod chain;
 mod dfa;
+mod logit_bias;
 mod min_new_tokens;
 mod min_p;
+mod output_penalties;
 mod repetition;
 mod slots;
 mod suppress;
@@ -26,7 +28,7 @@ mod top_k;
 mod top_p;
 mod tree;
 
-use burn::tensor::{Bool, Device, Int, Tensor};
+use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
 
 use crate::sampling::Sampler;
 
@@ -34,8 +36,10 @@ pub use crate::persistent::{Constant, Persistent, RowState};
 pub use crate::tensor::Position;
 pub use chain::Chain;
 pub use dfa::DfaProcessor;
+pub use logit_bias::LogitBias;
 pub use min_new_tokens::MinNewTokens;
 pub use min_p::MinP;
+pub use output_penalties::OutputPenalties;
 pub use repetition::{RepetitionPenalty, Seen};
 pub use suppress::Suppress;
 pub use temperature::Temperature;
@@ -175,6 +179,16 @@ fn process_and_sample<P: LogitsProcessor + ?Sized>(
     let (logits, new) = processor.process(state.clone(), logits, context);
     state.assign(new);
     context.tokens.assign(sampler.sample(logits, &context.step));
+}
+
+/// A number for each row, or one for all of them, `[1]` or `[batch]`, `f32`.
+fn of_rows(values: &[f32], context: &InitContext) -> Tensor<1> {
+    Tensor::from_data(TensorData::from(values), (&context.device(), DType::F32))
+}
+
+/// The same as a column of the type of `logits`.
+fn column(values: &Tensor<1>, logits: &Tensor<2>) -> Tensor<2> {
+    values.clone().cast(logits.dtype()).reshape([-1, 1])
 }
 
 /// Masks `logits` where `mask` is true, but for rows of which nothing would be left.

@@ -2,7 +2,7 @@
 
 use burn::tensor::{DType, IndexingUpdateOp, Int, Tensor};
 
-use super::{InitContext, LogitsProcessor, Persistent, RowState, StepContext};
+use super::{InitContext, LogitsProcessor, Persistent, RowState, StepContext, column, of_rows};
 use crate::error::{Error, Result};
 
 /// Makes tokens of the prompt and of the output less likely (penalty above 1) or likelier (below 1): positive
@@ -16,12 +16,13 @@ use crate::error::{Error, Result};
 /// assert!(RepetitionPenalty::new(1.1).is_ok());
 /// assert!(RepetitionPenalty::new(-1.0).unwrap_err().is_input());
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RepetitionPenalty {
-    penalty: f32,
+    /// Of each row, or of all of them.
+    penalties: Vec<f32>,
 }
 
-/// The tokens that a row has seen: the state of a [`RepetitionPenalty`].
+/// The tokens that a row has seen, in the states of [`RepetitionPenalty`] and [`OutputPenalties`](super::OutputPenalties).
 ///
 /// ```
 /// use burn::tensor::{Device, Int, Tensor};
@@ -30,11 +31,11 @@ pub struct RepetitionPenalty {
 /// let device = Device::flex();
 /// let penalty = RepetitionPenalty::new(2.0)?;
 /// let prompt = Tensor::<2, Int>::from_ints([[1]], &device);
-/// let seen: Seen = penalty.init(&InitContext { prompt, padding: Tensor::from_ints([0], &device), width: 2 });
+/// let (seen, penalties): (Seen, _) = penalty.init(&InitContext { prompt, padding: Tensor::from_ints([0], &device), width: 2 });
 ///
 /// let first = StepContext { tokens: Tensor::from_ints([2], &device), step: Tensor::from_ints([0], &device) };
 /// let logits = Tensor::<2>::from_data([[1.0, 1.0]], &device);
-/// let (logits, _) = penalty.process(seen, logits, &first);
+/// let (logits, _) = penalty.process((seen, penalties), logits, &first);
 /// assert_eq!(logits.into_data().try_to_vec::<f32>().unwrap(), [1.0, 0.5]); // token 1 is in the prompt
 /// # Ok::<(), burn_dfa::Error>(())
 /// ```
@@ -50,14 +51,38 @@ impl RepetitionPenalty {
     /// # Errors
     /// [`Error::is_input`] outside of that.
     pub fn new(penalty: f32) -> Result<Self> {
-        if !(0.01..=100.0).contains(&penalty) {
+        Self::of_rows([penalty])
+    }
+
+    /// A penalty for each row.
+    pub(crate) fn of_rows(rows: impl IntoIterator<Item = f32>) -> Result<Self> {
+        let penalties: Vec<_> = rows.into_iter().collect();
+        if let Some(penalty) = penalties.iter().find(|penalty| !(0.01..=100.0).contains(*penalty)) {
             return Err(Error::input(format!("repetition penalty {penalty}: it must be from 0.01 to 100")));
         }
-        Ok(Self { penalty })
+        Ok(Self { penalties })
     }
 }
 
 impl Seen {
+    /// No token, in rows of the batch.
+    pub(super) fn nothing(context: &InitContext) -> Self {
+        let shape = [context.batch(), context.width];
+        Self { counts: Tensor::zeros(shape, (&context.device(), DType::I32)) }
+    }
+
+    /// How often each token was seen, `[batch, width]`.
+    pub(super) fn counts(&self) -> Tensor<2, Int> {
+        self.counts.clone()
+    }
+
+    /// These tokens and one more of every row, `[batch]`.
+    pub(super) fn then(self, tokens: &Tensor<1, Int>) -> Self {
+        let tokens = tokens.clone().cast(DType::I32).reshape([-1, 1]);
+        let one = tokens.ones_like();
+        self.count(tokens, one)
+    }
+
     /// Counts `tokens` where `counted` is 1, both `[batch, n]`; ids out of range are left out.
     fn count(self, tokens: Tensor<2, Int>, counted: Tensor<2, Int>) -> Self {
         let [_, width] = self.counts.dims();
@@ -82,27 +107,33 @@ impl RowState for Seen {
 }
 
 impl LogitsProcessor for RepetitionPenalty {
-    type State = Seen;
+    /// The tokens of the prompt and the output so far; what positive and what negative logits are multiplied by, each `[1]`
+    /// or `[batch]`.
+    type State = (Seen, (Tensor<1>, Tensor<1>));
 
-    fn init(&self, context: &InitContext) -> Seen {
+    fn init(&self, context: &InitContext) -> Self::State {
         let [batch, length] = context.prompt.dims();
         let device = context.device();
-        let seen = Seen { counts: Tensor::zeros([batch, context.width], (&device, DType::I32)) };
         let positions = Tensor::<1, Int>::arange(0..length as i64, (&device, DType::I32));
         let positions = positions.reshape([1, length]).expand([batch, length]);
         let padding = context.padding.clone().cast(DType::I32).reshape([batch, 1]).expand([batch, length]);
         let real = positions.greater_equal(padding).int().cast(DType::I32);
-        seen.count(context.prompt.clone().cast(DType::I32), real)
+        let seen = Seen::nothing(context).count(context.prompt.clone().cast(DType::I32), real);
+        let reciprocals: Vec<_> = self.penalties.iter().map(|penalty| penalty.recip()).collect();
+        (seen, (of_rows(&reciprocals, context), of_rows(&self.penalties, context)))
     }
 
-    fn process(&self, seen: Seen, logits: Tensor<2>, context: &StepContext) -> (Tensor<2>, Seen) {
-        let tokens = context.tokens.clone().cast(DType::I32);
-        let [batch] = tokens.dims();
-        let one = tokens.ones_like().reshape([batch, 1]);
-        let seen = seen.count(tokens.reshape([batch, 1]), one);
-        let negative = logits.clone().lower_elem(0.0);
-        let reduced = logits.clone() * self.penalty.recip();
-        let penalised = reduced.mask_where(negative, logits.clone() * self.penalty);
-        (logits.mask_where(seen.counts.clone().greater_elem(0), penalised), seen)
+    fn process(
+        &self,
+        (seen, (positive, negative)): Self::State,
+        logits: Tensor<2>,
+        context: &StepContext,
+    ) -> (Tensor<2>, Self::State) {
+        let seen = seen.then(&context.tokens);
+        let is_negative = logits.clone().lower_elem(0.0);
+        let reduced = logits.clone() * column(&positive, &logits);
+        let penalised = reduced.mask_where(is_negative, logits.clone() * column(&negative, &logits));
+        let penalised = logits.mask_where(seen.counts().greater_elem(0), penalised);
+        (penalised, (seen, (positive, negative)))
     }
 }

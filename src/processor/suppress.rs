@@ -2,7 +2,7 @@
 
 use burn::tensor::{Bool, Tensor, TensorData};
 
-use super::{Constant, InitContext, LogitsProcessor, StepContext, mask_unless_last};
+use super::{InitContext, LogitsProcessor, StepContext, mask_unless_last};
 use crate::vocabulary::TokenId;
 
 /// Masks a fixed set of tokens in every row where another token is left.
@@ -18,41 +18,50 @@ use crate::vocabulary::TokenId;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suppress {
-    tokens: Vec<TokenId>,
+    /// Of each row, or of all of them.
+    rows: Vec<Vec<TokenId>>,
 }
 
 impl Suppress {
     /// Suppresses `tokens`; ids at or past the width of the logits have no effect.
     pub fn new(tokens: impl IntoIterator<Item = TokenId>) -> Self {
-        Self { tokens: tokens.into_iter().collect() }
+        Self::of_rows([tokens.into_iter().collect()])
+    }
+
+    /// The tokens that each row suppresses.
+    pub(crate) fn of_rows(rows: impl IntoIterator<Item = Vec<TokenId>>) -> Self {
+        Self { rows: rows.into_iter().collect() }
     }
 }
 
-/// `[1, width]`, true where one of `tokens` is.
-pub(super) fn token_mask(tokens: &[TokenId], context: &InitContext) -> Tensor<2, Bool> {
-    let mut mask = vec![false; context.width];
-    for token in tokens {
-        if let Some(entry) = mask.get_mut(token.index()) {
-            *entry = true;
+/// `[rows, width]`, true where one of the tokens of the row is.
+pub(super) fn token_mask(rows: &[Vec<TokenId>], context: &InitContext) -> Tensor<2, Bool> {
+    let mut mask = vec![false; rows.len() * context.width];
+    for (mask, tokens) in mask.chunks_exact_mut(context.width).zip(rows) {
+        for token in tokens {
+            if let Some(entry) = mask.get_mut(token.index()) {
+                *entry = true;
+            }
         }
     }
-    Tensor::from_data(TensorData::new(mask, [1, context.width]), &context.device())
+    Tensor::from_data(TensorData::new(mask, [rows.len(), context.width]), &context.device())
 }
 
 impl LogitsProcessor for Suppress {
-    type State = Constant<Tensor<2, Bool>>;
+    /// `[1, width]` or `[batch, width]`
+    type State = Tensor<2, Bool>;
 
     fn init(&self, context: &InitContext) -> Self::State {
-        Constant(token_mask(&self.tokens, context))
+        token_mask(&self.rows, context)
     }
 
     fn process(
         &self,
-        state: Self::State,
+        mask: Self::State,
         logits: Tensor<2>,
         _context: &StepContext,
     ) -> (Tensor<2>, Self::State) {
-        let mask = state.0.clone().expand(logits.dims());
-        (mask_unless_last(logits, mask), state)
+        let wide = mask.clone().expand(logits.dims());
+        (mask_unless_last(logits, wide), mask)
     }
 }

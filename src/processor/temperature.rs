@@ -2,7 +2,7 @@
 
 use burn::tensor::Tensor;
 
-use super::{InitContext, LogitsProcessor, StepContext};
+use super::{InitContext, LogitsProcessor, StepContext, column, of_rows};
 use crate::error::Result;
 use crate::sampling::temperature_factor;
 
@@ -14,10 +14,10 @@ use crate::sampling::temperature_factor;
 /// assert!(Temperature::new(0.7).is_ok());
 /// assert!(Temperature::new(0.0).unwrap_err().is_input()); // use greedy sampling
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Temperature {
-    /// A product rounds the same on every device, a quotient does not.
-    factor: f32,
+    /// Of each row, or of all of them. A product rounds the same on every device, a quotient does not.
+    factors: Vec<f32>,
 }
 
 impl Temperature {
@@ -26,16 +26,31 @@ impl Temperature {
     /// # Errors
     /// [`Error::is_input`](crate::Error::is_input) outside of that: near 0, finite logits would become infinite.
     pub fn new(temperature: f32) -> Result<Self> {
-        Ok(Self { factor: temperature_factor(temperature)? })
+        Self::of_rows([Some(temperature)])
+    }
+
+    /// A temperature for each row; `None` leaves its logits as they are.
+    pub(crate) fn of_rows(rows: impl IntoIterator<Item = Option<f32>>) -> Result<Self> {
+        let factor = |temperature: Option<f32>| temperature.map_or(Ok(1.0), temperature_factor);
+        Ok(Self { factors: rows.into_iter().map(factor).collect::<Result<_>>()? })
     }
 }
 
 impl LogitsProcessor for Temperature {
-    type State = ();
+    /// `[1]` or `[batch]`, `f32`
+    type State = Tensor<1>;
 
-    fn init(&self, _context: &InitContext) {}
+    fn init(&self, context: &InitContext) -> Self::State {
+        of_rows(&self.factors, context)
+    }
 
-    fn process(&self, (): (), logits: Tensor<2>, _context: &StepContext) -> (Tensor<2>, ()) {
-        (logits * self.factor, ())
+    fn process(
+        &self,
+        factors: Self::State,
+        logits: Tensor<2>,
+        _context: &StepContext,
+    ) -> (Tensor<2>, Self::State) {
+        let column = column(&factors, &logits);
+        (logits * column, factors)
     }
 }

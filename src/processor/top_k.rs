@@ -2,7 +2,7 @@
 
 use burn::tensor::Tensor;
 
-use super::{InitContext, LogitsProcessor, StepContext};
+use super::{InitContext, LogitsProcessor, StepContext, of_rows};
 use crate::error::{Error, Result};
 use crate::kernel::filter;
 
@@ -18,9 +18,10 @@ use crate::kernel::filter;
 /// assert!(TopK::new(40).is_ok());
 /// assert!(TopK::new(0).unwrap_err().is_input());
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopK {
-    k: usize,
+    /// Of each row, or of all of them.
+    k: Vec<usize>,
 }
 
 impl TopK {
@@ -29,7 +30,13 @@ impl TopK {
     /// # Errors
     /// [`Error::is_input`] for 0.
     pub fn new(k: usize) -> Result<Self> {
-        if k == 0 {
+        Self::of_rows([Some(k)])
+    }
+
+    /// How many logits each row keeps; `None` keeps everything.
+    pub(crate) fn of_rows(rows: impl IntoIterator<Item = Option<usize>>) -> Result<Self> {
+        let k: Vec<_> = rows.into_iter().map(|k| k.unwrap_or(usize::MAX)).collect();
+        if k.contains(&0) {
             return Err(Error::input("top-k of 0 keeps nothing: leave top-k out, or keep at least 1"));
         }
         Ok(Self { k })
@@ -37,14 +44,15 @@ impl TopK {
 }
 
 impl LogitsProcessor for TopK {
-    type State = ();
+    /// `[1]` or `[batch]`, `f32`: whole numbers, the width at most
+    type State = Tensor<1>;
 
-    fn init(&self, _context: &InitContext) {}
+    fn init(&self, context: &InitContext) -> Self::State {
+        let k: Vec<_> = self.k.iter().map(|&k| k.min(context.width) as f32).collect();
+        of_rows(&k, context)
+    }
 
-    fn process(&self, (): (), logits: Tensor<2>, _context: &StepContext) -> (Tensor<2>, ()) {
-        match self.k >= logits.dims()[1] {
-            true => (logits, ()),
-            false => (filter::top_k(logits, self.k), ()),
-        }
+    fn process(&self, k: Self::State, logits: Tensor<2>, _context: &StepContext) -> (Tensor<2>, Self::State) {
+        (filter::top_k(logits, k.clone()), k)
     }
 }

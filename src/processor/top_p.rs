@@ -2,7 +2,7 @@
 
 use burn::tensor::Tensor;
 
-use super::{InitContext, LogitsProcessor, StepContext};
+use super::{InitContext, LogitsProcessor, StepContext, of_rows};
 use crate::error::{Error, Result};
 use crate::kernel::filter;
 
@@ -26,9 +26,10 @@ use crate::kernel::filter;
 /// assert!(TopP::new(0.9).is_ok());
 /// assert!(TopP::new(0.0).unwrap_err().is_input());
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TopP {
-    p: f32,
+    /// Of each row, or of all of them.
+    p: Vec<f32>,
 }
 
 impl TopP {
@@ -40,7 +41,13 @@ impl TopP {
     /// # Errors
     /// [`Error::is_input`] outside of that.
     pub fn new(p: f32) -> Result<Self> {
-        if p.is_nan() || p <= 0.0 || p > 1.0 {
+        Self::of_rows([Some(p)])
+    }
+
+    /// A probability for each row; `None` keeps everything.
+    pub(crate) fn of_rows(rows: impl IntoIterator<Item = Option<f32>>) -> Result<Self> {
+        let p: Vec<_> = rows.into_iter().map(|p| p.unwrap_or(1.0)).collect();
+        if let Some(p) = p.iter().find(|&&p| p.is_nan() || p <= 0.0 || p > 1.0) {
             return Err(Error::input(format!("top-p of {p}: it must be above 0 and at most 1")));
         }
         Ok(Self { p })
@@ -48,14 +55,14 @@ impl TopP {
 }
 
 impl LogitsProcessor for TopP {
-    type State = ();
+    /// `[1]` or `[batch]`, `f32`
+    type State = Tensor<1>;
 
-    fn init(&self, _context: &InitContext) {}
+    fn init(&self, context: &InitContext) -> Self::State {
+        of_rows(&self.p, context)
+    }
 
-    fn process(&self, (): (), logits: Tensor<2>, _context: &StepContext) -> (Tensor<2>, ()) {
-        match self.p == 1.0 {
-            true => (logits, ()),
-            false => (filter::top_p(logits, self.p), ()),
-        }
+    fn process(&self, p: Self::State, logits: Tensor<2>, _context: &StepContext) -> (Tensor<2>, Self::State) {
+        (filter::top_p(logits, p.clone()), p)
     }
 }

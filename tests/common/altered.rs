@@ -12,6 +12,8 @@ pub enum Call {
     Step,
     /// The prompt, `[1, length]`.
     Begin(Tensor<2, Int>),
+    /// A piece of the prompt, `[1, length]`.
+    Extend(Tensor<2, Int>),
     StepRows,
 }
 
@@ -73,6 +75,21 @@ impl<F: Fn(Call, Tensor<2>) -> Tensor<2>> SlotLm for Altered<F> {
     fn begin(&self, row: usize, prompt: Tensor<2, Int>, cache: &mut Self::SlotCache) -> Tensor<2> {
         let logits = self.model.begin(row, prompt.clone(), cache);
         (self.alter)(Call::Begin(prompt), logits)
+    }
+
+    fn reads_in_pieces(&self) -> bool {
+        self.model.reads_in_pieces()
+    }
+
+    fn extend(
+        &self,
+        row: usize,
+        at: usize,
+        tokens: Tensor<2, Int>,
+        cache: &mut Self::SlotCache,
+    ) -> Tensor<2> {
+        let logits = self.model.extend(row, at, tokens.clone(), cache);
+        (self.alter)(Call::Extend(tokens), logits)
     }
 
     fn step_rows(&self, tokens: Tensor<1, Int>, cache: &mut Self::SlotCache) -> Tensor<2> {

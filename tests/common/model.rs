@@ -199,23 +199,44 @@ impl TreeLm for RandomLm {
     }
 }
 
+/// The hash of the text of each row, `[rows]`, and that of its prompt so far, which steps leave alone.
+#[derive(Clone)]
+pub struct SlotHashes {
+    texts: Tensor<1, Int>,
+    prompts: Tensor<1, Int>,
+}
+
 impl SlotLm for RandomLm {
-    /// The hash of the text of each row.
-    type SlotCache = Tensor<1, Int>;
+    type SlotCache = SlotHashes;
 
-    fn slots(&self, rows: usize, _capacity: usize) -> Self::SlotCache {
-        Tensor::zeros([rows], (&self.device(), DType::I32))
+    fn slots(&self, rows: usize, _capacity: usize) -> SlotHashes {
+        let zeros = || Tensor::zeros([rows], (&self.device(), DType::I32));
+        SlotHashes { texts: zeros(), prompts: zeros() }
     }
 
-    fn begin(&self, row: usize, prompt: Tensor<2, Int>, hashes: &mut Self::SlotCache) -> Tensor<2> {
-        let ([_, length], padding) = (prompt.dims(), Tensor::zeros([1], (&self.device(), DType::I32)));
-        let (logits, read) = self.prefill(prompt, padding, length);
-        hashes.assign_row(row, read.last());
-        logits
+    fn begin(&self, row: usize, prompt: Tensor<2, Int>, cache: &mut SlotHashes) -> Tensor<2> {
+        let none = Tensor::zeros([1], (&self.device(), DType::I32));
+        cache.prompts.assign_row(row, none);
+        self.extend(row, 0, prompt, cache)
     }
 
-    fn step_rows(&self, tokens: Tensor<1, Int>, hashes: &mut Self::SlotCache) -> Tensor<2> {
-        hashes.assign(mix(hashes.clone(), tokens));
-        self.logits(hashes.clone())
+    fn reads_in_pieces(&self) -> bool {
+        true
+    }
+
+    fn extend(&self, row: usize, _at: usize, tokens: Tensor<2, Int>, cache: &mut SlotHashes) -> Tensor<2> {
+        let mut hash = cache.prompts.clone().narrow(0, row, 1);
+        for at in 0..tokens.dims()[1] {
+            hash = mix(hash, column(&tokens, at));
+        }
+        cache.prompts.assign_row(row, hash.clone());
+        cache.texts.assign_row(row, hash.clone());
+        self.logits(hash)
+    }
+
+    fn step_rows(&self, tokens: Tensor<1, Int>, cache: &mut SlotHashes) -> Tensor<2> {
+        let texts = mix(cache.texts.clone(), tokens);
+        cache.texts.assign(texts);
+        self.logits(cache.texts.clone())
     }
 }

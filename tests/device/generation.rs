@@ -186,7 +186,7 @@ fn bad_requests_are_refused_before_the_first_step() {
     assert!(ask(&model, &[request], &GenerationConfig::new()).is_incompatible_vocabulary());
     assert!(ask(&narrow, slice::from_ref(&fine), &GenerationConfig::new()).is_incompatible_vocabulary());
     for config in [
-        GenerationConfig::new().with_temperature(0.0),
+        GenerationConfig::new().with_temperature(-1.0),
         GenerationConfig::new().with_temperature(f32::NAN),
         GenerationConfig::new().with_top_k(0),
         GenerationConfig::new().with_top_p(0.0),

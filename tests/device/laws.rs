@@ -4,8 +4,8 @@ use crate::common::skip::skipped;
 use crate::common::{bools, devices, ints};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_dfa::processor::{
-    DfaProcessor, InitContext, LogitsProcessor, MinNewTokens, MinP, RepetitionPenalty, StepContext, Suppress,
-    Temperature, TopK, TopP,
+    DfaProcessor, InitContext, LogitBias, LogitsProcessor, MinNewTokens, MinP, OutputPenalties,
+    RepetitionPenalty, StepContext, Suppress, Temperature, TopK, TopP,
 };
 use burn_dfa::{
     Constraint, Layout, Limits, Result, StateId, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary,
@@ -184,6 +184,8 @@ fn every_processor_keeps_the_laws() {
                 law.check("everything", |rows| {
                     budget(rows)
                         .then(RepetitionPenalty::new(1.3).unwrap())
+                        .then(OutputPenalties::new(0.5, 0.1).unwrap())
+                        .then(LogitBias::new([(TokenId(2), -3.0)]).unwrap())
                         .then(Suppress::new([TokenId(0), TokenId(4)]))
                         .then(MinNewTokens::new(3, &vocabulary))
                         .then(Some(Temperature::new(0.7).unwrap()))
@@ -199,6 +201,9 @@ fn every_processor_keeps_the_laws() {
             law.check("top-p", |_| TopP::new(0.6).unwrap());
             law.check("min-p", |_| MinP::new(0.1).unwrap());
             law.check("repetition penalty", |_| RepetitionPenalty::new(1.3).unwrap());
+            law.check("output penalties", |_| OutputPenalties::new(0.7, -0.2).unwrap());
+            let bias = [(TokenId(1), 2.5), (TokenId(7), -100.0), (TokenId(1), 0.25), (TokenId(900), 1.0)];
+            law.check("logit bias", |_| LogitBias::new(bias).unwrap());
             law.check("suppress", |_| Suppress::new([TokenId(1), TokenId(2), TokenId(900)]));
             law.check("min new tokens", |_| MinNewTokens::new(2, &vocabulary));
             law.check("nothing", |_| None::<TopK>);

@@ -3,7 +3,9 @@
 use std::ops::ControlFlow;
 
 use burn_dfa::constraint::{Format, StructuralTag, Tag, TriggeredTags};
-use burn_dfa::generation::{DecodeGraph, Finish, GenerationConfig, Output, Piece, generate};
+use burn_dfa::generation::{
+    DecodeGraph, Finish, GenerationConfig, Output, Piece, SamplingKinds, SamplingOptions, generate,
+};
 use burn_dfa::{Capacity, Constraint, Kernels, Limits, TensorOptions, TokenId};
 use serde_json::{Value, json};
 
@@ -34,8 +36,15 @@ fn cases() -> Vec<(&'static str, usize, GenerationConfig)> {
         .with_repetition_penalty(1.1)
         .with_suppress_tokens(vec![TokenId(7), TokenId(100)])
         .with_min_new_tokens(12);
+    let penalties = SamplingOptions::new()
+        .with_temperature(1.1)
+        .with_presence_penalty(0.6)
+        .with_frequency_penalty(0.2)
+        .with_logit_bias([(TokenId(9), 3.0), (TokenId(40), -100.0)]);
+    let penalties = base.clone().with_sampling(penalties).with_row_options(SamplingKinds::ALL);
     vec![
         ("sampled through all filters", 40, filters),
+        ("sampled under penalties and a bias, with log-probabilities", 40, penalties.with_logprobs(5)),
         ("greedy by built-in operations", 40, built_in),
         ("sampled", 60, base.clone().with_temperature(0.9)),
         ("greedy", 120, base),

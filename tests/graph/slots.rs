@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use burn::tensor::{DType, Device};
-use burn_dfa::generation::{GenerationConfig, Output, Request, Slots, generate};
+use burn_dfa::generation::{GenerationConfig, Output, Request, SamplingKinds, Slots, generate};
 use burn_dfa::{Capacity, Constraint, Kernels, Limits, TensorOptions, TokenId, TokenTable, Vocabulary};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
@@ -216,9 +216,12 @@ fn a_step_is_the_same_operations_whatever_was_loaded() {
     }
     let capacity = Capacity { tables: 3, states: 12_000, classes: 300, ..Capacity::new() };
     let tensors = TensorOptions { capacity, ..TensorOptions::default() };
-    for temperature in [None, Some(0.8)] {
+    for (temperature, row_options) in
+        [(None, SamplingKinds::NONE), (Some(0.8), SamplingKinds::NONE), (None, SamplingKinds::ALL)]
+    {
         let config = GenerationConfig::new()
             .with_temperature(temperature)
+            .with_row_options(row_options)
             .with_read_every(64)
             .with_tensors(tensors.clone());
         let mut first = None;

@@ -106,8 +106,8 @@ fn page() -> String {
         "A vocabulary of another model", run(&narrow, &vocabulary, request(64).with_table(&table), &config);
         "Too few tokens", generate_as::<Person>(&model, &vocabulary, request(4), &config);
         "More tokens than the model has positions", with_tiny(request(4096));
-        "A temperature of 0, for greedy",
-            run(&model, &vocabulary, request(64), &GenerationConfig::new().with_temperature(0.0));
+        "A temperature below 0",
+            run(&model, &vocabulary, request(64), &GenerationConfig::new().with_temperature(-1.0));
         "Free text, read as a value",
             run(&model, &vocabulary, request(4), &config).and_then(|output| output.parse::<Person>());
         "A model whose logits are all −∞", run(&broken, &vocabulary, request(64).with_table(&table), &config);

@@ -142,15 +142,45 @@ impl RowCache {
     /// # Shapes
     /// - `keys`, `values`: of each layer, `[1, kv_heads, length, head_dim]`
     pub(crate) fn fill(&mut self, row: usize, [keys, values]: [Vec<Tensor<4>>; 2]) {
-        let [_, kv_heads, capacity, head_dim] = self.shape;
+        let [_, kv_heads, _, head_dim] = self.shape;
         let [_, _, length, _] = keys[0].dims();
         let buffers = self.keys.iter_mut().chain(&mut self.values);
         for (buffer, new) in buffers.zip(keys.into_iter().chain(values)) {
             let place = [row..row + 1, 0..kv_heads, 0..length, 0..head_dim];
             buffer.inplace(|buffer| buffer.slice_assign(place, new));
         }
-        let length = length.min(capacity - 1) as i32;
+        self.set_length(row, length);
+    }
+
+    /// Sets the length of one row, in place; the last slot is for the next step.
+    pub(crate) fn set_length(&mut self, row: usize, length: usize) {
+        let length = length.min(self.shape[2] - 1) as i32;
         self.lengths.assign_row(row, Tensor::full([1], length, (&self.lengths.device(), DType::I32)));
+    }
+
+    /// Writes keys and values of one row of a layer from slot `at` on, and gives what `mix` makes of the queries and of the
+    /// row up to there.
+    ///
+    /// # Shapes
+    /// - queries, keys and values: `[1, their heads, positions, head_dim]`
+    pub(crate) fn extend(
+        &mut self,
+        layer: usize,
+        row: usize,
+        at: usize,
+        [q, k, v]: [Tensor<4>; 3],
+        mix: impl FnOnce([Tensor<4>; 3]) -> Tensor<3>,
+    ) -> Tensor<3> {
+        let [_, kv_heads, _, head_dim] = self.shape;
+        let end = at + k.dims()[2];
+        let [keys, values] =
+            [(&mut self.keys[layer], k), (&mut self.values[layer], v)].map(|(buffer, new)| {
+                buffer.inplace(|buffer| {
+                    buffer.slice_assign([row..row + 1, 0..kv_heads, at..end, 0..head_dim], new)
+                });
+                buffer.clone().slice([row..row + 1, 0..kv_heads, 0..end, 0..head_dim])
+            });
+        mix([q, keys, values])
     }
 }
 

@@ -75,6 +75,7 @@ impl Message {
 #[derive(Clone, Debug)]
 pub struct ChatTemplate {
     environment: Environment<'static>,
+    source: String,
     bos_token: Option<String>,
     eos_token: Option<String>,
 }
@@ -134,8 +135,9 @@ impl ChatTemplate {
         environment.add_function("raise_exception", |message: String| {
             Err::<Value, _>(Error::new(ErrorKind::InvalidOperation, message))
         });
-        environment.add_template_owned(NAME, source.into()).map_err(template_error)?;
-        Ok(Self { environment, bos_token: None, eos_token: None })
+        let source = source.into();
+        environment.add_template_owned(NAME, source.clone()).map_err(template_error)?;
+        Ok(Self { environment, source, bos_token: None, eos_token: None })
     }
 
     /// Sets what `bos_token` stands for.
@@ -223,13 +225,56 @@ impl ChatTemplate {
         tools: &[serde_json::Value],
         add_generation_prompt: bool,
     ) -> Result<String, LlamaError> {
-        let tools = if tools.is_empty() { Value::from(()) } else { tools.iter().map(ordered).collect() };
-        let messages: Vec<Value> = messages
+        let messages = messages
             .iter()
             .map(|message| {
                 context! { role => message.role.as_str(), content => message.content.as_str() }
             })
             .collect();
+        self.render_values(messages, tools, add_generation_prompt)
+    }
+
+    /// As [`render_with_tools`](Self::render_with_tools), of messages as a request has them, with whatever fields the template
+    /// looks at, such as `tool_calls`.
+    ///
+    /// # Errors
+    /// As there, and when the template does not find what it looks for in a message.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use burn_dfa_llama::ChatTemplate;
+    /// use serde_json::json;
+    ///
+    /// let template = ChatTemplate::new(
+    ///     "{% for m in messages %}{{ m.content or m.tool_calls[0].function.name }}; {% endfor %}",
+    /// )?;
+    /// let call = json!({"role": "assistant", "tool_calls": [{"type": "function", "function": {"name": "get_time"}}]});
+    /// let messages = [json!({"role": "user", "content": "How late is it?"}), call];
+    /// assert_eq!(template.render_json(&messages, &[], true)?, "How late is it?; get_time; ");
+    /// # Ok::<(), burn_dfa_llama::LlamaError>(())
+    /// ```
+    pub fn render_json(
+        &self,
+        messages: &[serde_json::Value],
+        tools: &[serde_json::Value],
+        add_generation_prompt: bool,
+    ) -> Result<String, LlamaError> {
+        self.render_values(messages.iter().map(ordered).collect(), tools, add_generation_prompt)
+    }
+
+    /// The text of the template.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    fn render_values(
+        &self,
+        messages: Vec<Value>,
+        tools: &[serde_json::Value],
+        add_generation_prompt: bool,
+    ) -> Result<String, LlamaError> {
+        let tools = if tools.is_empty() { Value::from(()) } else { tools.iter().map(ordered).collect() };
         self.environment
             .get_template(NAME)
             .and_then(|template| {

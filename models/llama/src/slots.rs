@@ -94,6 +94,69 @@ impl SlotLm for Llama {
         logits
     }
 
+    /// Reads the prompts in one pass, left padded to the longest.
+    ///
+    /// # Panics
+    /// As [`begin`](SlotLm::begin).
+    fn begin_all(&self, prompts: Vec<(usize, Tensor<2, Int>)>, cache: &mut LlamaSlots) -> Vec<Tensor<2>> {
+        if let [(row, prompt)] = &prompts[..] {
+            return vec![self.begin(*row, prompt.clone(), cache)];
+        }
+        let (rows, capacity, device) = (cache.rows(), cache.capacity(), self.device());
+        let longest = prompts.iter().map(|(_, prompt)| prompt.dims()[1]).max().unwrap_or(0);
+        assert!(longest <= capacity, "a prompt of {longest} tokens for {capacity} slots");
+        let (mut padded, mut padding) =
+            (Vec::with_capacity(prompts.len()), Vec::with_capacity(prompts.len()));
+        for (row, prompt) in &prompts {
+            let [one, length] = prompt.dims();
+            assert!(one == 1 && *row < rows, "row {row} of {rows}, [{one}, {length}] tokens");
+            let before = Tensor::zeros([1, longest - length], (&device, DType::I32));
+            padded.push(Tensor::cat(vec![before, prompt.clone().cast(DType::I32)], 1));
+            padding.push((longest - length) as i32);
+        }
+        let on_device = Tensor::from_data(&padding[..], (&device, DType::I32));
+        let (logits, read) = self.prefill(Tensor::cat(padded, 0), on_device, longest);
+        let layers = read.into_layers();
+        for (index, (&(row, _), &from)) in prompts.iter().zip(&padding).enumerate() {
+            let of_row = |layer: &Tensor<4>| {
+                let [_, kv_heads, _, head_dim] = layer.dims();
+                layer.clone().slice([index..index + 1, 0..kv_heads, from as usize..longest, 0..head_dim])
+            };
+            cache.rows.fill(row, layers.each_ref().map(|layers| layers.iter().map(of_row).collect()));
+        }
+        let width = self.config.vocab_size;
+        (0..prompts.len()).map(|index| logits.clone().slice([index..index + 1, 0..width])).collect()
+    }
+
+    fn reads_in_pieces(&self) -> bool {
+        true
+    }
+
+    /// # Panics
+    /// If the tokens are not one row that fits behind position `at`, or there is no such row.
+    fn extend(&self, row: usize, at: usize, tokens: Tensor<2, Int>, cache: &mut LlamaSlots) -> Tensor<2> {
+        let (rows, capacity, [one, length]) = (cache.rows(), cache.capacity(), tokens.dims());
+        assert!(one == 1 && at + length <= capacity, "[{one}, {length}] tokens at {at} of {capacity} slots");
+        assert!(row < rows, "row {row} of {rows}");
+        let device = tokens.device();
+        let mut x = self.model.embed_tokens.forward(tokens);
+        let all = Tensor::<1, Int>::arange(0..(at + length) as i64, (&device, DType::I32));
+        let positions = all.clone().narrow(0, at, length);
+        let rotation = self.rotary.at(positions.clone().reshape([1, length]), x.dtype());
+        let seen = [1, 1, length, at + length];
+        let key = all.reshape([1, 1, 1, at + length]).expand(seen);
+        let hidden = key.greater(positions.reshape([1, 1, length, 1]).expand(seen));
+        for (index, layer) in self.model.layers.iter().enumerate() {
+            x = layer.forward(x, |attention, qkv| {
+                cache.rows.extend(index, row, at, attention.split(qkv, &rotation), |read| {
+                    attention.mix(read, hidden.clone())
+                })
+            });
+        }
+        cache.rows.set_length(row, at + length);
+        self.logits(x.narrow(1, length - 1, 1)).reshape([1, self.config.vocab_size])
+    }
+
     /// # Panics
     /// If the tokens are not one for each row.
     fn step_rows(&self, tokens: Tensor<1, Int>, cache: &mut LlamaSlots) -> Tensor<2> {

@@ -2,10 +2,11 @@
 //!
 //! Rows do not wait for each other: a row that has ended is released, and another request begins in it while the others
 //! go on (continuous batching). Constraints lie in an [`Arena`] on the device: a constraint is loaded when its first
-//! request begins, and dropped when its last one is released. Shapes never change, and a step is recorded once. The
+//! request begins, and dropped when its last one is released. A long prompt may be read in pieces between the steps. Shapes never change, and a step is recorded once. The
 //! caller decides which request begins where and when; the example `continuous_batching` is a scheduler.
 
 mod model;
+mod prompts;
 mod session;
 
 use std::cell::{Ref, RefCell};
@@ -15,14 +16,17 @@ use std::rc::Rc;
 use crate::error::{Error, Result};
 use crate::table::TokenTable;
 use crate::tensor::Arena;
-use crate::vocabulary::{TokenId, Vocabulary};
+use crate::vocabulary::Vocabulary;
 
 use super::batch::{check_model, check_request};
 use super::config::GenerationConfig;
 use super::graph::{INSTEAD, RECORDING, StepGraph, record_step, replay};
+use super::log::NewLines;
+use super::options::SamplingOptions;
 use super::request::{Output, Piece, Request};
 use super::row::Row;
 pub use model::SlotLm;
+use prompts::{Prompt, Waiting};
 use session::SlotSession;
 
 /// A batch of rows in which requests begin and end while the other rows go on; [`SlotLm`] has a runnable example.
@@ -51,8 +55,12 @@ pub struct Slots<'m, M: SlotLm> {
     graph: Option<StepGraph<'m>>,
     session: Rc<RefCell<SlotSession<'m, M>>>,
     vocabulary: &'m Vocabulary,
+    /// Of the rows that do not bring their own.
+    sampling: SamplingOptions,
     unconstrained: TokenTable,
     rows: Vec<Option<Occupant<'m>>>,
+    /// `None`: prompts are read whole, when they are admitted.
+    waiting: Option<Waiting>,
     capacity: usize,
     read_every: usize,
 }
@@ -60,9 +68,18 @@ pub struct Slots<'m, M: SlotLm> {
 /// The request of a row that is not idle.
 struct Occupant<'m> {
     row: Row<'m>,
-    /// Whether the first token waits to be read.
-    is_new: bool,
+    progress: Progress,
     error: Option<Error>,
+}
+
+/// How far a row is.
+enum Progress {
+    /// Its prompt is being read.
+    Reading,
+    /// It began since the host's last read, after so many steps: its first token waits to be read.
+    Begun { steps: usize },
+    /// Its first token was read.
+    Running,
 }
 
 impl Occupant<'_> {
@@ -95,14 +112,21 @@ impl<'m, M: SlotLm> Slots<'m, M> {
         if let Some(most) = model.max_positions().filter(|&most| capacity > most) {
             return Err(Error::input(format!("rows of {capacity} slots of a model of {most} positions")));
         }
+        if config.prompt_chunk.is_some() && !model.reads_in_pieces() {
+            return Err(Error::input(
+                "prompt_chunk with a model that reads prompts whole: leave it out, or implement `SlotLm::extend`",
+            ));
+        }
         let steps = config.read_every.max(RECORDING);
         let session = SlotSession::new(model, vocabulary, [rows, capacity], config, steps)?;
         Ok(Self {
             graph: None,
             session: Rc::new(RefCell::new(session)),
             vocabulary,
+            sampling: config.sampling.clone(),
             unconstrained: TokenTable::unconstrained(vocabulary),
             rows: (0..rows).map(|_| None).collect(),
+            waiting: config.prompt_chunk.map(Waiting::new),
             capacity,
             read_every: config.read_every,
         })
@@ -122,6 +146,7 @@ impl<'m, M: SlotLm> Slots<'m, M> {
         config: &GenerationConfig,
     ) -> Result<Self> {
         let mut slots = Self::new(model, vocabulary, rows, capacity, config)?;
+        slots.session.borrow_mut().fix()?;
         let session = slots.session.clone();
         let step = Box::new(move || session.borrow_mut().step());
         slots.graph = Some(record_step(&model.device(), step, INSTEAD)?);
@@ -158,15 +183,79 @@ impl<'m, M: SlotLm> Slots<'m, M> {
     /// Begins a request in an idle row: loads its constraint, reads its prompt and chooses its first token, which
     /// the next [`step`](Self::step) hands out.
     ///
+    /// Where prompts are [read in pieces](GenerationConfig::prompt_chunk), the steps read it, and the row begins amid them.
+    ///
     /// # Errors
     /// Nothing has changed then.
     /// - [`Error::is_full`]: there is no room for the constraint until other rows are released;
     /// - [`Error::is_input`]: there is no such row, or it is not idle; prompt and `max_new_tokens` exceed the slots of a
-    ///   row; the constraint exceeds the whole room; an empty prompt, `max_new_tokens` of 0, a prompt token past the
-    ///   model's vocabulary;
+    ///   row; options out of range, or of a kind that neither the config nor its
+    ///   [`row_options`](GenerationConfig::row_options) use; the constraint exceeds the whole room; an empty prompt,
+    ///   `max_new_tokens` of 0, an empty stop string, a prompt token past the model's vocabulary;
     /// - [`Error::is_budget`]: the constraint needs more than `max_new_tokens` tokens;
     /// - [`Error::is_incompatible_vocabulary`]: a table of another vocabulary.
     pub fn admit(&mut self, row: usize, request: &Request) -> Result<()> {
+        self.admit_all(&[(row, request)]).pop().expect("a result for the request")
+    }
+
+    /// As [`admit`](Self::admit), several requests at once, each with its row: the model may read their prompts in one
+    /// pass. One that is refused leaves the others as they are.
+    ///
+    /// ```
+    /// use burn_dfa::Result;
+    /// use burn_dfa::generation::{Request, SlotLm, Slots};
+    ///
+    /// /// Fills the idle rows; gives the requests that are not to be tried again, with their errors.
+    /// fn fill<'a, M: SlotLm>(
+    ///     slots: &mut Slots<M>,
+    ///     waiting: &mut Vec<Request<'a>>,
+    /// ) -> Vec<(Request<'a>, burn_dfa::Error)> {
+    ///     let rows: Vec<usize> = slots.idle().collect();
+    ///     let next: Vec<_> = waiting.drain(..rows.len().min(waiting.len())).collect();
+    ///     let admitted = slots.admit_all(&rows.into_iter().zip(&next).collect::<Vec<_>>());
+    ///     let mut refused = Vec::new();
+    ///     for (request, result) in next.into_iter().zip(admitted) {
+    ///         match result {
+    ///             Ok(()) => {}
+    ///             Err(error) if error.is_full() => waiting.push(request),
+    ///             Err(error) => refused.push((request, error)),
+    ///         }
+    ///     }
+    ///     refused
+    /// }
+    /// ```
+    pub fn admit_all(&mut self, requests: &[(usize, &Request)]) -> Vec<Result<()>> {
+        let mut results: Vec<_> = requests.iter().map(|&(row, request)| self.seat(row, request)).collect();
+        let seated = requests.iter().zip(&mut results).filter(|(_, result)| result.is_ok());
+        match &mut self.waiting {
+            Some(waiting) => {
+                for (&(row, request), _) in seated {
+                    waiting.push(row, Prompt::new(request, &self.sampling));
+                }
+            }
+            None => {
+                let mut session = self.session.borrow_mut();
+                let (seated, results): (Vec<_>, Vec<_>) = seated.unzip();
+                let prompts: Vec<_> =
+                    seated.iter().map(|(row, request)| (*row, &request.prompt[..])).collect();
+                let logits = if prompts.is_empty() { Vec::new() } else { session.read_whole(&prompts) };
+                for (((row, request), result), logits) in seated.into_iter().zip(results).zip(logits) {
+                    let prompt = Prompt::new(request, &self.sampling);
+                    *result = session.begin(row, &prompt, logits).or_else(|error| {
+                        self.rows[row] = None;
+                        session.vacate(row).and(Err(error))
+                    });
+                    if let Some(occupant) = &mut self.rows[row] {
+                        occupant.progress = Progress::Begun { steps: 0 };
+                    }
+                }
+            }
+        }
+        results
+    }
+
+    /// Checks a request and takes an idle row for it.
+    fn seat(&mut self, row: usize, request: &Request) -> Result<()> {
         let rows = self.rows.len();
         let occupant = self.rows.get_mut(row);
         let occupant =
@@ -184,10 +273,11 @@ impl<'m, M: SlotLm> Slots<'m, M> {
                 self.capacity
             )));
         }
-        session.admit(row, request)?;
+        session.kinds().admit(row, request.sampling.as_ref().unwrap_or(&self.sampling))?;
+        session.seat(row, request)?;
         *occupant = Some(Occupant {
             row: Row::new(request, self.vocabulary, &self.unconstrained),
-            is_new: true,
+            progress: Progress::Reading,
             error: None,
         });
         Ok(())
@@ -206,40 +296,65 @@ impl<'m, M: SlotLm> Slots<'m, M> {
         let mut left = steps;
         loop {
             let now = left.min(self.read_every);
-            for _ in 0..now {
+            self.read_prompts(0);
+            for step in 0..now {
+                if step > 0 {
+                    self.read_prompts(step);
+                }
                 match &mut self.graph {
                     Some(graph) => replay(graph),
                     None => self.session.borrow_mut().step(),
                 }
             }
             left -= now;
-            let tokens = self.session.borrow_mut().read(now)?;
-            self.hand_out(&tokens, &mut on_piece);
+            let lines = self.session.borrow_mut().read(now)?;
+            self.hand_out(&lines, &mut on_piece);
             if left == 0 {
                 return Ok(());
             }
         }
     }
 
+    /// Reads of the prompts that wait what may be read before the next step, which is `steps` steps after the host's last
+    /// read; where no row is held up, up to the end of one.
+    fn read_prompts(&mut self, steps: usize) {
+        let Some(waiting) = &mut self.waiting else { return };
+        while !waiting.is_empty() {
+            waiting.read(&mut self.session.borrow_mut(), &mut self.rows, steps);
+            let mut rows = self.rows.iter().flatten();
+            if rows.any(|row| !row.is_finished() && !matches!(row.progress, Progress::Reading)) {
+                return;
+            }
+        }
+    }
+
     /// Hands the tokens since the last read to their rows and the caller.
-    fn hand_out(&mut self, tokens: &[i32], on_piece: &mut impl FnMut(Piece)) {
+    fn hand_out(&mut self, lines: &NewLines, on_piece: &mut impl FnMut(Piece)) {
         let rows = self.rows.len();
         for (index, occupant) in self.rows.iter_mut().enumerate() {
             let Some(occupant) = occupant.as_mut().filter(|occupant| !occupant.is_finished()) else {
                 continue;
             };
             // The first line is for the first tokens of those that are new.
-            let lines = tokens.iter().skip(index).step_by(rows).skip(usize::from(!occupant.is_new));
-            occupant.is_new = false;
-            let new: Vec<_> = lines.map(|&id| TokenId(id as u32)).collect();
-            match occupant.row.append(&new) {
-                Ok((text, taken)) if taken > 0 => {
-                    on_piece(Piece { row: index, text, tokens: new[..taken].to_vec() });
+            let others = match occupant.progress {
+                Progress::Reading => None,
+                Progress::Begun { steps } => Some(1..1 + steps),
+                Progress::Running => Some(0..1),
+            };
+            if let Some(others) = others {
+                occupant.progress = Progress::Running;
+                match occupant.row.append(lines.of_row(index, rows).without(others)) {
+                    Ok(new) if !new.tokens.is_empty() => on_piece(new.of_row(index)),
+                    Ok(_) => {}
+                    Err(error) => occupant.error = Some(error),
                 }
-                Ok(_) => {}
-                Err(error) => occupant.error = Some(error),
             }
             occupant.row.end_if_cancelled();
+            if occupant.is_finished()
+                && let Some(waiting) = &mut self.waiting
+            {
+                waiting.remove(index);
+            }
         }
     }
 
@@ -252,6 +367,9 @@ impl<'m, M: SlotLm> Slots<'m, M> {
         let occupant = self.rows.get_mut(row).and_then(Option::take);
         let occupant =
             occupant.ok_or_else(|| Error::input(format!("row {row}: there is no request in it")))?;
+        if let Some(waiting) = &mut self.waiting {
+            waiting.remove(row);
+        }
         self.session.borrow_mut().vacate(row)?;
         match occupant.error {
             Some(error) => Err(error),

@@ -78,6 +78,45 @@ pub trait SlotLm: CausalLm {
     /// - returns logits `[1, vocab_size]`
     fn begin(&self, row: usize, prompt: Tensor<2, Int>, cache: &mut Self::SlotCache) -> Tensor<2>;
 
+    /// Begins several rows, of each the row and its prompt, `[1, length]`; returns the logits after each, `[1, vocab_size]`.
+    ///
+    /// By default they begin one after the other. A model may read the prompts in one pass.
+    fn begin_all(
+        &self,
+        prompts: Vec<(usize, Tensor<2, Int>)>,
+        cache: &mut Self::SlotCache,
+    ) -> Vec<Tensor<2>> {
+        prompts.into_iter().map(|(row, prompt)| self.begin(row, prompt, cache)).collect()
+    }
+
+    /// Whether prompts can be read in pieces, by [`extend`](Self::extend). Default: no.
+    fn reads_in_pieces(&self) -> bool {
+        false
+    }
+
+    /// Continues the prompt of a row: `tokens` take the positions from `at` on, and whatever the row held there is gone. Returns
+    /// the logits after them.
+    ///
+    /// A row whose prompt is not read to its end is fed by [`step_rows`](Self::step_rows) as an idle one is. So the tokens
+    /// before `at` are those of the pieces, and what steps have written after them does not count.
+    ///
+    /// # Shapes
+    /// - `tokens`: `[1, length]`; with those before, at most `capacity`
+    /// - returns logits `[1, vocab_size]`
+    ///
+    /// # Panics
+    /// By default, as [`reads_in_pieces`](Self::reads_in_pieces) says no.
+    fn extend(
+        &self,
+        row: usize,
+        at: usize,
+        tokens: Tensor<2, Int>,
+        cache: &mut Self::SlotCache,
+    ) -> Tensor<2> {
+        let _ = (tokens, cache);
+        panic!("row {row} at {at}: this model reads prompts whole");
+    }
+
     /// Feeds one token to every row, each at its own position, and returns the next logits.
     ///
     /// Rows that are idle or have ended are fed as well, for as long as they stay so: past its capacity, a row

@@ -9,8 +9,9 @@ use super::session::{SpeculativeSession, SpeculativeSteps};
 use crate::error::{Error, Result};
 use crate::generation::batch::Batch;
 use crate::generation::config::GenerationConfig;
-use crate::generation::pieces::{NewTokens, Pieces, ReadSchedule, TokenSource};
+use crate::generation::pieces::{Found, Pieces, ReadSchedule, TokenSource};
 use crate::generation::request::{Output, Piece, Request};
+use crate::generation::row::NewTokens;
 use crate::table::TokenTable;
 use crate::vocabulary::{TokenId, Vocabulary};
 
@@ -23,7 +24,7 @@ use crate::vocabulary::{TokenId, Vocabulary};
 ///     row.calls as f64 / row.output.tokens.len() as f64
 /// }
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SpeculativeOutput {
     /// The output.
     pub output: Output,
@@ -58,9 +59,9 @@ pub struct SpeculativeOutput {
 /// ```
 ///
 /// # Errors
-/// As [`generate`](crate::generation::generate); [`Error::is_input`](crate::Error::is_input) for a repetition penalty
-/// or `min_new_tokens`, which depend on the tokens before, or where outputs and draft tokens exceed the model's
-/// positions;
+/// As [`generate`](crate::generation::generate); [`Error::is_input`](crate::Error::is_input) for penalties or
+/// `min_new_tokens`, which depend on the tokens before, for requests with options of their own, for log-probabilities, or
+/// where outputs and draft tokens exceed the model's positions;
 /// and as [`Drafter::start`].
 pub fn speculate<M: TreeLm>(
     model: &M,
@@ -87,7 +88,7 @@ pub fn stream<'a, M: TreeLm>(
 ) -> Result<Pieces<'a>> {
     config.check()?;
     let unconstrained = TokenTable::unconstrained(vocabulary);
-    let batch = Batch::new(model, vocabulary, requests, &unconstrained)?;
+    let batch = Batch::new(model, vocabulary, requests, &config.sampling, &unconstrained)?;
     let session = SpeculativeSession::start(model, drafter, vocabulary, &batch, config, batch.steps)?;
     Ok(pieces(&batch, vocabulary, config, session, 1))
 }
@@ -124,7 +125,7 @@ pub fn speculate_recorded<M: TreeLm>(
 ) -> Result<Vec<SpeculativeOutput>> {
     config.check()?;
     let unconstrained = TokenTable::unconstrained(vocabulary);
-    let batch = Batch::new(model, vocabulary, requests, &unconstrained)?;
+    let batch = Batch::new(model, vocabulary, requests, &config.sampling, &unconstrained)?;
     let steps = batch.steps + RECORDING;
     let session = SpeculativeSession::start(model, drafter, vocabulary, &batch, config, steps)?;
     let (session, taken) = RecordedSession::new(session, &model.device())?;
@@ -178,19 +179,19 @@ impl<S: SpeculativeSteps> TokenSource for SpeculativeSource<S> {
         Ok(true)
     }
 
-    fn row(&mut self, row: usize) -> Result<NewTokens> {
+    fn row(&mut self, row: usize) -> Result<Found> {
         let batch = self.read.len();
         let tokens = self.tokens.chunks_exact(self.tokens.len() / batch).nth(row).unwrap_or_default();
         let start = self.read[row];
-        let mut new = NewTokens { tokens: Vec::new(), calls: Vec::new() };
+        let (mut new, mut calls) = (NewTokens::default(), Vec::new());
         for length in self.lengths.iter().skip(row).step_by(batch).map(|&length| length as usize) {
             let accepted = tokens.get(self.read[row]..length).ok_or_else(|| {
                 Error::model(format!("a row of {} tokens has a length of {length} next", self.read[row]))
             })?;
             new.tokens.extend(accepted.iter().map(|&id| TokenId(id as u32)));
-            new.calls.push(length - start);
+            calls.push(length - start);
             self.read[row] = length;
         }
-        Ok(new)
+        Ok(Found { new, calls })
     }
 }

@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::generation::batch::Batch;
 use crate::generation::config::GenerationConfig;
 use crate::generation::log::{StepLog, read};
+use crate::generation::options::SamplingKinds;
 use crate::generation::selection::{Filters, filters, sampler_temperature};
 use crate::processor::{
     DfaProcessor, DraftTree, InitContext, LogitsProcessor, Persistent, Position, StepContext,
@@ -64,14 +65,25 @@ impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
     ) -> Result<Self> {
         let (device, width) = (model.device(), model.vocab_size());
         let constraint = batch.constraint(config, width, &device)?;
-        if config.repetition_penalty.is_some() || config.min_new_tokens > 0 {
+        let sampling = &config.sampling;
+        let kinds = SamplingKinds::of(sampling);
+        if kinds.repetition_penalty || kinds.output_penalties || kinds.min_new_tokens {
             return Err(Error::input(
-                "a repetition penalty and min_new_tokens depend on the tokens before, which drafts do not share: \
-                 leave them out, or use `generate`",
+                "penalties and min_new_tokens depend on the tokens before, which drafts do not share: leave them out, \
+                 or use `generate`",
             ));
         }
-        let filters = filters(config, vocabulary)?;
-        let verifier = match sampler_temperature(config) {
+        if let Some(row) = batch.options.iter().position(|options| options != sampling) {
+            return Err(Error::input(format!(
+                "row {row} has options of its own, and drafts are verified alike in all rows: set the config's, or use \
+                 `generate`"
+            )));
+        }
+        if config.logprobs.is_some() {
+            return Err(Error::input("speculative steps give no log-probabilities: use `generate`"));
+        }
+        let filters = filters(std::slice::from_ref(sampling), kinds, kinds, vocabulary)?;
+        let verifier = match sampler_temperature(sampling) {
             None => Verifier::greedy(),
             Some(temperature) => Verifier::sampling(&batch.seeds(), width, temperature, &device)?,
         };
@@ -97,7 +109,7 @@ impl<'m, M: TreeLm, D: Drafter> SpeculativeSession<'m, M, D> {
             rows: &batch.rows,
             vocabulary,
             tensors: &config.tensors,
-            temperature: config.temperature,
+            temperature: sampling.sampled(),
             seeds: batch.seeds(),
         })?;
         let sequences = Sequences::new(prompt.clone(), slots);

@@ -8,22 +8,27 @@ const HALVINGS: usize = 48;
 const REACH: f32 = 40.0;
 
 /// See [`top_k`](super::top_k).
-pub(super) fn top_k(logits: Tensor<2>, k: usize) -> Tensor<2> {
+pub(super) fn top_k(logits: Tensor<2>, k: Tensor<1>) -> Tensor<2> {
+    let [batch, width] = logits.dims();
     let ranks = ranks(&logits);
-    let least = ranks.clone().topk(k, 1).min_dim(1);
+    let sorted = ranks.clone().sort_descending(1);
+    let last = (k.int().cast(DType::I32) - 1).clamp(0, width as i32 - 1);
+    let last = last.expand([batch]).reshape([batch, 1]);
+    let least = sorted.gather(1, last);
     keep(logits, ranks, least)
 }
 
 /// See [`top_p`](super::top_p). Bisects the values, so logits closer than 2⁻⁴⁸ of the row's range (of 40 at
 /// most) may be kept together.
-pub(super) fn top_p(logits: Tensor<2>, p: f32) -> Tensor<2> {
+pub(super) fn top_p(logits: Tensor<2>, p: Tensor<1>) -> Tensor<2> {
+    let p = p.reshape([-1, 1]);
     let dims = logits.dims();
     let ranks = ranks(&logits);
     let greatest = ranks.clone().max_dim(1);
     // exp(∞ − ∞) is NaN: the greatest weighs 1 also where it is infinite.
     let is_greatest = ranks.clone().greater_equal(greatest.clone().expand(dims));
     let weights = (ranks.clone() - greatest.clone().expand(dims)).exp().mask_fill(is_greatest, 1.0);
-    let target = weights.clone().sum_dim(1) * p;
+    let target = weights.clone().sum_dim(1) * p.clone();
     let reaches = |value: Tensor<2>| {
         let below = ranks.clone().lower(value.expand(dims));
         weights.clone().mask_fill(below, 0.0).sum_dim(1).greater_equal(target.clone())
@@ -41,6 +46,8 @@ pub(super) fn top_p(logits: Tensor<2>, p: f32) -> Tensor<2> {
     }
     // Where the greatest alone reaches p, the interval shrinks towards it without ever arriving.
     let least = low.mask_where(reaches(greatest.clone()), greatest);
+    let everything = p.greater_equal_elem(1.0).expand(least.dims());
+    let least = least.mask_fill(everything, f32::NEG_INFINITY);
     keep(logits, ranks, least)
 }
 

@@ -8,17 +8,17 @@ use super::FilterOps;
 use super::search;
 
 impl FilterOps for CubeBackend {
-    fn filter_top_k(logits: CubeTensor, k: u32) -> CubeTensor {
+    fn filter_top_k(logits: CubeTensor, k: CubeTensor) -> CubeTensor {
         keep(logits, k, false)
     }
 
-    fn filter_top_p(logits: CubeTensor, p: u32) -> CubeTensor {
+    fn filter_top_p(logits: CubeTensor, p: CubeTensor) -> CubeTensor {
         keep(logits, p, true)
     }
 }
 
 /// Launches one cube per row.
-fn keep(logits: CubeTensor, wanted: u32, by_mass: bool) -> CubeTensor {
+fn keep(logits: CubeTensor, wanted: CubeTensor, by_mass: bool) -> CubeTensor {
     let (client, dtype) = (logits.client.clone(), logits.dtype);
     let kept = empty_device_dtype(client.clone(), logits.device.clone(), logits.shape(), dtype);
     let rows = logits.meta.shape()[0] as u32;
@@ -29,7 +29,7 @@ fn keep(logits: CubeTensor, wanted: u32, by_mass: bool) -> CubeTensor {
         CubeDim::new_1d(units),
         logits.into_tensor_arg(),
         kept.clone().into_tensor_arg(),
-        wanted,
+        wanted.into_tensor_arg(),
         InputScalar::new(f32::NEG_INFINITY, dtype_to_storage_type(dtype)),
         by_mass,
         dtype_to_storage_type(dtype),

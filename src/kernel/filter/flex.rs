@@ -9,30 +9,44 @@ use burn::backend::{Flex, flex::FlexTensor};
 use burn::tensor::{DType, bf16, f16};
 
 use super::FilterOps;
-use super::weight::{BITS, OCTAVE_BITS, distance, target, weight};
+use super::weight::{BITS, OCTAVE_BITS, distance, fraction, target, weight};
 
 impl FilterOps for Flex {
-    fn filter_top_k(logits: FlexTensor, k: u32) -> FlexTensor {
-        keep(logits, |row| kth_greatest(row, k as usize))
+    fn filter_top_k(logits: FlexTensor, k: FlexTensor) -> FlexTensor {
+        let width = logits.layout().shape()[1];
+        keep(logits, k, |k| k as usize >= width, |row, k| kth_greatest(row, k as usize))
     }
 
-    fn filter_top_p(logits: FlexTensor, p: u32) -> FlexTensor {
-        keep(logits, |row| least_of_mass(row, p))
+    fn filter_top_p(logits: FlexTensor, p: FlexTensor) -> FlexTensor {
+        keep(logits, p, |p| p >= 1.0, |row, p| least_of_mass(row, fraction(p)))
     }
 }
 
-/// Masks the logits of each row that are below the row's `least`, which sees no NaN.
-fn keep(logits: FlexTensor, least: impl Fn(&[f32]) -> f32) -> FlexTensor {
+/// Masks the logits of each row that are below the row's `least`, which sees no NaN and the number that is `wanted` of the
+/// row; leaves the rows of which `everything` is wanted.
+fn keep(
+    logits: FlexTensor,
+    wanted: FlexTensor,
+    everything: impl Fn(f32) -> bool,
+    least: impl Fn(&[f32], f32) -> f32,
+) -> FlexTensor {
     let mut logits = if logits.is_contiguous() { logits } else { logits.to_contiguous() };
     let width = logits.layout().shape()[1];
     let (start, end) = logits.layout().contiguous_offsets().expect("a contiguous tensor");
+    let wanted = wanted.to_contiguous();
+    let (from, to) = wanted.layout().contiguous_offsets().expect("a contiguous tensor");
+    let wanted = &wanted.storage::<f32>()[from..to];
     let mut ranks: Vec<f32> = Vec::with_capacity(width);
     macro_rules! rows {
         ($element:ty) => {
-            for row in logits.storage_mut::<$element>()[start..end].chunks_exact_mut(width) {
+            let rows = logits.storage_mut::<$element>()[start..end].chunks_exact_mut(width);
+            for (row, &wanted) in rows.zip(wanted.iter().cycle()) {
+                if everything(wanted) {
+                    continue;
+                }
                 ranks.clear();
                 ranks.extend(row.iter().map(|&x| rank(f32::from(x))));
-                let least = least(&ranks);
+                let least = least(&ranks, wanted);
                 for (x, &rank) in row.iter_mut().zip(&ranks) {
                     *x = if rank < least { <$element>::NEG_INFINITY } else { *x };
                 }
@@ -40,9 +54,15 @@ fn keep(logits: FlexTensor, least: impl Fn(&[f32]) -> f32) -> FlexTensor {
         };
     }
     match logits.dtype() {
-        DType::F32 => rows!(f32),
-        DType::F16 => rows!(f16),
-        DType::BF16 => rows!(bf16),
+        DType::F32 => {
+            rows!(f32);
+        }
+        DType::F16 => {
+            rows!(f16);
+        }
+        DType::BF16 => {
+            rows!(bf16);
+        }
         other => unreachable!("logits of {other:?} are not fused"),
     }
     logits

@@ -22,40 +22,48 @@ use burn::tensor::Tensor;
 
 use crate::tensor::{is_fused, reads};
 
-/// The widest row of the fused operations, so that 32 bits hold every sum of a GPU's kernel.
-const MAX_WIDTH: usize = 1 << 18;
+/// The widest row of the fused operations: numbers up to here are exact in `f32`.
+const MAX_WIDTH: usize = 1 << 24;
+/// The widest row of which probabilities are summed, so that 32 bits hold every sum of a GPU's kernel.
+const MAX_SUMMED: usize = 1 << 18;
 
 #[backend_extension(Fusion: cfg(feature = "fusion"), Flex: cfg(feature = "flex"), Cube: cfg(feature = "cube"))]
 trait FilterOps: Backend {
-    /// See [`top_k`]; `1 ≤ k < width`.
+    /// See [`top_k`].
     #[fusion(meta = |logits, _k| logits.clone())]
-    fn filter_top_k(logits: FloatTensor<Self>, k: u32) -> FloatTensor<Self>;
+    fn filter_top_k(logits: FloatTensor<Self>, k: FloatTensor<Self>) -> FloatTensor<Self>;
 
-    /// See [`top_p`]; `p` in units of 2⁻³².
+    /// See [`top_p`].
     #[fusion(meta = |logits, _p| logits.clone())]
-    fn filter_top_p(logits: FloatTensor<Self>, p: u32) -> FloatTensor<Self>;
+    fn filter_top_p(logits: FloatTensor<Self>, p: FloatTensor<Self>) -> FloatTensor<Self>;
 }
 
-/// Keeps the `k` greatest logits of a row and those that equal the least of them; `1 ≤ k < width`.
-pub(crate) fn top_k(logits: Tensor<2>, k: usize) -> Tensor<2> {
-    match fused(&logits) {
-        true => Tensor::from_dispatch(Dispatch::filter_top_k(logits.into_dispatch(), k as u32)),
+/// Keeps the `k` greatest logits of a row and those that equal the least of them; everything where `k` is the width.
+///
+/// # Shapes
+/// - `k`: `[1]`, or `[batch]` where rows differ; `f32`, whole numbers from 1 to the width
+pub(crate) fn top_k(logits: Tensor<2>, k: Tensor<1>) -> Tensor<2> {
+    match fused(&logits, MAX_WIDTH) {
+        true => Tensor::from_dispatch(Dispatch::filter_top_k(logits.into_dispatch(), k.into_dispatch())),
         false => built_in::top_k(logits, k),
     }
 }
 
 /// Keeps the fewest of the likeliest tokens whose probability reaches `p`, and those that equal the least of
-/// them; `0 < p < 1`.
-pub(crate) fn top_p(logits: Tensor<2>, p: f32) -> Tensor<2> {
-    match fused(&logits) {
-        true => Tensor::from_dispatch(Dispatch::filter_top_p(logits.into_dispatch(), weight::fraction(p))),
+/// them; everything where `p` is 1.
+///
+/// # Shapes
+/// - `p`: `[1]`, or `[batch]` where rows differ; `f32`, above 0, at most 1
+pub(crate) fn top_p(logits: Tensor<2>, p: Tensor<1>) -> Tensor<2> {
+    match fused(&logits, MAX_SUMMED) {
+        true => Tensor::from_dispatch(Dispatch::filter_top_p(logits.into_dispatch(), p.into_dispatch())),
         false => built_in::top_p(logits, p),
     }
 }
 
 /// Whether the fused operations take these logits.
-fn fused(logits: &Tensor<2>) -> bool {
-    is_fused(&logits.device()) && reads(logits.dtype()) && logits.dims()[1] <= MAX_WIDTH
+fn fused(logits: &Tensor<2>, widest: usize) -> bool {
+    is_fused(&logits.device()) && reads(logits.dtype()) && logits.dims()[1] <= widest
 }
 
 #[cfg(test)]
@@ -83,15 +91,24 @@ mod tests {
         let device = Device::default();
         for width in [7, 400, 5000] {
             let logits = Tensor::<2>::from_data(TensorData::new(rows(width), [4, width]), &device);
-            assert!(fused(&logits));
-            for k in [1, 3, 6] {
-                let built_in = built_in::top_k(logits.clone(), k);
-                assert_eq!(bits(top_k(logits.clone(), k)), bits(built_in), "{width} wide, k of {k}");
+            assert!(fused(&logits, MAX_SUMMED));
+            let wanted = |wanted: &[f32]| Tensor::<1>::from_floats(wanted, &device);
+            for k in [&[1.0][..], &[3.0], &[6.0], &[1.0, 5.0, width as f32, 2.0]] {
+                let built_in = built_in::top_k(logits.clone(), wanted(k));
+                assert_eq!(
+                    bits(top_k(logits.clone(), wanted(k))),
+                    bits(built_in),
+                    "{width} wide, k of {k:?}"
+                );
             }
             // None of these is within the tolerance of a cumulative probability of these rows.
-            for p in [0.123, 0.5001, 0.9, 0.987] {
-                let built_in = built_in::top_p(logits.clone(), p);
-                assert_eq!(bits(top_p(logits.clone(), p)), bits(built_in), "{width} wide, p of {p}");
+            for p in [&[0.123][..], &[0.5001], &[0.9], &[0.987], &[0.9, 1.0, 0.123, 0.5001]] {
+                let built_in = built_in::top_p(logits.clone(), wanted(p));
+                assert_eq!(
+                    bits(top_p(logits.clone(), wanted(p))),
+                    bits(built_in),
+                    "{width} wide, p of {p:?}"
+                );
             }
         }
     }

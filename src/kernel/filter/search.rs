@@ -24,12 +24,12 @@ const INFINITE: u32 = 0xff80_0000;
 const NONE: u32 = u32::MAX;
 
 /// Masks what is below the least, which is the `wanted`-th greatest or, `by_mass`, the greatest from which on
-/// the weights reach `wanted` · 2⁻³² of the row's.
+/// the weights reach the fraction `wanted` of the row's. `wanted` is one number, or one for each row.
 #[cube(launch)]
 pub(super) fn keep<F: Float>(
     logits: &Tensor<F>,
     kept: &mut Tensor<F>,
-    wanted: u32,
+    wanted: &Tensor<f32>,
     negative_infinity: InputScalar,
     #[comptime] by_mass: bool,
     #[define(F)] _dtype: ElemType,
@@ -37,6 +37,15 @@ pub(super) fn keep<F: Float>(
     let width = logits.shape(1);
     let (row, column) = (CUBE_POS_X as usize * logits.stride(0), logits.stride(1));
     let units = CUBE_DIM as usize;
+    let number = wanted[min(CUBE_POS_X as usize, wanted.shape(0) - 1) * wanted.stride(0)];
+    // All of a row: the least is below every key.
+    let mut everything = number >= f32::cast_from(width as u32);
+    let mut wanted = u32::cast_from(number);
+    if comptime!(by_mass) {
+        everything = number >= 1.0f32;
+        // 2³², as `weight::fraction`.
+        wanted = u32::cast_from(number * 4_294_967_296.0f32);
+    }
 
     let shared_top = Shared::<[Atomic<u32>]>::new_slice(1usize);
     if UNIT_POS == 0 {
@@ -145,6 +154,7 @@ pub(super) fn keep<F: Float>(
         digit += 1;
     }
 
+    least = select(everything, 0u32, least);
     let (kept_row, kept_column) = (CUBE_POS_X as usize * kept.stride(0), kept.stride(1));
     let masked = negative_infinity.get::<F>();
     let mut v = UNIT_POS as usize;

@@ -23,7 +23,7 @@ pub(super) const POLYNOMIAL: [u32; 6] =
 
 /// A fraction below 1 in units of 2⁻³².
 pub(super) fn fraction(p: f32) -> u32 {
-    (f64::from(p) * 32f64.exp2()).round() as u32
+    (p * 32f32.exp2()) as u32
 }
 
 /// How far below the greatest logit, in units of 2⁻²⁴ octaves; `None` from [`FAR`] on.

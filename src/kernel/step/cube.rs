@@ -39,7 +39,6 @@ pub(crate) struct Gumbel<B: Backend> {
     step: IntTensor<B>,
     keys: IntTensor<B>,
     quantiles: FloatTensor<B>,
-    factor: f32,
 }
 
 /// Integers are `i32`; `tokens` are `[batch]`, `position` is `[batch, numbers]`, `logits` are `[batch, width]`.
@@ -124,7 +123,6 @@ impl CubeStep for CubeBackend {
             noise.step.into_tensor_arg(),
             noise.keys.into_tensor_arg(),
             noise.quantiles.into_tensor_arg(),
-            noise.factor,
         );
         launch_choose(logits, position, tokens, NoiseArgs::Gumbel(gumbel), table)
     }
@@ -208,7 +206,6 @@ impl Gumbel<Dispatch> {
             step: step.into_dispatch(),
             keys: sampler.keys().into_dispatch(),
             quantiles: sampler.quantiles().into_dispatch(),
-            factor: sampler.host_keys().factor(),
         }
     }
 }

@@ -204,10 +204,10 @@ fn choose_rows<F: Logit>(
         let row = &table.row(position);
         let token = match rule {
             FlexRule::Greedy => row::greatest(logits, row, &mut scratch),
-            FlexRule::Gumbel(keys) => {
-                let noise = keys.noise(index, step[index.min(step.len() - 1)]);
-                row::sampled(logits, row, &noise, &mut scratch)
-            }
+            FlexRule::Gumbel(keys) => match keys.noise(index, step[index.min(step.len() - 1)]) {
+                None => row::greatest(logits, row, &mut scratch),
+                Some(noise) => row::sampled(logits, row, &noise, &mut scratch),
+            },
         };
         *out = token as i32;
     }

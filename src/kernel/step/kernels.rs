@@ -122,15 +122,14 @@ pub(super) enum Noise {
     Gumbel(Gumbel),
 }
 
-/// What Gumbel noise is made of, and what logits are multiplied by.
+/// What Gumbel noise is made of.
 #[derive(CubeLaunch, CubeType)]
 pub(super) struct Gumbel {
     /// `[1]` or `[batch]`
     pub(super) step: OwnedTensor<i32>,
-    /// `[batch, 2]`
+    /// `[batch, 3]`: the halves of the seed, and the bits of what logits are multiplied by, 0 for a greedy row.
     pub(super) keys: OwnedTensor<i32>,
     pub(super) quantiles: OwnedTensor<f32>,
-    pub(super) factor: f32,
 }
 
 #[cube]
@@ -152,14 +151,27 @@ impl Noise {
         }
     }
 
+    /// What the logits of a row are multiplied by; 0 for a greedy row.
+    fn factor(&self, row: usize) -> f32 {
+        #[comptime]
+        match self {
+            Noise::None => 0.0f32.runtime(),
+            Noise::Gumbel(gumbel) => {
+                let at = row * gumbel.keys.stride(0) + 2 * gumbel.keys.stride(1);
+                f32::reinterpret(u32::cast_from(gumbel.keys[at]))
+            }
+        }
+    }
+
     /// The logit of a token with its noise.
-    fn disturb(&self, logit: f32, token: u32, key: u32) -> f32 {
+    fn disturb(&self, logit: f32, token: u32, key: u32, factor: f32) -> f32 {
         #[comptime]
         match self {
             Noise::None => logit,
             Noise::Gumbel(gumbel) => {
                 let hash = mix(mix(token + 0x9e37_79b9u32) ^ key);
-                logit * gumbel.factor + gumbel.quantiles[quantile_of(hash) as usize]
+                let disturbed = logit * factor + gumbel.quantiles[quantile_of(hash) as usize];
+                select(factor == 0.0f32, logit, disturbed)
             }
         }
     }
@@ -204,7 +216,7 @@ pub(super) fn choose_kernel<F: Float>(
 ) {
     let row = CUBE_POS_X as usize;
     let token = tokens[row * tokens.stride(0)];
-    let key = noise.key(row);
+    let (key, factor) = (noise.key(row), noise.factor(row));
     // The key of −∞.
     let mut best = 0x007f_ffffu32;
     let mut id = 0u32;
@@ -212,7 +224,7 @@ pub(super) fn choose_kernel<F: Float>(
     let mut after = Row::after(table, &*position, row, token);
     while column < table.width {
         if after.may_follow(table, column) {
-            let order = order_of(logits, noise, row, column, key);
+            let order = order_of(logits, noise, row, column, key, factor);
             if order > best {
                 best = order;
                 id = column;
@@ -230,7 +242,14 @@ pub(super) fn choose_kernel<F: Float>(
 
 /// The key of a logit with its noise.
 #[cube]
-fn order_of<F: Float>(logits: &Tensor<F>, noise: &Noise, row: usize, column: u32, key: u32) -> u32 {
+fn order_of<F: Float>(
+    logits: &Tensor<F>,
+    noise: &Noise,
+    row: usize,
+    column: u32,
+    key: u32,
+    factor: f32,
+) -> u32 {
     let logit = logits[row * logits.stride(0) + column as usize * logits.stride(1)];
-    order(noise.disturb(f32::cast_from(logit), column, key))
+    order(noise.disturb(f32::cast_from(logit), column, key, factor))
 }

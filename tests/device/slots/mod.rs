@@ -1,5 +1,6 @@
 //! Rows that come and go: the arena of constraints, and the batch.
 
+mod admission;
 mod generation;
 mod refused;
 mod soak;

@@ -1,0 +1,227 @@
+//! Answers to `/v1/responses`: items, one after the other.
+
+use serde_json::{Value, json};
+
+use super::choice::Delta;
+use super::identifier;
+use super::stream::{Frame, Frames};
+use crate::engine::Tokens;
+use crate::error::ApiError;
+use crate::protocol::FinishReason;
+use crate::protocol::response::{ResponseObject, ResponseUsage};
+
+/// An item of the output.
+#[derive(Clone, Debug)]
+enum Item {
+    Message { id: String, text: String },
+    Reasoning { id: String, text: String },
+    Call { id: String, call_id: String, name: String, arguments: String },
+}
+
+impl Item {
+    fn message() -> Self {
+        Self::Message { id: identifier("msg_"), text: String::new() }
+    }
+
+    fn id(&self) -> &str {
+        match self {
+            Self::Message { id, .. } | Self::Reasoning { id, .. } | Self::Call { id, .. } => id,
+        }
+    }
+
+    fn json(&self, status: &str) -> Value {
+        match self {
+            Self::Message { id, text } => {
+                let content = match (status, text.as_str()) {
+                    ("in_progress", _) => json!([]),
+                    (_, text) => json!([text_part(text)]),
+                };
+                json!({"id": id, "type": "message", "status": status, "role": "assistant", "content": content})
+            }
+            Self::Reasoning { id, text } => {
+                let content = json!([{"type": "reasoning_text", "text": text}]);
+                json!({"id": id, "type": "reasoning", "status": status, "summary": [], "content": content})
+            }
+            Self::Call { id, call_id, name, arguments } => json!({
+                "id": id, "type": "function_call", "status": status,
+                "call_id": call_id, "name": name, "arguments": arguments,
+            }),
+        }
+    }
+}
+
+fn text_part(text: &str) -> Value {
+    json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []})
+}
+
+/// A response while it is made, and the frames of one that streams.
+#[derive(Debug)]
+pub struct ResponseFrames {
+    response: ResponseObject,
+    prompt_tokens: usize,
+    tokens: usize,
+    /// The item that is being written; those before it are in the response.
+    open: Option<Item>,
+    /// Number of the next event.
+    sequence: usize,
+}
+
+impl ResponseFrames {
+    /// Frames of a response that is in progress.
+    pub fn new(response: ResponseObject, prompt_tokens: usize) -> Self {
+        Self { response, prompt_tokens, tokens: 0, open: None, sequence: 0 }
+    }
+
+    /// The response.
+    pub fn into_response(self) -> ResponseObject {
+        self.response
+    }
+
+    fn event(&mut self, name: &'static str, mut data: Value) -> Frame {
+        data["type"] = json!(name);
+        data["sequence_number"] = json!(self.sequence);
+        self.sequence += 1;
+        Frame::named(name, &data)
+    }
+
+    fn of_response(&mut self, name: &'static str) -> Frame {
+        let response = json!({"response": self.response});
+        self.event(name, response)
+    }
+
+    fn open_item(&mut self, item: Item) -> Vec<Frame> {
+        let mut frames = self.close_item("completed");
+        let at = self.response.output.len();
+        let added = json!({"output_index": at, "item": item.json("in_progress")});
+        frames.push(self.event("response.output_item.added", added));
+        if let Item::Message { id, .. } = &item {
+            let part = json!({"item_id": id, "output_index": at, "content_index": 0, "part": text_part("")});
+            frames.push(self.event("response.content_part.added", part));
+        }
+        self.open = Some(item);
+        frames
+    }
+
+    fn close_item(&mut self, status: &str) -> Vec<Frame> {
+        let Some(item) = self.open.take() else { return Vec::new() };
+        let at = self.response.output.len();
+        let place = || json!({"item_id": item.id(), "output_index": at});
+        let with = |fields: Value| {
+            let mut place = place();
+            if let (Some(place), Value::Object(fields)) = (place.as_object_mut(), fields) {
+                place.extend(fields);
+            }
+            place
+        };
+        let mut frames = match &item {
+            Item::Message { text, .. } => vec![
+                self.event(
+                    "response.output_text.done",
+                    with(json!({"content_index": 0, "text": text, "logprobs": []})),
+                ),
+                self.event(
+                    "response.content_part.done",
+                    with(json!({"content_index": 0, "part": text_part(text)})),
+                ),
+            ],
+            Item::Reasoning { text, .. } => {
+                let done = with(json!({"content_index": 0, "text": text}));
+                vec![self.event("response.reasoning_text.done", done)]
+            }
+            Item::Call { arguments, name, .. } => {
+                let done = with(json!({"name": name, "arguments": arguments}));
+                vec![self.event("response.function_call_arguments.done", done)]
+            }
+        };
+        let whole = item.json(status);
+        frames.push(self.event("response.output_item.done", json!({"output_index": at, "item": whole})));
+        self.response.output.push(whole);
+        frames
+    }
+
+    fn delta(&mut self, delta: Delta) -> Vec<Frame> {
+        match delta {
+            Delta::Content(delta) => {
+                let mut frames = match self.open {
+                    Some(Item::Message { .. }) => Vec::new(),
+                    _ => self.open_item(Item::message()),
+                };
+                if let Some(Item::Message { text, .. }) = &mut self.open {
+                    text.push_str(&delta);
+                }
+                let fields = json!({"content_index": 0, "delta": delta, "logprobs": []});
+                frames.push(self.of_item("response.output_text.delta", fields));
+                frames
+            }
+            Delta::Reasoning(delta) => {
+                let mut frames = match self.open {
+                    Some(Item::Reasoning { .. }) => Vec::new(),
+                    _ => self.open_item(Item::Reasoning { id: identifier("rs_"), text: String::new() }),
+                };
+                if let Some(Item::Reasoning { text, .. }) = &mut self.open {
+                    text.push_str(&delta);
+                }
+                let fields = json!({"content_index": 0, "delta": delta});
+                frames.push(self.of_item("response.reasoning_text.delta", fields));
+                frames
+            }
+            Delta::CallBegins { id, name, .. } => {
+                let arguments = String::new();
+                self.open_item(Item::Call { id: identifier("fc_"), call_id: id, name, arguments })
+            }
+            Delta::Arguments { delta, .. } => {
+                if let Some(Item::Call { arguments, .. }) = &mut self.open {
+                    arguments.push_str(&delta);
+                }
+                vec![self.of_item("response.function_call_arguments.delta", json!({"delta": delta}))]
+            }
+            Delta::CallEnds { .. } => self.close_item("completed"),
+        }
+    }
+
+    fn of_item(&mut self, name: &'static str, mut fields: Value) -> Frame {
+        fields["item_id"] = json!(self.open.as_ref().map(Item::id));
+        fields["output_index"] = json!(self.response.output.len());
+        self.event(name, fields)
+    }
+}
+
+impl Frames for ResponseFrames {
+    fn begin(&mut self) -> Vec<Frame> {
+        vec![self.of_response("response.created"), self.of_response("response.in_progress")]
+    }
+
+    fn piece(&mut self, _: usize, tokens: &Tokens, deltas: Vec<Delta>) -> Vec<Frame> {
+        self.tokens += tokens.ids.len();
+        deltas.into_iter().flat_map(|delta| self.delta(delta)).collect()
+    }
+
+    fn ended(&mut self, _: usize, deltas: Vec<Delta>, reason: FinishReason) -> Vec<Frame> {
+        let mut frames: Vec<Frame> = deltas.into_iter().flat_map(|delta| self.delta(delta)).collect();
+        let is_cut = reason == FinishReason::Length;
+        if self.open.is_none() && self.response.output.is_empty() {
+            // An answer without a text is a message all the same.
+            frames.extend(self.open_item(Item::message()));
+        }
+        let status = if is_cut { "incomplete" } else { "completed" };
+        frames.extend(self.close_item(status));
+        self.response.status = status;
+        self.response.incomplete_details = is_cut.then(|| json!({"reason": "max_output_tokens"}));
+        self.response.usage = Some(ResponseUsage::new(self.prompt_tokens, self.tokens));
+        frames
+    }
+
+    fn end(&mut self) -> Vec<Frame> {
+        let name = match self.response.status {
+            "incomplete" => "response.incomplete",
+            _ => "response.completed",
+        };
+        vec![self.of_response(name)]
+    }
+
+    fn failed(&mut self, error: &ApiError) -> Vec<Frame> {
+        self.response.status = "failed";
+        self.response.error = Some(json!({"code": error.code, "message": error.message}));
+        vec![self.of_response("response.failed")]
+    }
+}

@@ -1,0 +1,153 @@
+//! What all requests share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use burn::tensor::FloatDType;
+use burn_dfa::generation::SlotLm;
+use burn_dfa_llama::Pretrained;
+
+use crate::answer::logprobs::Logprobs;
+use crate::answer::now;
+use crate::config::Config;
+use crate::engine::{Compiler, Engine, Pool, Shape};
+use crate::error::{ApiError, Result};
+use crate::metrics::Metrics;
+use crate::text::TextModel;
+
+/// The name of the embedded model.
+const TINY: &str = "tiny";
+/// Pieces of work that may wait for a thread of the pool, for each answer that may wait for a row.
+const WORK_PER_ANSWER: usize = 1;
+
+/// An error of the start.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// A model that is served, and all that serves it.
+#[derive(Debug)]
+pub struct App {
+    /// The settings.
+    pub config: Config,
+    /// How requests call the model.
+    pub name: String,
+    /// When it began, in seconds since 1970.
+    pub started: u64,
+    /// The texts of the model.
+    pub text: TextModel,
+    /// The model.
+    pub engine: Engine,
+    /// What compiles constraints.
+    pub compiler: Arc<Compiler>,
+    /// Threads for work of the processor.
+    pub pool: Pool,
+    /// What is counted.
+    pub metrics: Arc<Metrics>,
+    ends: AtomicBool,
+}
+
+impl App {
+    /// Loads the model of a configuration, and starts its engine.
+    ///
+    /// # Errors
+    /// A model that cannot be read, a backend that is not compiled in, sizes that do not fit.
+    pub fn load(config: Config) -> std::result::Result<Self, Failure> {
+        let device = config.device.open().map_err(|failure| failure.to_string())?;
+        let pretrained = match &config.model {
+            None => burn_dfa_tiny::load(&device)?,
+            Some(folder) => Pretrained::load(folder, FloatDType::F32, &device)?,
+        };
+        let model = pretrained.model().clone();
+        Self::new(config, Arc::new(pretrained), model)
+    }
+
+    /// Serves `model` with the texts of `pretrained`.
+    ///
+    /// # Errors
+    /// Sizes that do not fit, a folder that cannot be written to.
+    pub fn new<M: SlotLm + Send + 'static>(
+        config: Config,
+        pretrained: Arc<Pretrained>,
+        model: M,
+    ) -> std::result::Result<Self, Failure> {
+        let folder = config.model.as_ref().and_then(|folder| folder.file_name());
+        let of_folder = || folder.map_or_else(|| TINY.to_owned(), |name| name.to_string_lossy().into_owned());
+        let name = config.served_model_name.clone().unwrap_or_else(of_folder);
+        let text = TextModel::new(pretrained, &config)?;
+        let metrics = Arc::new(Metrics::new(&name)?);
+        let shape = Shape::new(&config, model.max_positions());
+        let pool = Pool::new(config.compile_threads, config.max_queue.saturating_mul(WORK_PER_ANSWER));
+        let vocabulary = text.vocabulary().clone();
+        let compiler = Compiler::new(&config, vocabulary.clone(), &shape, pool.clone(), metrics.clone())?;
+        let engine = Engine::start(model, vocabulary, shape, metrics.clone())?;
+        Ok(Self {
+            config,
+            name,
+            started: now(),
+            text,
+            engine,
+            compiler: Arc::new(compiler),
+            pool,
+            metrics,
+            ends: AtomicBool::new(false),
+        })
+    }
+
+    /// Refuses a request for another model.
+    ///
+    /// # Errors
+    /// 404 where there is no such model.
+    pub fn check_model(&self, asked: Option<&str>) -> Result<()> {
+        match asked {
+            Some(asked) if asked != self.name => {
+                let message = format!("the model `{asked}` does not exist; this server has `{}`", self.name);
+                let error = ApiError::new(axum::http::StatusCode::NOT_FOUND, message);
+                Err(error.at("model").code("model_not_found"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether new requests are answered.
+    pub fn is_ready(&self) -> bool {
+        !self.ends.load(Ordering::Acquire) && self.engine.is_alive()
+    }
+
+    /// Answers no new requests.
+    pub fn end(&self) {
+        self.ends.store(true, Ordering::Release);
+    }
+}
+
+impl App {
+    /// How log-probabilities are told, where a request asks for those of so many tokens.
+    ///
+    /// # Errors
+    /// 400 where the server computes none, or not so many; `params` are the fields that ask.
+    pub fn logprobs(self: &Arc<Self>, top: Option<usize>, params: [&str; 2]) -> Result<Option<Logprobs>> {
+        match (top, self.config.logprobs()) {
+            (None, _) => Ok(None),
+            (Some(_), None) => {
+                let message = "this server computes no log-probabilities: start it without `--no-logprobs`";
+                Err(ApiError::unsupported(params[0], message))
+            }
+            (Some(top), Some(most)) if top > most => Err(ApiError::invalid(
+                params[1],
+                format!("{top} tokens are more than the {most} that are told"),
+            )),
+            (Some(top), Some(_)) => Ok(Some(Logprobs::new(self.clone(), top))),
+        }
+    }
+
+    /// Refuses a prompt that is too long to be encoded.
+    ///
+    /// # Errors
+    /// 400 where it has more bytes than the configuration allows.
+    pub fn check_prompt(&self, prompt: &str, param: &str) -> Result<()> {
+        let most = self.config.max_prompt;
+        if prompt.len() <= most {
+            return Ok(());
+        }
+        let message = format!("the prompt has {} bytes, of {most} that it may have", prompt.len());
+        Err(ApiError::invalid(param, message).code("context_length_exceeded"))
+    }
+}

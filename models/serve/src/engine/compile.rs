@@ -1,0 +1,189 @@
+//! Compiles constraints: each once, on a bounded number of threads, with a deadline.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use burn_dfa::{Limits, TableCache, TokenTable, Vocabulary};
+use tokio::sync::{Semaphore, watch};
+
+use super::Shape;
+use super::cache::{Cache, Found, Outcome, Refusal};
+use super::source::Source;
+use crate::config::Config;
+use crate::error::{ApiError, Result};
+use crate::metrics::Metrics;
+
+/// Most bytes of compiled constraints on disk.
+const DISK: u64 = 1 << 30;
+
+/// A bounded number of threads for work of the processor, and a bounded queue in front of them.
+#[derive(Clone, Debug)]
+pub struct Pool {
+    threads: Arc<Semaphore>,
+    queue: Arc<Semaphore>,
+}
+
+impl Pool {
+    /// A pool of so many threads, for which so many pieces of work may wait.
+    pub fn new(threads: usize, queue: usize) -> Self {
+        Self { threads: Arc::new(Semaphore::new(threads)), queue: Arc::new(Semaphore::new(queue + threads)) }
+    }
+
+    /// Does some work when there is a thread for it.
+    ///
+    /// # Errors
+    /// 503 where too much waits, 500 where the work panics.
+    pub async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+        let Ok(place) = self.queue.clone().try_acquire_owned() else {
+            return Err(ApiError::overloaded("too many requests are being prepared: try again later"));
+        };
+        let thread = self.threads.clone().acquire_owned().await;
+        let work = tokio::task::spawn_blocking(move || {
+            // They are held as long as the work goes on, whoever waits for it.
+            let _held = (place, thread);
+            work()
+        });
+        work.await.map_err(|_| ApiError::internal("the work on this request panicked"))
+    }
+}
+
+/// Makes tables of constraints, and keeps them.
+#[derive(Debug)]
+pub struct Compiler {
+    vocabulary: Vocabulary,
+    limits: Limits,
+    pool: Pool,
+    cache: Mutex<Cache>,
+    disk: Option<TableCache>,
+    max_states: usize,
+    max_classes: usize,
+    max_text: usize,
+    metrics: Arc<Metrics>,
+}
+
+impl Compiler {
+    /// A compiler for a vocabulary.
+    ///
+    /// # Errors
+    /// The folder of the cache cannot be written to.
+    pub(crate) fn new(
+        config: &Config,
+        vocabulary: Vocabulary,
+        shape: &Shape,
+        pool: Pool,
+        metrics: Arc<Metrics>,
+    ) -> burn_dfa::Result<Self> {
+        let limits = Limits::new()
+            .with_time(config.compile_deadline)
+            .with_bytes(config.compile_bytes)
+            .with_frames(config.frames);
+        let disk = config.cache_dir.as_ref().map(|folder| TableCache::new(folder, DISK)).transpose()?;
+        let capacity = shape.tensors.capacity;
+        Ok(Self {
+            vocabulary,
+            limits,
+            pool,
+            cache: Mutex::new(Cache::new(config.cache_bytes)),
+            disk,
+            max_states: capacity.states,
+            max_classes: capacity.classes,
+            max_text: config.max_constraint,
+            metrics,
+        })
+    }
+
+    /// The table of a constraint, which stands in the field `param`; `None` for plain text.
+    ///
+    /// # Errors
+    /// 400 where the constraint is refused, 503 where too much waits.
+    pub async fn table(self: &Arc<Self>, source: Source, param: &str) -> Result<Option<TokenTable>> {
+        if source.len() > self.max_text {
+            let message = format!("it has {} bytes, of {} that it may have", source.len(), self.max_text);
+            return Err(ApiError::invalid(param, message).code("constraint_too_large"));
+        }
+        let key = source.key();
+        let found = self.cache().find(key);
+        let mut outcome = match found {
+            Found::Done(outcome) => {
+                self.metrics.cache_hits.increment(1);
+                return told(outcome, param);
+            }
+            Found::Running(outcome) => {
+                self.metrics.cache_hits.increment(1);
+                outcome
+            }
+            Found::Nothing(sender, outcome) => {
+                self.metrics.cache_misses.increment(1);
+                // It goes on if this request goes away: others may wait for the same.
+                tokio::spawn(self.clone().compile(key, source, sender));
+                outcome
+            }
+        };
+        // Twice the time of a compilation, for the wait for a thread.
+        let most = self.limits.time * 2 + Duration::from_secs(2);
+        let outcome = match tokio::time::timeout(most, outcome.wait_for(Option::is_some)).await {
+            Ok(Ok(outcome)) => outcome.clone(),
+            Ok(Err(_)) => None,
+            Err(_) => None,
+        };
+        let busy = || ApiError::overloaded("the constraint was not compiled in time: try again later");
+        told(outcome.ok_or_else(busy)?, param)
+    }
+
+    async fn compile(self: Arc<Self>, key: [u8; 32], source: Source, done: watch::Sender<Option<Outcome>>) {
+        let own = self.clone();
+        let outcome = self.pool.run(move || {
+            let started = Instant::now();
+            let outcome = catch_unwind(AssertUnwindSafe(|| own.make(&source))).unwrap_or(Err(Refusal::Panic));
+            own.metrics.compile_time.record(started.elapsed());
+            outcome
+        });
+        match outcome.await {
+            Ok(outcome) => {
+                let mut cache = self.cache();
+                cache.keep(key, outcome.clone());
+                self.metrics.cache_bytes.set(cache.bytes() as f64);
+                drop(cache);
+                let _ = done.send(Some(outcome));
+            }
+            // The sender goes, which tells those who wait.
+            Err(_) => self.cache().forget(key),
+        }
+    }
+
+    fn make(&self, source: &Source) -> Outcome {
+        let Some(constraint) = source.constraint().map_err(Refusal::Library)? else { return Ok(None) };
+        let compile = |walked: bool| match (&self.disk, walked) {
+            (Some(disk), false) => disk.compile(&constraint, &self.vocabulary, &self.limits),
+            (Some(disk), true) => disk.walk(&constraint, &self.vocabulary, &self.limits),
+            (None, false) => TokenTable::compile(&constraint, &self.vocabulary, &self.limits),
+            (None, true) => TokenTable::walk(&constraint, &self.vocabulary, &self.limits),
+        };
+        let mut table = compile(false).map_err(Refusal::Library)?;
+        if !table.is_walked() && table.class_count() > self.max_classes {
+            table = compile(true).map_err(Refusal::Library)?;
+        }
+        let (states, classes) = (table.state_count(), table.class_count());
+        if states > self.max_states || classes > self.max_classes {
+            return Err(Refusal::TooLarge(format!(
+                "the constraint takes {states} states of {classes} classes, and the server has room for {} of {}: simplify it, or raise --arena-states and --arena-classes",
+                self.max_states, self.max_classes
+            )));
+        }
+        Ok(Some(table))
+    }
+
+    fn cache(&self) -> MutexGuard<'_, Cache> {
+        self.cache.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+/// An outcome, as the request is told that has the constraint in `param`.
+fn told(outcome: Outcome, param: &str) -> Result<Option<TokenTable>> {
+    outcome.map_err(|refusal| match refusal {
+        Refusal::Library(error) => ApiError::of_library(&error, param),
+        Refusal::TooLarge(message) => ApiError::invalid(param, message).code("constraint_too_large"),
+        Refusal::Panic => ApiError::internal("the compiler panicked on this constraint").at(param),
+    })
+}

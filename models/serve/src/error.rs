@@ -1,0 +1,137 @@
+//! Errors as the API tells them: `{"error": {"message", "type", "param", "code"}}`.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use burn_dfa::Error;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// A request that was not answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApiError {
+    /// The status of the response.
+    pub status: StatusCode,
+    /// What is wrong, and the way out.
+    pub message: String,
+    /// The field that is wrong.
+    pub param: Option<String>,
+    /// What is wrong, for programs.
+    pub code: Option<&'static str>,
+}
+
+/// The result of what a request asks for.
+pub type Result<T> = std::result::Result<T, ApiError>;
+
+/// The body of a response that is no answer.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ErrorBody {
+    /// The error.
+    pub error: ErrorObject,
+}
+
+/// An error as clients know it.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ErrorObject {
+    /// What is wrong, and the way out.
+    pub message: String,
+    /// The kind of error: `invalid_request_error`, `authentication_error`, `not_found_error`, `overloaded_error` or `server_error`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// The field of the request that is wrong.
+    pub param: Option<String>,
+    /// What is wrong, for programs.
+    pub code: Option<&'static str>,
+}
+
+impl ApiError {
+    /// An error of any status.
+    pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self { status, message: message.into(), param: None, code: None }
+    }
+
+    /// A field that cannot be honoured.
+    pub fn invalid(param: &str, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, message).at(param).code("invalid_value")
+    }
+
+    /// A field that is known, and not offered.
+    pub fn unsupported(param: &str, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, message).at(param).code("unsupported_parameter")
+    }
+
+    /// Too much is waiting.
+    pub fn overloaded(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, message).code("overloaded")
+    }
+
+    /// A fault of the server.
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, message).code("internal_error")
+    }
+
+    /// With the field that is wrong.
+    #[must_use]
+    pub fn at(self, param: impl Into<String>) -> Self {
+        Self { param: Some(param.into()), ..self }
+    }
+
+    /// With a code.
+    #[must_use]
+    pub fn code(self, code: &'static str) -> Self {
+        Self { code: Some(code), ..self }
+    }
+
+    /// What the library refused, of the field `param`.
+    pub fn of_library(error: &Error, param: &str) -> Self {
+        let code = if error.is_budget() {
+            "budget_too_small"
+        } else if error.is_limit() {
+            "constraint_too_large"
+        } else if error.is_unsatisfiable() {
+            "constraint_unsatisfiable"
+        } else if error.is_constraint() || error.is_input() {
+            "constraint_refused"
+        } else {
+            return Self::internal(error.to_string());
+        };
+        Self::new(StatusCode::BAD_REQUEST, error.to_string()).at(param).code(code)
+    }
+
+    /// The budget of an answer is below the shortest that its constraint allows.
+    pub fn budget(param: &str, needed: usize, given: usize) -> Self {
+        let message = format!(
+            "the shortest answer under the constraint takes {needed} tokens (end of sequence included), and there is room for {given}: raise `{param}` to {needed} at least, or shorten the prompt"
+        );
+        Self::new(StatusCode::BAD_REQUEST, message).at(param).code("budget_too_small")
+    }
+
+    /// The body of the response.
+    pub fn body(&self) -> ErrorBody {
+        let kind = match self.status {
+            StatusCode::UNAUTHORIZED => "authentication_error",
+            StatusCode::NOT_FOUND => "not_found_error",
+            StatusCode::SERVICE_UNAVAILABLE => "overloaded_error",
+            status if status.is_server_error() => "server_error",
+            _ => "invalid_request_error",
+        };
+        let Self { message, param, code, .. } = self.clone();
+        ErrorBody { error: ErrorObject { message, kind, param, code } }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, axum::Json(self.body())).into_response();
+        let headers = response.headers_mut();
+        match self.status {
+            StatusCode::SERVICE_UNAVAILABLE => {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+            }
+            StatusCode::UNAUTHORIZED => {
+                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            _ => {}
+        }
+        response
+    }
+}

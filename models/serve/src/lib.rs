@@ -1,0 +1,27 @@
+//! A server of OpenAI's API for one model, in which constraints always hold: a constrained answer is a word of its
+//! constraint, and it is complete, or the request is refused before it begins.
+//!
+//! ```text
+//! routes ──▶ protocol (what was asked) ──▶ engine (compile, queue, model) ──▶ answer (what is sent)
+//! ```
+//!
+//! The program `burn-dfa-serve` is [`App::load`] and [`Server`] on the configuration of its command line.
+
+pub mod answer;
+mod app;
+mod config;
+pub mod engine;
+mod error;
+mod metrics;
+mod patient;
+pub mod protocol;
+mod routes;
+mod server;
+mod text;
+
+pub use app::{App, Failure};
+pub use config::{Config, LogForm, ReasoningMode};
+pub use error::{ApiError, ErrorBody, ErrorObject, Result};
+pub use metrics::Metrics;
+pub use server::Server;
+pub use text::TextModel;

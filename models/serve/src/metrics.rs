@@ -1,0 +1,134 @@
+//! Metrics in Prometheus' text format, with vLLM's names where vLLM has them.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use metrics::{
+    Counter, Gauge, Histogram, counter, describe_counter, describe_gauge, describe_histogram, gauge,
+    histogram,
+};
+use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
+
+/// Buckets of times, in seconds.
+const SECONDS: [f64; 18] = [
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0, 80.0,
+    160.0,
+];
+
+/// The metrics of one server.
+#[derive(Clone)]
+pub struct Metrics {
+    handle: PrometheusHandle,
+    /// Answers that have a row.
+    pub(crate) running: Gauge,
+    /// Answers that wait for one.
+    pub(crate) waiting: Gauge,
+    /// The part of the slots of all rows that is taken.
+    pub(crate) cache_usage: Gauge,
+    /// The part of the arena's states that is taken.
+    pub(crate) arena_usage: Gauge,
+    /// Tokens of prompts that were read.
+    pub(crate) prompt_tokens: Counter,
+    /// Tokens that were generated.
+    pub(crate) generation_tokens: Counter,
+    finished: HashMap<&'static str, Counter>,
+    /// From the queue to the first token.
+    pub(crate) first_token: Histogram,
+    /// Between two tokens.
+    pub(crate) inter_token: Histogram,
+    /// From the queue to the end.
+    pub(crate) latency: Histogram,
+    /// In the queue.
+    pub(crate) queue_time: Histogram,
+    /// Of one compilation.
+    pub(crate) compile_time: Histogram,
+    /// Constraints that were known.
+    pub(crate) cache_hits: Counter,
+    /// Constraints that were compiled.
+    pub(crate) cache_misses: Counter,
+    /// Bytes of the constraints that are kept.
+    pub(crate) cache_bytes: Gauge,
+    /// Times that the engine broke down and began again.
+    pub(crate) engine_restarts: Counter,
+}
+
+impl std::fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Metrics").finish_non_exhaustive()
+    }
+}
+
+impl Metrics {
+    /// Metrics of the model of this name, all of them zero.
+    ///
+    /// # Errors
+    /// Never: the buckets are not empty.
+    pub fn new(model: &str) -> Result<Self, BuildError> {
+        let recorder = PrometheusBuilder::new()
+            .set_buckets_for_metric(Matcher::Suffix("_seconds".into()), &SECONDS)?
+            .add_global_label("model_name", model)
+            .build_recorder();
+        let handle = recorder.handle();
+        Ok(metrics::with_local_recorder(&recorder, || {
+            describe();
+            let reasons = ["stop", "length", "abort", "error"];
+            let success = |reason| counter!("vllm:request_success_total", "finished_reason" => reason);
+            Self {
+                handle,
+                running: gauge!("vllm:num_requests_running"),
+                waiting: gauge!("vllm:num_requests_waiting"),
+                cache_usage: gauge!("vllm:kv_cache_usage_perc"),
+                arena_usage: gauge!("burn_dfa:arena_usage_perc"),
+                prompt_tokens: counter!("vllm:prompt_tokens_total"),
+                generation_tokens: counter!("vllm:generation_tokens_total"),
+                finished: reasons.into_iter().map(|reason| (reason, success(reason))).collect(),
+                first_token: histogram!("vllm:time_to_first_token_seconds"),
+                inter_token: histogram!("vllm:inter_token_latency_seconds"),
+                latency: histogram!("vllm:e2e_request_latency_seconds"),
+                queue_time: histogram!("vllm:request_queue_time_seconds"),
+                compile_time: histogram!("burn_dfa:compile_time_seconds"),
+                cache_hits: counter!("burn_dfa:constraint_cache_hits_total"),
+                cache_misses: counter!("burn_dfa:constraint_cache_misses_total"),
+                cache_bytes: gauge!("burn_dfa:constraint_cache_bytes"),
+                engine_restarts: counter!("burn_dfa:engine_restarts_total"),
+            }
+        }))
+    }
+
+    /// Answers that ended for this reason.
+    pub(crate) fn finished(&self, reason: &str) -> &Counter {
+        &self.finished[reason]
+    }
+
+    /// All metrics as text.
+    pub fn render(&self) -> String {
+        self.handle.render()
+    }
+
+    /// Sums up what was recorded, now and then, so that it does not pile up where nobody reads it.
+    pub(crate) async fn keep_up(self: std::sync::Arc<Self>) {
+        loop {
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            self.handle.run_upkeep();
+        }
+    }
+}
+
+fn describe() {
+    describe_gauge!("vllm:num_requests_running", "Answers that have a row.");
+    describe_gauge!("vllm:num_requests_waiting", "Answers that wait for a row.");
+    describe_gauge!("vllm:kv_cache_usage_perc", "The part of all slots that is taken; 1 is all.");
+    describe_gauge!("burn_dfa:arena_usage_perc", "The part of the arena's states that is taken; 1 is all.");
+    describe_counter!("vllm:prompt_tokens_total", "Tokens of prompts.");
+    describe_counter!("vllm:generation_tokens_total", "Tokens of answers.");
+    describe_counter!("vllm:request_success_total", "Answers that ended, by reason.");
+    describe_histogram!("vllm:time_to_first_token_seconds", "From the queue to the first token.");
+    describe_histogram!("vllm:inter_token_latency_seconds", "Between two tokens of an answer.");
+    describe_histogram!("vllm:e2e_request_latency_seconds", "From the queue to the end of an answer.");
+    describe_histogram!("vllm:request_queue_time_seconds", "Time in the queue.");
+    describe_histogram!("burn_dfa:compile_time_seconds", "Time to compile a constraint.");
+    describe_counter!("burn_dfa:constraint_cache_hits_total", "Constraints that were known already.");
+    describe_counter!("burn_dfa:constraint_cache_misses_total", "Constraints that had to be compiled.");
+    describe_gauge!("burn_dfa:constraint_cache_bytes", "Bytes of the constraints that are kept.");
+    describe_counter!("burn_dfa:engine_restarts_total", "Times that the engine began again after a failure.");
+}

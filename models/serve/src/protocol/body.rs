@@ -1,0 +1,265 @@
+//! The body of a request: an object whose fields are taken by their types.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+
+use axum::http::StatusCode;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use crate::error::{ApiError, Result};
+
+/// The fields of a request, each as a value and as text.
+#[derive(Debug)]
+pub struct Body {
+    text: String,
+    fields: Map<String, Value>,
+    places: HashMap<String, Range<usize>>,
+    /// Fields that were not asked for yet.
+    unknown: BTreeSet<String>,
+}
+
+/// Fields that clients know, and that say nothing about the answer.
+const PASSED_OVER: [&str; 9] = [
+    "user",
+    "metadata",
+    "safety_identifier",
+    "prompt_cache_key",
+    "prompt_cache_retention",
+    "service_tier",
+    "request_id",
+    "priority",
+    "return_token_ids",
+];
+
+/// Fields that are known and not offered, each with the values that ask for nothing.
+fn refused() -> [(&'static str, Vec<Value>); 38] {
+    let none = Vec::new;
+    let off = || vec![json!(false)];
+    [
+        ("add_generation_prompt", vec![json!(true)]),
+        ("add_special_tokens", off()),
+        ("allowed_token_ids", none()),
+        ("audio", none()),
+        ("bad_words", vec![json!([])]),
+        ("best_of", vec![json!(1)]),
+        ("chat_template", none()),
+        ("chat_template_kwargs", vec![json!({})]),
+        ("continue_final_message", off()),
+        ("custom_params", none()),
+        ("documents", none()),
+        ("echo", off()),
+        ("function_call", vec![json!("none")]),
+        ("functions", none()),
+        ("grammar", none()),
+        ("ignore_eos", off()),
+        ("include_reasoning", vec![json!(true)]),
+        ("include_stop_str_in_output", off()),
+        ("length_penalty", vec![json!(1.0), json!(1)]),
+        ("logits_processors", none()),
+        ("lora_path", none()),
+        ("mm_processor_kwargs", none()),
+        ("modalities", vec![json!(["text"])]),
+        ("prediction", none()),
+        ("prompt_embeds", none()),
+        ("prompt_logprobs", none()),
+        ("reasoning_effort", none()),
+        ("return_tokens_as_token_ids", off()),
+        ("separate_reasoning", vec![json!(true)]),
+        ("skip_special_tokens", vec![json!(true)]),
+        ("spaces_between_special_tokens", vec![json!(true)]),
+        ("stop_token_ids", vec![json!([])]),
+        ("store", off()),
+        ("suffix", vec![json!("")]),
+        ("truncate_prompt_tokens", none()),
+        ("use_beam_search", off()),
+        ("verbosity", vec![json!("medium")]),
+        ("web_search_options", none()),
+    ]
+}
+
+impl Body {
+    /// Reads an object.
+    ///
+    /// # Errors
+    /// 400 where it is not JSON, not an object, or has a field twice.
+    pub fn read(bytes: &[u8]) -> Result<Self> {
+        let wrong = |message: String| ApiError::new(StatusCode::BAD_REQUEST, message).code("invalid_json");
+        let text =
+            std::str::from_utf8(bytes).map_err(|error| wrong(format!("the body is not UTF-8: {error}")))?;
+        let value: Value =
+            serde_json::from_str(text).map_err(|error| wrong(format!("the body is not JSON: {error}")))?;
+        let Value::Object(fields) = value else { return Err(wrong("the body is not an object".into())) };
+        let mut places = HashMap::new();
+        for (name, place) in top_level(text) {
+            if places.insert(name.clone(), place).is_some() {
+                return Err(ApiError::invalid(&name, format!("`{name}` is there twice")));
+            }
+        }
+        // Null is as good as nothing.
+        let unknown =
+            fields.iter().filter(|(_, value)| !value.is_null()).map(|(name, _)| name.clone()).collect();
+        Ok(Self { text: text.to_owned(), fields, places, unknown })
+    }
+
+    /// Takes the fields that `T` has.
+    ///
+    /// # Errors
+    /// 400 where one is of another type.
+    pub fn take<T: DeserializeOwned>(&mut self) -> Result<T> {
+        let mut ignored = BTreeSet::new();
+        let mut on_ignored = |path: serde_ignored::Path| _ = ignored.insert(path.to_string());
+        let value = Value::Object(self.fields.clone());
+        let mut track = serde_path_to_error::Track::new();
+        let paths = serde_path_to_error::Deserializer::new(value, &mut track);
+        let read = T::deserialize(serde_ignored::Deserializer::new(paths, &mut on_ignored));
+        let read = read.map_err(|error| {
+            let path = track.path().to_string();
+            let message = format!("`{path}`: {error}");
+            if path == "." {
+                ApiError::new(StatusCode::BAD_REQUEST, error.to_string()).code("invalid_value")
+            } else {
+                ApiError::invalid(&path, message)
+            }
+        })?;
+        self.unknown.retain(|name| ignored.contains(name));
+        Ok(read)
+    }
+
+    /// The text of a field, with all digits of its numbers; `None` where it is missing or null.
+    pub fn raw(&self, name: &str) -> Option<&str> {
+        let text = self.text.get(self.places.get(name)?.clone())?;
+        (text != "null").then_some(text)
+    }
+
+    /// Ends reading: refuses what is known and not offered, and warns of what is unknown.
+    ///
+    /// # Errors
+    /// 400 where a field is not offered.
+    pub fn finish(self) -> Result<()> {
+        let refused = refused();
+        for name in self.unknown.iter().filter(|name| !PASSED_OVER.contains(&name.as_str())) {
+            let value = &self.fields[name];
+            if name.starts_with("guided_") {
+                return Err(ApiError::unsupported(name, format!("`{name}` is not offered")));
+            }
+            match refused.iter().find(|(known, _)| known == name) {
+                Some((_, harmless)) if harmless.contains(value) => {}
+                Some(_) => {
+                    return Err(ApiError::unsupported(
+                        name,
+                        format!("`{name}` is not offered with this value"),
+                    ));
+                }
+                None => {
+                    tracing::warn!(field = name.as_str(), "a field of the request is unknown and ignored")
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The fields of an object, whose text is JSON, and where their values stand; of a field that is there twice the last.
+pub fn places(text: &str) -> HashMap<String, Range<usize>> {
+    top_level(text).into_iter().collect()
+}
+
+/// The same, one after the other.
+fn top_level(text: &str) -> Vec<(String, Range<usize>)> {
+    let bytes = text.as_bytes();
+    let mut fields = Vec::new();
+    let mut depth = 0_usize;
+    let mut name: Option<String> = None;
+    let mut value = 0;
+    let mut at = 0;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' => {
+                let end = string_end(bytes, at);
+                if depth == 1 && name.is_none() {
+                    name = serde_json::from_str(&text[at..end]).ok();
+                }
+                at = end;
+                continue;
+            }
+            b':' if depth == 1 && value == 0 => value = at + 1,
+            b'{' | b'[' => depth += 1,
+            byte @ (b'}' | b']' | b',') => {
+                if depth == 1
+                    && let Some(name) = name.take()
+                {
+                    let text = &text[value..at];
+                    let start = value + text.len() - text.trim_start().len();
+                    fields.push((name, start..start + text.trim().len()));
+                    value = 0;
+                }
+                if byte != b',' {
+                    depth = depth.saturating_sub(1);
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    fields
+}
+
+/// Where the string ends that begins at `at`.
+fn string_end(bytes: &[u8], at: usize) -> usize {
+    let mut at = at + 1;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' => at += 2,
+            b'"' => return at + 1,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Deserialize)]
+    struct Own {
+        n: Option<usize>,
+    }
+
+    #[test]
+    fn fields_keep_their_text() {
+        let body = br#" {"a" : {"b": [1.50, "x}\"]"], "n": 3}, "n": 12345678901234567890.0 , "\u006d":null,"s":"}"} "#;
+        let body = Body::read(body).expect("an object");
+        assert_eq!(body.raw("a"), Some(r#"{"b": [1.50, "x}\"]"], "n": 3}"#));
+        assert_eq!(body.raw("n"), Some("12345678901234567890.0"));
+        assert_eq!(body.raw("m"), None);
+        assert_eq!(body.raw("s"), Some("\"}\""));
+        assert_eq!(body.raw("b"), None);
+    }
+
+    #[test]
+    fn a_field_of_another_type_is_named() {
+        let mut body = Body::read(br#"{"n": "x"}"#).expect("an object");
+        let error = body.take::<Own>().map(|own| own.n).expect_err("of another type");
+        assert_eq!(error.param.as_deref(), Some("n"));
+    }
+
+    #[test]
+    fn what_is_not_offered_is_refused_unless_it_asks_for_nothing() {
+        let read = |text: &str| {
+            let mut body = Body::read(text.as_bytes())?;
+            body.take::<Own>()?;
+            body.finish()
+        };
+        assert!(read(r#"{"n": 1, "what": 2, "store": false, "functions": null}"#).is_ok());
+        for name in ["store", "functions", "guided_backend", "n"] {
+            let error = read(&format!("{{\"{name}\": [true]}}")).expect_err("it is refused");
+            assert_eq!(error.param.as_deref(), Some(name));
+        }
+        assert!(read(r#"{"n": 1, "n": 2}"#).is_err());
+        assert!(read("[]").is_err() && read("{").is_err());
+    }
+}

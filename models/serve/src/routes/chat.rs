@@ -1,0 +1,117 @@
+//! `/v1/chat/completions`.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use burn_dfa::constraint::{ToolChoice, Tools};
+use serde_json::{Value, json};
+
+use super::begin::{Begun, Prompts, Wanted, begin};
+use super::payload::Payload;
+use crate::answer::chat::{ChatFrames, completion};
+use crate::answer::{Head, stream, whole};
+use crate::app::App;
+use crate::error::{ApiError, ErrorBody, Result};
+use crate::protocol::chat::{ChatCompletion, ChatFields, ChatRequest};
+use crate::protocol::constraint::ConstraintFields;
+use crate::protocol::message::messages;
+use crate::protocol::sampling::SamplingFields;
+
+/// Goes on with a conversation.
+#[utoipa::path(
+    post,
+    path = "/v1/chat/completions",
+    request_body = ChatRequest,
+    responses((status = 200, body = ChatCompletion), (status = 400, body = ErrorBody), (status = 503, body = ErrorBody))
+)]
+pub async fn chat(State(app): State<Arc<App>>, Payload(mut body): Payload) -> Result<Response> {
+    let own: ChatFields = body.take()?;
+    let sampling: SamplingFields = body.take()?;
+    let constraint: ConstraintFields = body.take()?;
+    let constraint = constraint.read(&body)?;
+    body.finish()?;
+    app.check_model(own.model.as_deref())?;
+    let top = own.top_logprobs.unwrap_or(0);
+    if top > 0 && own.logprobs != Some(true) {
+        return Err(ApiError::invalid("top_logprobs", "`top_logprobs` wants `logprobs` to be true"));
+    }
+    let logprobs = app.logprobs((own.logprobs == Some(true)).then_some(top), ["logprobs", "top_logprobs"])?;
+    let tools = tools(&app, &own)?;
+    let wanted = Wanted {
+        prompts: Prompts::Chat(messages(&own.messages)?, definitions(tools.as_ref())),
+        prompt_param: "messages",
+        n: sampling.answers(app.config.max_n)?,
+        max_tokens: own.max_completion_tokens.or(own.max_tokens),
+        usual_tokens: usize::MAX,
+        max_tokens_param: if own.max_completion_tokens.is_some() {
+            "max_completion_tokens"
+        } else {
+            "max_tokens"
+        },
+        sampling: sampling.read()?,
+        constraint,
+        tools,
+    };
+    let Begun { generation, readers, prompt_tokens, param } = begin(&app, wanted).await?;
+    let head = Head::new("chatcmpl-", &app.name);
+    if sampling.streams() {
+        let frames = ChatFrames::new(head, readers.len(), prompt_tokens, sampling.includes_usage(), logprobs);
+        return Ok(stream::send(generation, readers, param, frames));
+    }
+    let wholes = whole::collect(generation, readers, param).await?;
+    Ok(Json(completion(head, prompt_tokens, wholes, logprobs.as_ref())).into_response())
+}
+
+/// The tools that may be called.
+fn tools(app: &App, own: &ChatFields) -> Result<Option<Tools>> {
+    let request = json!({
+        "tools": own.tools,
+        "tool_choice": own.tool_choice,
+        "parallel_tool_calls": own.parallel_tool_calls,
+    });
+    read_tools(app, own.tools.as_deref().unwrap_or_default(), &request)
+}
+
+/// The tools that may be called, of a request with these definitions.
+pub fn read_tools(app: &App, definitions: &[Value], request: &Value) -> Result<Option<Tools>> {
+    let most = app.config.max_tools;
+    if definitions.len() > most {
+        let message = format!("{} tools are more than the {most} that a request may have", definitions.len());
+        return Err(ApiError::invalid("tools", message));
+    }
+    let read = |request: &Value, param: &str| {
+        Tools::from_request(request).map_err(|error| ApiError::invalid(param, error.to_string()))
+    };
+    // Each by itself, so that the error names its field.
+    for param in ["tools", "tool_choice", "parallel_tool_calls"] {
+        read(&json!({ param: request[param] }), param)?;
+    }
+    let tools = read(request, "tools")?;
+    let has_choice = !request["tool_choice"].is_null();
+    match tools.choice() {
+        ToolChoice::None => Ok(None),
+        ToolChoice::Auto if definitions.is_empty() => Ok(None),
+        _ if definitions.is_empty() && has_choice => {
+            Err(ApiError::invalid("tool_choice", "`tool_choice` wants a call, and there are no `tools`"))
+        }
+        ToolChoice::Named(name) if tools.tools().iter().all(|tool| tool.name != *name) => {
+            Err(ApiError::invalid("tool_choice", format!("there is no tool `{name}`")))
+        }
+        _ => Ok(Some(app.text.tools(tools))),
+    }
+}
+
+/// The definitions of tools, as chat templates want them: with parameters, though there are none.
+pub fn definitions(tools: Option<&Tools>) -> Vec<Value> {
+    let tools = tools.map(Tools::tools).unwrap_or_default();
+    let definition = |tool| {
+        let mut definition = serde_json::to_value(tool).unwrap_or_default();
+        if definition["function"].get("parameters").is_none() {
+            definition["function"]["parameters"] = json!({"type": "object", "properties": {}});
+        }
+        definition
+    };
+    tools.iter().map(definition).collect()
+}

@@ -1,0 +1,33 @@
+//! The key of the API.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use sha2::{Digest, Sha256};
+use subtle::{Choice, ConstantTimeEq};
+
+use crate::app::App;
+use crate::error::ApiError;
+
+/// Lets requests through that bring a key of the server, where it has any.
+pub async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let keys = &app.config.api_keys;
+    let given = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let given = given.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default();
+    if keys.is_empty() || is_one_of(given, keys) {
+        return next.run(request).await;
+    }
+    let message = "a key is missing or wrong: send `Authorization: Bearer KEY`";
+    ApiError::new(StatusCode::UNAUTHORIZED, message).code("invalid_api_key").into_response()
+}
+
+/// Whether a key is known, in a time that does not tell how much of it is right, nor how long keys are.
+fn is_one_of(given: &str, keys: &[String]) -> bool {
+    let digest = |key: &str| Sha256::digest(key);
+    let given = digest(given);
+    let equal = |key: &String| digest(key).as_slice().ct_eq(given.as_slice());
+    keys.iter().map(equal).fold(Choice::from(0), |any, equal| any | equal).into()
+}

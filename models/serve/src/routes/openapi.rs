@@ -1,0 +1,29 @@
+//! The description of the endpoints.
+
+use axum::Json;
+use utoipa::OpenApi;
+use utoipa::openapi::OpenApi as Description;
+
+/// The endpoints of the server.
+#[derive(OpenApi)]
+#[openapi(
+    info(title = "burn-dfa-serve", description = "OpenAI's API, with constraints that always hold."),
+    paths(
+        super::chat::chat,
+        super::completions::completions,
+        super::responses::responses,
+        super::status::models,
+        super::status::model,
+        super::status::health,
+        super::status::version,
+        super::status::metrics,
+        super::tokens::tokenize,
+        super::tokens::detokenize,
+    )
+)]
+struct Endpoints;
+
+/// The description.
+pub async fn description() -> Json<Description> {
+    Json(Endpoints::openapi())
+}

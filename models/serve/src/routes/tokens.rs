@@ -1,0 +1,70 @@
+//! Texts to tokens and back.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+
+use super::payload::Payload;
+use crate::app::App;
+use crate::error::{ApiError, ErrorBody, Result};
+use crate::protocol::message::messages;
+use crate::protocol::tokens::{DetokenizeRequest, Detokenized, TokenizeRequest, Tokenized};
+
+/// The tokens of a text, or of a conversation.
+#[utoipa::path(
+    post,
+    path = "/tokenize",
+    request_body = TokenizeRequest,
+    responses((status = 200, body = Tokenized), (status = 400, body = ErrorBody))
+)]
+pub async fn tokenize(State(app): State<Arc<App>>, Payload(mut body): Payload) -> Result<Json<Tokenized>> {
+    let request: TokenizeRequest = body.take()?;
+    body.finish()?;
+    app.check_model(request.model.as_deref())?;
+    let own = app.clone();
+    let tokens = app.pool.run(move || tokens_of(&own, &request)).await??;
+    Ok(Json(tokens))
+}
+
+fn tokens_of(app: &App, request: &TokenizeRequest) -> Result<Tokenized> {
+    let tokens = match (&request.prompt, &request.messages) {
+        (Some(prompt), None) => {
+            app.check_prompt(prompt, "prompt")?;
+            app.text.encode(prompt, request.add_special_tokens.unwrap_or(true))?
+        }
+        (None, Some(given)) => {
+            let tools = request.tools.as_deref().unwrap_or_default();
+            let text = app.text.render(&messages(given)?, tools)?;
+            app.check_prompt(&text, "messages")?;
+            app.text.encode(&text, false)?
+        }
+        _ => return Err(ApiError::invalid("prompt", "one of `prompt` and `messages` is wanted")),
+    };
+    let texts = request.return_token_strs == Some(true);
+    Ok(Tokenized {
+        count: tokens.len(),
+        max_model_len: app.engine.slots(),
+        token_strs: texts.then(|| tokens.iter().map(|&token| app.text.piece(token)).collect()),
+        tokens: tokens.iter().map(|token| token.0).collect(),
+    })
+}
+
+/// The text of some tokens.
+#[utoipa::path(
+    post,
+    path = "/detokenize",
+    request_body = DetokenizeRequest,
+    responses((status = 200, body = Detokenized), (status = 400, body = ErrorBody))
+)]
+pub async fn detokenize(
+    State(app): State<Arc<App>>,
+    Payload(mut body): Payload,
+) -> Result<Json<Detokenized>> {
+    let request: DetokenizeRequest = body.take()?;
+    body.finish()?;
+    app.check_model(request.model.as_deref())?;
+    let own = app.clone();
+    let prompt = app.pool.run(move || own.text.decode(&request.tokens)).await??;
+    Ok(Json(Detokenized { prompt }))
+}

@@ -1,0 +1,119 @@
+//! Listens, takes connections, and ends in good order.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tower::ServiceExt;
+
+use crate::app::{App, Failure};
+use crate::patient::Patient;
+use crate::routes::router;
+
+/// How long the server waits after a connection could not be taken, for want of file descriptors.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A server that listens.
+#[derive(Debug)]
+pub struct Server {
+    app: Arc<App>,
+    listener: TcpListener,
+}
+
+impl Server {
+    /// Listens on the address of the configuration.
+    ///
+    /// # Errors
+    /// The address is taken, or is not one of this machine.
+    pub async fn bind(app: App) -> Result<Self, Failure> {
+        let address = SocketAddr::new(app.config.host, app.config.port);
+        let listener = TcpListener::bind(address).await.map_err(|error| format!("{address}: {error}"))?;
+        Ok(Self { app: Arc::new(app), listener })
+    }
+
+    /// The address.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub fn address(&self) -> std::io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// What is served.
+    pub fn app(&self) -> &Arc<App> {
+        &self.app
+    }
+
+    /// Serves until `end`; then takes no more requests, and lets those that are there go on for the time of grace.
+    pub async fn run(self, end: impl Future<Output = ()>) {
+        let Self { app, listener } = self;
+        let router = router(app.clone());
+        let connections = Arc::new(Semaphore::new(app.config.max_connections));
+        let graceful = GracefulShutdown::new();
+        let upkeep = tokio::spawn(app.metrics.clone().keep_up());
+        let mut end = pin!(end);
+        loop {
+            let free = async {
+                let place = connections.clone().acquire_owned().await;
+                (place, listener.accept().await)
+            };
+            let (place, accepted) = tokio::select! {
+                taken = free => taken,
+                () = &mut end => break,
+            };
+            let stream = match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be taken");
+                    tokio::time::sleep(PAUSE).await;
+                    continue;
+                }
+            };
+            let connection = graceful.watch(connection(stream, router.clone(), app.config.client_timeout));
+            tokio::spawn(async move {
+                let _place = place;
+                if let Err(error) = connection.await {
+                    tracing::debug!(%error, "a connection broke");
+                }
+            });
+        }
+        drop(listener);
+        app.end();
+        tracing::info!("the server ends; answers that have begun go on");
+        let grace = app.config.grace;
+        let own = app.clone();
+        let engine = tokio::task::spawn_blocking(move || own.engine.shut_down(grace));
+        if tokio::time::timeout(grace + Duration::from_secs(1), graceful.shutdown()).await.is_err() {
+            tracing::warn!("some connections did not end in time");
+        }
+        let _ = engine.await;
+        upkeep.abort();
+    }
+}
+
+/// One connection, over which requests come one after the other.
+fn connection(
+    stream: TcpStream,
+    router: Router,
+    patience: Duration,
+) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> {
+    // A token is to go out as it comes.
+    let _ = stream.set_nodelay(true);
+    let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
+        router.clone().oneshot(request.map(Body::new))
+    });
+    http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(patience)
+        .serve_connection(TokioIo::new(Patient::new(stream, patience)), service)
+}

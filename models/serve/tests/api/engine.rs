@@ -1,0 +1,246 @@
+//! The queue, clients that go, a model that panics, and the end.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use burn::tensor::{Device, Int, Tensor};
+use burn_dfa::generation::{CausalLm, SlotLm};
+use burn_dfa_llama::Llama;
+use burn_dfa_serve::App;
+use serde_json::{Value, json};
+
+use crate::client::{Running, config, start, start_app};
+
+/// The embedded model, which waits at each step, or panics when it is told to.
+struct Odd {
+    model: Llama,
+    pause: Duration,
+    steps: Arc<AtomicUsize>,
+    panics: Arc<AtomicBool>,
+}
+
+impl CausalLm for Odd {
+    type Cache = <Llama as CausalLm>::Cache;
+
+    fn device(&self) -> Device {
+        self.model.device()
+    }
+
+    fn vocab_size(&self) -> usize {
+        self.model.vocab_size()
+    }
+
+    fn max_positions(&self) -> Option<usize> {
+        self.model.max_positions()
+    }
+
+    fn prefill(
+        &self,
+        tokens: Tensor<2, Int>,
+        padding: Tensor<1, Int>,
+        capacity: usize,
+    ) -> (Tensor<2>, Self::Cache) {
+        self.model.prefill(tokens, padding, capacity)
+    }
+
+    fn step(&self, tokens: Tensor<1, Int>, cache: &mut Self::Cache) -> Tensor<2> {
+        self.model.step(tokens, cache)
+    }
+}
+
+impl SlotLm for Odd {
+    type SlotCache = <Llama as SlotLm>::SlotCache;
+
+    fn slots(&self, rows: usize, capacity: usize) -> Self::SlotCache {
+        self.model.slots(rows, capacity)
+    }
+
+    fn begin(&self, row: usize, prompt: Tensor<2, Int>, cache: &mut Self::SlotCache) -> Tensor<2> {
+        self.model.begin(row, prompt, cache)
+    }
+
+    fn step_rows(&self, tokens: Tensor<1, Int>, cache: &mut Self::SlotCache) -> Tensor<2> {
+        self.steps.fetch_add(1, Ordering::Relaxed);
+        std::thread::sleep(self.pause);
+        assert!(!self.panics.swap(false, Ordering::Relaxed), "as it was told");
+        self.model.step_rows(tokens, cache)
+    }
+}
+
+struct Served {
+    server: Running,
+    steps: Arc<AtomicUsize>,
+    panics: Arc<AtomicBool>,
+}
+
+fn odd(pause: Duration, options: &[&str]) -> Served {
+    let tiny = Arc::new(burn_dfa_tiny::load(&Device::flex()).expect("it loads"));
+    let (steps, panics) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+    let model = Odd { model: tiny.model().clone(), pause, steps: steps.clone(), panics: panics.clone() };
+    let server = start_app(App::new(config(options), tiny, model).expect("it starts"));
+    // Those of the recording do not count.
+    steps.store(0, Ordering::Relaxed);
+    Served { server, steps, panics }
+}
+
+/// An answer of up to 60 tokens.
+fn long() -> Value {
+    json!({"messages": [{"role": "user", "content": "Hi"}], "regex": "[a-z]{60}", "max_tokens": 61})
+}
+
+fn short() -> Value {
+    json!({"messages": [{"role": "user", "content": "Hi"}], "regex": "[a-z]", "max_tokens": 4})
+}
+
+fn send(server: &Running, body: &Value) -> crate::client::Pending {
+    server.send("POST", "/v1/chat/completions", &[], body.to_string().as_bytes())
+}
+
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !holds() {
+        assert!(started.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn metric(server: &Running, name: &str) -> f64 {
+    let text = server.get("/metrics").text;
+    let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name}\n{text}"));
+    line.rsplit(' ').next().and_then(|value| value.parse().ok()).expect("a number")
+}
+
+#[test]
+fn a_full_queue_refuses() {
+    let Served { server, .. } = odd(Duration::from_millis(10), &["--rows", "1", "--max-queue", "2"]);
+    let first = send(&server, &long());
+    until("it has the row", || metric(&server, "vllm:num_requests_running") == 1.0);
+    let waiting = [send(&server, &short()), send(&server, &short())];
+    until("they wait", || metric(&server, "vllm:num_requests_waiting") == 2.0);
+    let refused = server.post("/v1/chat/completions", &short());
+    refused.error(503, None, "overloaded");
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    let mut three = short();
+    three["n"] = json!(3);
+    server.post("/v1/chat/completions", &three).error(400, Some("n"), "invalid_value");
+    first.read().json(200);
+    for pending in waiting {
+        pending.read().json(200);
+    }
+    server.post("/v1/chat/completions", &short()).json(200);
+}
+
+#[test]
+fn answers_end_where_nobody_waits_for_them() {
+    for stream in [false, true] {
+        let Served { server, steps, .. } = odd(Duration::from_millis(10), &["--rows", "1"]);
+        let mut body = long();
+        body["stream"] = json!(stream);
+        let begun = send(&server, &body);
+        until("it goes on", || steps.load(Ordering::Relaxed) > 3);
+        // This one waits, and is given up too.
+        let waiting = send(&server, &body);
+        until("it waits", || metric(&server, "vllm:num_requests_waiting") == 1.0);
+        drop(waiting);
+        until("the queue is empty", || metric(&server, "vllm:num_requests_waiting") == 0.0);
+        drop(begun);
+        until("the row is idle", || metric(&server, "vllm:num_requests_running") == 0.0);
+        assert!(steps.load(Ordering::Relaxed) < 55, "it did not go on to its end");
+        assert!(
+            server
+                .get("/metrics")
+                .text
+                .lines()
+                .any(|line| line.contains("finished_reason=\"abort\"") && line.ends_with(" 1"))
+        );
+        server.post("/v1/chat/completions", &short()).json(200);
+    }
+}
+
+#[test]
+fn a_panic_ends_the_request_and_not_the_server() {
+    let Served { server, steps, panics } =
+        odd(Duration::from_millis(5), &["--rows", "2", "--max-queue", "8"]);
+    let whole = send(&server, &long());
+    let mut body = long();
+    body["stream"] = json!(true);
+    let stream = send(&server, &body);
+    until("they go on", || {
+        steps.load(Ordering::Relaxed) > 5 && metric(&server, "vllm:num_requests_running") == 2.0
+    });
+    let waiting = send(&server, &short());
+    until("it waits", || metric(&server, "vllm:num_requests_waiting") == 1.0);
+    panics.store(true, Ordering::Relaxed);
+    whole.read().error(500, None, "internal_error");
+    let events = stream.read().events();
+    assert_eq!(events[events.len() - 1]["error"]["code"], "internal_error");
+    waiting.read().json(200);
+    server.post("/v1/chat/completions", &short()).json(200);
+    assert_eq!(metric(&server, "burn_dfa:engine_restarts_total"), 1.0);
+    assert_eq!(server.get("/health").status, 200);
+}
+
+#[test]
+fn the_end_lets_answers_end() {
+    let Served { mut server, steps, .. } = odd(Duration::from_millis(5), &["--rows", "1", "--grace", "30"]);
+    let first = send(&server, &long());
+    until("it goes on", || steps.load(Ordering::Relaxed) > 3);
+    server.ask_to_end();
+    let answer = first.read().json(200);
+    assert_eq!(answer["choices"][0]["message"]["content"].as_str().map(str::len), Some(60));
+    server.end();
+    assert!(std::net::TcpStream::connect(server.address).is_err());
+}
+
+#[test]
+fn the_end_comes_though_answers_go_on() {
+    let Served { mut server, steps, .. } =
+        odd(Duration::from_millis(300), &["--rows", "1", "--grace", "0.5"]);
+    let first = send(&server, &long());
+    until("it goes on", || steps.load(Ordering::Relaxed) > 1);
+    let started = Instant::now();
+    server.end();
+    assert!(started.elapsed() < Duration::from_secs(8), "{:?}", started.elapsed());
+    first.read().error(503, None, "overloaded");
+}
+
+#[test]
+fn many_at_once_get_what_each_gets_alone() {
+    let server = start(&["--rows", "4"]);
+    let body = |index: usize| {
+        json!({
+            "messages": [{"role": "user", "content": format!("Please send {index} brass lamps to Oscar Lund.")}],
+            "guided_json": {"type": "object", "properties": {"n": {"type": "integer", "minimum": index, "maximum": index + 20}}, "required": ["n"], "additionalProperties": false},
+            "temperature": 0.9, "seed": index,
+        })
+    };
+    let text =
+        |answer: Value| answer["choices"][0]["message"]["content"].as_str().expect("a text").to_owned();
+    let pending: Vec<_> = (0..10).map(|index| send(&server, &body(index))).collect();
+    let together: Vec<String> = pending.into_iter().map(|pending| text(pending.read().json(200))).collect();
+    for (index, together) in together.iter().enumerate() {
+        let value: Value = serde_json::from_str(together).expect("JSON");
+        assert!(
+            value["n"].as_u64().is_some_and(|n| (index as u64..=index as u64 + 20).contains(&n)),
+            "{value}"
+        );
+        assert_eq!(*together, text(server.post("/v1/chat/completions", &body(index)).json(200)));
+    }
+}
+
+#[test]
+fn compiled_constraints_outlive_the_server() {
+    let folder = std::env::temp_dir().join(format!("burn-dfa-serve-{}", std::process::id()));
+    let entries = || std::fs::read_dir(&folder).map_or(0, Iterator::count);
+    for _ in 0..2 {
+        let server = start(&["--cache-dir", folder.to_str().expect("a path")]);
+        server.post("/v1/chat/completions", &short()).json(200);
+        assert_eq!(entries(), 1);
+        // Sixteen at once, of which the first compiles.
+        let pending: Vec<_> = (0..16).map(|_| send(&server, &short())).collect();
+        pending.into_iter().for_each(|pending| _ = pending.read().json(200));
+        assert_eq!(metric(&server, "burn_dfa:constraint_cache_misses_total"), 1.0);
+    }
+    std::fs::remove_dir_all(&folder).expect("it is there");
+}

@@ -1,0 +1,150 @@
+//! Tools: in all choices, whole and in pieces.
+
+use std::sync::OnceLock;
+
+use serde_json::{Value, json};
+
+use crate::client::{Running, start};
+
+fn server() -> &'static Running {
+    static SERVER: OnceLock<Running> = OnceLock::new();
+    SERVER.get_or_init(|| start(&["--tool-format", "hermes"]))
+}
+
+fn tools() -> Value {
+    let definitions = ["get_weather", "set_timer"]
+        .map(|name| burn_dfa_tiny::tool(name).expect("it is one of the model's tools").definition());
+    json!(definitions)
+}
+
+fn body(more: Value) -> Value {
+    let mut body = json!({
+        "messages": [{"role": "user", "content": "What will the weather be like in Lisbon tomorrow?"}],
+        "tools": tools(),
+    });
+    body.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+    body
+}
+
+#[track_caller]
+fn call(choice: &Value) -> (String, Value) {
+    assert_eq!(choice["finish_reason"], "tool_calls", "{choice}");
+    let call = &choice["message"]["tool_calls"][0];
+    assert_eq!(call["type"], "function");
+    assert!(call["id"].as_str().is_some_and(|id| id.starts_with("call_")));
+    let arguments = call["function"]["arguments"].as_str().expect("a text");
+    (
+        call["function"]["name"].as_str().expect("a name").to_owned(),
+        serde_json::from_str(arguments).expect("JSON"),
+    )
+}
+
+#[test]
+fn the_model_may_call() {
+    let answer = server().post("/v1/chat/completions", &body(json!({}))).json(200);
+    let choice = &answer["choices"][0];
+    let text = choice["message"]["content"].as_str().unwrap_or_default();
+    assert!(!text.contains("<tool_call>"), "{choice}");
+    // Whether it does is up to the model.
+    if choice["message"].get("tool_calls").is_some() {
+        assert!(["get_weather", "set_timer"].contains(&call(choice).0.as_str()));
+    } else {
+        assert_eq!(choice["finish_reason"], "stop");
+    }
+}
+
+#[test]
+fn a_call_that_is_wanted_comes() {
+    let named = json!({"type": "function", "function": {"name": "set_timer"}});
+    for (choice, wanted) in [(json!("required"), None), (named, Some("set_timer"))] {
+        let request =
+            body(json!({"tool_choice": choice, "messages": [{"role": "user", "content": "Thank you!"}]}));
+        let answer = server().post("/v1/chat/completions", &request).json(200);
+        let (name, arguments) = call(&answer["choices"][0]);
+        assert!(wanted.is_none_or(|wanted| name == wanted), "{name}");
+        let schema = burn_dfa_tiny::tool(&name).expect("a tool").parameters();
+        for needed in schema["required"].as_array().expect("a list") {
+            assert!(arguments.get(needed.as_str().expect("a name")).is_some(), "{arguments}");
+        }
+    }
+}
+
+#[test]
+fn no_call_comes_that_is_not_wanted() {
+    let answer = server().post("/v1/chat/completions", &body(json!({"tool_choice": "none"}))).json(200);
+    assert!(answer["choices"][0]["message"].get("tool_calls").is_none(), "{answer}");
+    let single = body(json!({"tool_choice": "required", "parallel_tool_calls": false}));
+    let answer = server().post("/v1/chat/completions", &single).json(200);
+    assert_eq!(answer["choices"][0]["message"]["tool_calls"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn calls_stream_as_deltas() {
+    let mut request = body(json!({"tool_choice": "required", "parallel_tool_calls": false}));
+    let whole = server().post("/v1/chat/completions", &request).json(200);
+    assert_eq!(whole["choices"][0]["message"]["content"], Value::Null);
+    let (name, arguments) = call(&whole["choices"][0]);
+    request["stream"] = json!(true);
+    let events = server().post("/v1/chat/completions", &request).events();
+    let deltas: Vec<&Value> =
+        events.iter().filter_map(|event| event["choices"][0]["delta"]["tool_calls"].get(0)).collect();
+    assert_eq!((&deltas[0]["function"]["name"], &deltas[0]["type"]), (&json!(name), &json!("function")));
+    assert!(deltas[0]["id"].is_string() && deltas[1..].iter().all(|delta| delta.get("id").is_none()));
+    assert!(deltas.len() > 3, "arguments come piece by piece");
+    let text: String = deltas.iter().filter_map(|delta| delta["function"]["arguments"].as_str()).collect();
+    assert_eq!(serde_json::from_str::<Value>(&text).expect("JSON"), arguments);
+    assert_eq!(events[events.len() - 1]["choices"][0]["finish_reason"], "tool_calls");
+}
+
+#[test]
+fn malformed_tools_are_refused_by_name() {
+    let cases = [
+        (json!({"tools": [{"type": "retrieval"}]}), "tools"),
+        (json!({"tools": [{"type": "function", "function": {"name": "a b"}}]}), "tools"),
+        (json!({"tools": [{"type": "function", "function": {"name": "f", "parameters": []}}]}), "tools"),
+        (json!({"tools": {}}), "tools"),
+        (json!({"tool_choice": "sometimes"}), "tool_choice"),
+        (json!({"tool_choice": {"type": "function", "function": {"name": "other"}}}), "tool_choice"),
+        (json!({"tools": [], "tool_choice": "required"}), "tool_choice"),
+        (json!({"parallel_tool_calls": "yes"}), "parallel_tool_calls"),
+        (json!({"regex": "a"}), "regex"),
+    ];
+    for (more, param) in cases {
+        let answer = server().post("/v1/chat/completions", &body(more.clone()));
+        assert_eq!(answer.status, 400, "{more}: {}", answer.text);
+        assert_eq!(answer.json(400)["error"]["param"], param, "{more}");
+    }
+    let many: Vec<Value> =
+        (0..200).map(|n| json!({"type": "function", "function": {"name": format!("f{n}")}})).collect();
+    server().post("/v1/chat/completions", &body(json!({"tools": many}))).error(
+        400,
+        Some("tools"),
+        "invalid_value",
+    );
+}
+
+#[test]
+fn a_conversation_goes_on_after_a_call() {
+    let request = json!({"messages": [
+        {"role": "developer", "content": "Be brief."},
+        {"role": "user", "content": [{"type": "text", "text": "What will the weather be like in Lisbon?"}]},
+        {"role": "assistant", "content": null, "tool_calls": [
+            {"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": "{\"city\": \"Lisbon\"}"}}
+        ]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "Sunny."},
+        {"role": "user", "content": "Thank you!"}
+    ], "tools": tools(), "max_tokens": 60});
+    assert_eq!(server().post("/v1/chat/completions", &request).status, 200);
+    for (message, at) in [
+        (json!({"role": "assistant", "content": null}), "messages[0].content"),
+        (json!({"content": "Hi"}), "messages[0].role"),
+        (
+            json!({"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}),
+            "messages[0].content[0]",
+        ),
+        (json!("Hi"), "messages[0]"),
+    ] {
+        let answer = server().post("/v1/chat/completions", &json!({"messages": [message]}));
+        assert_eq!(answer.json(400)["error"]["param"], at, "{message}");
+    }
+}

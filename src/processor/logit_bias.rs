@@ -1,0 +1,83 @@
+//! Logit bias.
+
+use burn::tensor::{DType, IndexingUpdateOp, Tensor, TensorData};
+
+use super::{InitContext, LogitsProcessor, StepContext};
+use crate::error::{Error, Result};
+use crate::tensor::ints;
+use crate::vocabulary::TokenId;
+
+/// Adds a bias to the logits of some tokens.
+///
+/// A bias is finite, so that it bans no token for good: one of −100 leaves a token to be chosen where no other is legal, and
+/// one of 100 makes no masked token legal. Of equal tokens the biases add up.
+///
+/// ```
+/// use burn_dfa::TokenId;
+/// use burn_dfa::processor::LogitBias;
+///
+/// assert!(LogitBias::new([(TokenId(7), -100.0)]).is_ok());
+/// assert!(LogitBias::new([(TokenId(7), f32::NEG_INFINITY)]).unwrap_err().is_input());
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogitBias {
+    /// Of each row, or of all of them.
+    rows: Vec<Vec<(TokenId, f32)>>,
+}
+
+impl LogitBias {
+    /// The greatest bias, of either sign.
+    pub const MOST: f32 = 100.0;
+
+    /// The same bias in all rows; ids at or past the width of the logits have no effect.
+    ///
+    /// # Errors
+    /// [`Error::is_input`] for a bias that is not from −100 to 100.
+    pub fn new(bias: impl IntoIterator<Item = (TokenId, f32)>) -> Result<Self> {
+        Self::of_rows([bias.into_iter().collect()])
+    }
+
+    /// A bias for each row.
+    pub(crate) fn of_rows(rows: impl IntoIterator<Item = Vec<(TokenId, f32)>>) -> Result<Self> {
+        let rows: Vec<_> = rows.into_iter().collect();
+        let wrong = rows.iter().flatten().find(|(_, bias)| !(-Self::MOST..=Self::MOST).contains(bias));
+        if let Some((token, bias)) = wrong {
+            return Err(Error::input(format!(
+                "logit bias {bias} of token {token}: it must be from -100 to 100; what must never come is left out of \
+                 the vocabulary of the constraint"
+            )));
+        }
+        Ok(Self { rows })
+    }
+}
+
+impl LogitsProcessor for LogitBias {
+    /// `[1, width]` or `[batch, width]`, `f32`
+    type State = Tensor<2>;
+
+    fn init(&self, context: &InitContext) -> Self::State {
+        let (rows, width, device) = (self.rows.len(), context.width, context.device());
+        let longest = self.rows.iter().map(Vec::len).max().unwrap_or(0).max(1);
+        // Short rows go on with a bias of 0.
+        let entries = self.rows.iter().flat_map(|row| {
+            let inside = |&&(token, _): &&(TokenId, f32)| token.index() < width;
+            let row = row.iter().filter(inside).map(|&(token, bias)| (token.0 as i32, bias));
+            row.chain(std::iter::repeat((0, 0.0))).take(longest)
+        });
+        let (ids, biases): (Vec<i32>, Vec<f32>) = entries.unzip();
+        let ids = ints(ids, &device).reshape([rows, longest]);
+        let biases = TensorData::new(biases, [rows, longest]);
+        let biases = Tensor::from_data(biases, (&device, DType::F32));
+        Tensor::zeros([rows, width], (&device, DType::F32)).scatter(1, ids, biases, IndexingUpdateOp::Add)
+    }
+
+    fn process(
+        &self,
+        bias: Self::State,
+        logits: Tensor<2>,
+        _context: &StepContext,
+    ) -> (Tensor<2>, Self::State) {
+        let dtype = logits.dtype();
+        (logits + bias.clone().cast(dtype), bias)
+    }
+}

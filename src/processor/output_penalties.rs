@@ -1,0 +1,73 @@
+//! Presence and frequency penalties.
+
+use burn::tensor::{DType, Tensor, TensorData};
+
+use super::{InitContext, LogitsProcessor, Seen, StepContext};
+use crate::error::{Error, Result};
+
+/// Makes tokens of the output less likely (penalties above 0) or likelier (below 0): the presence penalty is subtracted from
+/// the logit of every token that has come, the frequency penalty once for every time. The prompt does not count.
+///
+/// Both are those of OpenAI's API.
+///
+/// ```
+/// use burn_dfa::processor::OutputPenalties;
+///
+/// assert!(OutputPenalties::new(0.5, 0.1).is_ok());
+/// assert!(OutputPenalties::new(f32::NAN, 0.0).unwrap_err().is_input());
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutputPenalties {
+    /// Presence and frequency of each row, or of all of them.
+    rows: Vec<[f32; 2]>,
+}
+
+impl OutputPenalties {
+    /// The greatest penalty, of either sign.
+    pub const MOST: f32 = 100.0;
+
+    /// The same penalties in all rows; 0 does nothing.
+    ///
+    /// # Errors
+    /// [`Error::is_input`] for one that is not from −100 to 100.
+    pub fn new(presence: f32, frequency: f32) -> Result<Self> {
+        Self::of_rows([[presence, frequency]])
+    }
+
+    /// The presence and the frequency penalty of each row.
+    pub(crate) fn of_rows(rows: impl IntoIterator<Item = [f32; 2]>) -> Result<Self> {
+        let rows: Vec<_> = rows.into_iter().collect();
+        for (name, at) in [("presence", 0), ("frequency", 1)] {
+            let wrong = rows.iter().map(|row| row[at]).find(|x| !(-Self::MOST..=Self::MOST).contains(x));
+            if let Some(wrong) = wrong {
+                return Err(Error::input(format!("{name} penalty {wrong}: it must be from -100 to 100")));
+            }
+        }
+        Ok(Self { rows })
+    }
+}
+
+impl LogitsProcessor for OutputPenalties {
+    /// The tokens of the output so far, and the penalties, `[1, 2]` or `[batch, 2]`.
+    type State = (Seen, Tensor<2>);
+
+    fn init(&self, context: &InitContext) -> Self::State {
+        let penalties = TensorData::new(self.rows.concat(), [self.rows.len(), 2]);
+        let penalties = Tensor::from_data(penalties, (&context.device(), DType::F32));
+        (Seen::nothing(context), penalties)
+    }
+
+    fn process(
+        &self,
+        (seen, penalties): Self::State,
+        logits: Tensor<2>,
+        context: &StepContext,
+    ) -> (Tensor<2>, Self::State) {
+        let (seen, dtype) = (seen.then(&context.tokens), logits.dtype());
+        let rows = penalties.dims()[0];
+        let penalty = |at: usize| penalties.clone().slice([0..rows, at..at + 1]);
+        let counts = seen.counts().float().cast(DType::F32);
+        let sum = counts.clone().clamp_max(1.0) * penalty(0) + counts * penalty(1);
+        (logits - sum.cast(dtype), (seen, penalties))
+    }
+}

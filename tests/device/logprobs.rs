@@ -1,0 +1,149 @@
+//! Log-probabilities against the model's logits on the host, in every loop and on every device.
+
+use std::ops::ControlFlow;
+
+use burn::tensor::{DType, Device};
+use burn_dfa::generation::{
+    DecodeGraph, GenerationConfig, Logprobs, Output, Piece, Request, SamplingKinds, SamplingOptions, Slots,
+    TokenLogprobs, generate,
+};
+use burn_dfa::{Capacity, Constraint, Kernels, TensorOptions, TokenId, TokenTable, Vocabulary};
+
+use crate::common::words::{tabulated, vocabulary};
+use crate::common::{devices, model::RandomLm};
+
+/// Sums of exponentials in f32 against f64.
+const TOLERANCE: f64 = 1e-5;
+const TOP: usize = 4;
+
+fn go_on(_: Piece) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+/// The natural logarithms of the softmax.
+fn log_softmax(logits: &[f32]) -> Vec<f64> {
+    let sum: f64 = logits.iter().map(|&x| f64::from(x).exp()).sum();
+    logits.iter().map(|&x| f64::from(x) - sum.ln()).collect()
+}
+
+fn assert_is(found: &Logprobs, logits: &[f32], chosen: TokenId, what: &str) {
+    let expected = log_softmax(logits);
+    let near = |found: f32, token: usize| {
+        let (found, expected) = (f64::from(found), expected[token]);
+        assert!((found - expected).abs() < TOLERANCE, "{what}: token {token}, {found} for {expected}");
+    };
+    near(found.chosen, chosen.index());
+    let mut ids: Vec<usize> = (0..logits.len()).filter(|&token| logits[token] > f32::NEG_INFINITY).collect();
+    ids.sort_by(|&a, &b| logits[b].total_cmp(&logits[a]));
+    ids.truncate(TOP);
+    let top: Vec<usize> = found.top.iter().map(|(token, _)| token.index()).collect();
+    assert_eq!(top, ids, "{what}: the likeliest");
+    found.top.iter().for_each(|&(token, logprob)| near(logprob, token.index()));
+}
+
+/// Every token of an output against the host.
+fn check(model: &RandomLm, vocabulary: &Vocabulary, request: &Request, output: &Output, what: &str) {
+    assert_eq!(output.logprobs.len(), output.tokens.len(), "{what}");
+    let free = TokenTable::unconstrained(vocabulary);
+    let table = request.table.unwrap_or(&free);
+    let mut state = table.start();
+    let mut text: Vec<i32> = request.prompt.iter().map(|token| token.0 as i32).collect();
+    for (at, (&token, TokenLogprobs { model: raw, constrained })) in
+        output.tokens.iter().zip(&output.logprobs).enumerate()
+    {
+        let logits = model.logits_after(&text);
+        assert_is(raw, logits, token, what);
+        let left = (request.max_new_tokens - at - 1) as u32;
+        let legal = |token: usize| {
+            let next = table.next(state, TokenId(token as u32));
+            next != burn_dfa::StateId::DEAD && (request.table.is_none() || table.tokens_to_end(next) <= left)
+        };
+        let masked: Vec<f32> = logits
+            .iter()
+            .enumerate()
+            .map(|(token, &x)| if legal(token) { x } else { f32::NEG_INFINITY })
+            .collect();
+        assert_is(constrained, &masked, token, what);
+        state = table.next(state, token);
+        text.push(token.0 as i32);
+    }
+}
+
+#[test]
+fn every_token_has_the_log_probabilities_of_its_logits() {
+    let vocabulary = vocabulary();
+    let tables = ["[a-c]{2,9}", "(true|false){2}"]
+        .map(|pattern| tabulated(&Constraint::regex(pattern).unwrap(), &vocabulary));
+    let warm = SamplingOptions::new().with_temperature(1.2).with_top_k(9).with_presence_penalty(0.5);
+    let requests: Vec<Request> = (0..5)
+        .map(|index| {
+            let prompt = (0..=index as u32).map(TokenId).collect();
+            let request = Request::new(prompt, 12).with_seed(index as u64);
+            let request = Request { table: tables.get(index % 3), ..request };
+            if index % 2 == 0 { request.with_sampling(warm.clone()) } else { request }
+        })
+        .collect();
+    let without: Vec<Output> = {
+        let model = RandomLm::new(vocabulary.len() + 3, 8, DType::F32, &Device::flex());
+        generate(&model, &vocabulary, &requests, &GenerationConfig::new(), go_on).unwrap()
+    };
+    for (name, device) in devices::all() {
+        let model = RandomLm::new(vocabulary.len() + 3, 8, DType::F32, &device);
+        for kernels in [Kernels::Fused, Kernels::BuiltIn] {
+            let capacity = Capacity { tables: 3, states: 200, classes: 100, ..Capacity::new() };
+            let config = GenerationConfig::new()
+                .with_tensors(TensorOptions { kernels, capacity, ..TensorOptions::default() })
+                .with_row_options(SamplingKinds::ALL)
+                .with_read_every(5)
+                .with_logprobs(TOP);
+            let all = |how: &str, outputs: &[Output]| {
+                for (index, (output, request)) in outputs.iter().zip(&requests).enumerate() {
+                    check(&model, &vocabulary, request, output, &format!("{name}, {how}, row {index}"));
+                    assert_eq!(output.tokens, without[index].tokens, "{name}, {how}: the same without them");
+                }
+            };
+            let mut pieces = vec![Vec::new(); requests.len()];
+            let outputs = generate(&model, &vocabulary, &requests, &config, |piece| {
+                assert_eq!(piece.tokens.len(), piece.logprobs.len());
+                pieces[piece.row].extend(piece.logprobs);
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+            all("eager", &outputs);
+            assert!(outputs.iter().zip(&pieces).all(|(output, pieces)| output.logprobs == *pieces));
+            let mut graph = DecodeGraph::record(&model, &vocabulary, &requests, &config, 32).unwrap();
+            all("graph", &graph.generate(&requests, go_on).unwrap());
+            for make in [Slots::new, Slots::record] {
+                let mut slots = make(&model, &vocabulary, 2, 32, &config).unwrap();
+                let mut outputs = Vec::new();
+                for request in &requests {
+                    slots.admit(1, request).unwrap();
+                    slots.step(12, |_| ()).unwrap();
+                    outputs.push(slots.release(1).unwrap());
+                }
+                all("slots", &outputs);
+            }
+        }
+    }
+}
+
+#[test]
+fn as_many_of_the_likeliest_as_there_are_and_none_where_none_are_asked_for() {
+    let vocabulary = vocabulary();
+    let table = tabulated(&Constraint::regex("[xyz]").unwrap(), &vocabulary);
+    let model = RandomLm::new(vocabulary.len(), 8, DType::F32, &Device::flex());
+    let requests = [Request::new(vec![TokenId(1)], 4).with_table(&table)];
+    let ask = |top: Option<usize>| {
+        generate(&model, &vocabulary, &requests, &GenerationConfig::new().with_logprobs(top), go_on)
+    };
+    assert!(ask(None).unwrap()[0].logprobs.is_empty());
+    let few = &ask(Some(GenerationConfig::MOST_LOGPROBS)).unwrap()[0].logprobs;
+    assert_eq!(few[0].model.top.len(), 20);
+    assert_eq!(few[0].constrained.top.len(), 3, "three tokens are legal");
+    let sum: f32 = few[0].constrained.top.iter().map(|(_, logprob)| logprob.exp()).sum();
+    assert!((sum - 1.0).abs() < 1e-5);
+    assert_eq!(few[1].constrained.chosen, 0.0, "the end is certain");
+    let chosen = &ask(Some(0)).unwrap()[0].logprobs;
+    assert!(chosen[0].model.top.is_empty() && chosen[0].model.chosen == few[0].model.chosen);
+    assert!(ask(Some(21)).unwrap_err().is_input());
+}

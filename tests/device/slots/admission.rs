@@ -1,0 +1,187 @@
+//! Requests that begin together, and prompts that are read in pieces.
+
+use std::cell::RefCell;
+use std::ops::ControlFlow;
+
+use burn::tensor::{DType, Device};
+use burn_dfa::generation::{
+    Cancel, Finish, GenerationConfig, Output, Piece, Request, SamplingKinds, SamplingOptions, SlotLm, Slots,
+    generate,
+};
+use burn_dfa::{Capacity, Constraint, Limits, TensorOptions, TokenId, TokenTable, Vocabulary};
+use rand::{Rng, SeedableRng, rngs::StdRng};
+
+use crate::common::altered::{Altered, Call};
+use crate::common::words::vocabulary;
+use crate::common::{devices, embedded::Embedded, model::RandomLm};
+
+fn config(states: usize) -> GenerationConfig {
+    let capacity = Capacity { tables: 4, states, classes: 300, ..Capacity::new() };
+    let tensors = TensorOptions { capacity, ..TensorOptions::default() };
+    GenerationConfig::new().with_tensors(tensors).with_read_every(4).with_row_options(SamplingKinds::ALL)
+}
+
+fn alone<M: SlotLm>(model: &M, vocabulary: &Vocabulary, requests: &[Request]) -> Vec<Output> {
+    let go_on = |_: Piece| ControlFlow::Continue(());
+    let config = GenerationConfig::new();
+    let one = |request| generate(model, vocabulary, std::slice::from_ref(request), &config, go_on);
+    requests.iter().map(|request| one(request).unwrap().remove(0)).collect()
+}
+
+/// Serves all requests, as many at once as there are idle rows.
+fn serve<M: SlotLm>(slots: &mut Slots<M>, requests: &[Request], seed: u64) -> Vec<Output> {
+    let mut rng = StdRng::seed_from_u64(seed);
+    let mut outputs: Vec<Option<Output>> = vec![None; requests.len()];
+    let mut streamed = vec![Vec::new(); requests.len()];
+    let (mut waiting, mut in_row) = ((0..requests.len()).rev().collect::<Vec<_>>(), vec![0; slots.rows()]);
+    while outputs.iter().any(Option::is_none) {
+        let rows: Vec<usize> = slots.idle().filter(|_| rng.random_bool(0.8)).collect();
+        let next: Vec<usize> = rows.iter().map_while(|_| waiting.pop()).collect();
+        let batch: Vec<_> = rows.iter().zip(&next).map(|(&row, &index)| (row, &requests[index])).collect();
+        for ((&row, &index), result) in rows.iter().zip(&next).zip(slots.admit_all(&batch)) {
+            match result {
+                Ok(()) => in_row[row] = index,
+                Err(error) if error.is_full() => waiting.push(index),
+                Err(error) => panic!("{error}"),
+            }
+        }
+        let take = |piece: Piece| streamed[in_row[piece.row]].extend(piece.tokens);
+        slots.step(rng.random_range(0..9), take).unwrap();
+        for row in slots.finished().collect::<Vec<_>>() {
+            outputs[in_row[row]] = Some(slots.release(row).unwrap());
+        }
+    }
+    let outputs: Vec<Output> = outputs.into_iter().flatten().collect();
+    assert!(outputs.iter().zip(&streamed).all(|(output, tokens)| output.tokens == *tokens));
+    outputs
+}
+
+#[test]
+fn what_a_row_writes_does_not_depend_on_how_its_prompt_was_read() {
+    let vocabulary = vocabulary();
+    let tables = ["[0-9]{4}-[0-9]{2}", "(true|false|été)", "[a-c]{1,9}"].map(|pattern| {
+        TokenTable::compile(&Constraint::regex(pattern).unwrap(), &vocabulary, &Limits::default()).unwrap()
+    });
+    let mut rng = StdRng::seed_from_u64(1);
+    let warm = SamplingOptions::new().with_temperature(0.9);
+    let options = [warm.clone(), SamplingOptions::new(), warm.with_top_p(0.8).with_repetition_penalty(1.4)];
+    let requests: Vec<Request> = (0..30)
+        .map(|index| {
+            let prompt = (0..rng.random_range(1..40)).map(|_| TokenId(rng.random_range(0..256))).collect();
+            let request = Request::new(prompt, rng.random_range(12..20)).with_seed(index as u64);
+            Request { table: tables.get(index % 4), ..request }.with_sampling(options[index % 3].clone())
+        })
+        .collect();
+    let flex = RandomLm::new(vocabulary.len() + 5, 9, DType::F32, &Device::flex());
+    let expected = alone(&flex, &vocabulary, &requests);
+    for (name, device) in devices::all() {
+        let model = RandomLm::new(vocabulary.len() + 5, 9, DType::F32, &device);
+        for chunk in [None, Some(1), Some(7), Some(64)] {
+            for make in [Slots::new, Slots::record] {
+                let config = config(600).with_prompt_chunk(chunk);
+                let mut slots = make(&model, &vocabulary, 4, 64, &config).unwrap();
+                for (index, (output, expected)) in
+                    serve(&mut slots, &requests, 2).iter().zip(&expected).enumerate()
+                {
+                    assert_eq!(output, expected, "{name}, {chunk:?}, request {index}");
+                }
+                let arena = slots.arena().unwrap();
+                assert_eq!(arena.room(), arena.capacity(), "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_embedded_model_reads_prompts_in_pieces_and_together() {
+    for (name, device) in devices::all() {
+        let embedded = Embedded::load(&device);
+        let tables = [embedded.schema("person"), embedded.regex("[0-9]{3}-[0-9]{4}")];
+        let rows: Vec<_> =
+            (0..if name == "flex" { 12 } else { 6 }).map(|index| tables.get(index % 3)).collect();
+        let requests = embedded.requests(&rows, 60, 0);
+        let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
+        let expected = alone(model, vocabulary, &requests);
+        for chunk in [None, Some(3)] {
+            let config = config(6000).with_prompt_chunk(chunk);
+            let mut slots = Slots::new(model, vocabulary, 4, 256, &config).unwrap();
+            for (index, (output, expected)) in
+                serve(&mut slots, &requests, 5).iter().zip(&expected).enumerate()
+            {
+                assert_eq!(output.text(), expected.text(), "{name}, {chunk:?}, request {index}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_long_prompt_holds_up_no_step_for_longer_than_a_chunk() {
+    let vocabulary = vocabulary();
+    let calls = RefCell::new(Vec::new());
+    let random = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
+    let model = Altered::new(random, |call, logits| {
+        match call {
+            Call::Begin(tokens) | Call::Extend(tokens) => calls.borrow_mut().push(tokens.dims()[1]),
+            _ => calls.borrow_mut().push(0),
+        }
+        logits
+    });
+    let config = config(600).with_prompt_chunk(10);
+    let mut slots = Slots::new(&model, &vocabulary, 3, 128, &config).unwrap();
+    let of_length = |length: usize| Request::new(vec![TokenId(65); length], 20);
+    // Nobody is held up by the first: it is read at once.
+    slots.admit(0, &of_length(25)).unwrap();
+    let mut pieces = Vec::new();
+    slots.step(1, |piece| pieces.push((piece.row, piece.tokens.len()))).unwrap();
+    assert_eq!(calls.take(), [10, 10, 5, 0]);
+    assert_eq!(pieces, [(0, 2)]);
+    // Two prompts of 12 and 15 tokens are read in three steps; the last piece leaves room for no other.
+    slots.admit(1, &of_length(12)).unwrap();
+    slots.admit(2, &of_length(15)).unwrap();
+    pieces.clear();
+    slots.step(4, |piece| pieces.push((piece.row, piece.tokens.len()))).unwrap();
+    assert_eq!(calls.take(), [10, 0, 2, 8, 0, 7, 0, 0]);
+    assert_eq!(pieces, [(0, 4), (1, 4), (2, 3)]);
+}
+
+#[test]
+fn a_prompt_that_is_being_read_can_be_cancelled_and_released() {
+    let vocabulary = vocabulary();
+    let model = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
+    let config = config(600).with_prompt_chunk(1);
+    let mut slots = Slots::new(&model, &vocabulary, 3, 64, &config).unwrap();
+    let request = Request::new(vec![TokenId(65); 30], 30);
+    let short = Request::new(vec![TokenId(65)], 30);
+    slots.admit(0, &short).unwrap();
+    slots.step(1, |_| ()).unwrap();
+    let cancel = Cancel::default();
+    slots.admit(1, &request.clone().with_cancel(&cancel)).unwrap();
+    slots.admit(2, &request).unwrap();
+    slots.step(2, |_| ()).unwrap();
+    cancel.cancel();
+    slots.step(1, |_| ()).unwrap();
+    assert_eq!(slots.finished().collect::<Vec<_>>(), [1]);
+    for row in [1, 2] {
+        let output = slots.release(row).unwrap();
+        assert_eq!((output.finish, output.tokens.len()), (Finish::Cancelled, 0));
+    }
+    slots.admit(2, &short).unwrap();
+    slots.step(30, |_| ()).unwrap();
+    let expected = &alone(&model, &vocabulary, &[short])[0];
+    assert_eq!([slots.release(0).unwrap(), slots.release(2).unwrap()], [expected.clone(), expected.clone()]);
+}
+
+#[test]
+fn one_that_is_refused_leaves_the_others() {
+    let vocabulary = vocabulary();
+    let model = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
+    let mut slots = Slots::new(&model, &vocabulary, 2, 32, &config(600)).unwrap();
+    let fine = Request::new(vec![TokenId(65)], 8);
+    let long = Request::new(vec![TokenId(65)], 80);
+    let results = slots.admit_all(&[(0, &long), (1, &fine), (1, &fine), (7, &fine)]);
+    let accepted: Vec<bool> = results.iter().map(Result::is_ok).collect();
+    assert_eq!(accepted, [false, true, false, false]);
+    slots.step(8, |_| ()).unwrap();
+    assert_eq!(slots.release(1).unwrap(), alone(&model, &vocabulary, &[fine])[0]);
+    assert_eq!(slots.idle().count(), 2);
+}
