@@ -103,7 +103,7 @@ impl NewLines {
 fn logprobs(values: &[f32]) -> Logprobs {
     let (chosen, rest) = values.split_first().expect("the chosen token comes first");
     let (top, ids) = rest.split_at(rest.len() / 2);
-    let top = top.iter().zip(ids).filter(|(logprob, _)| **logprob > f32::NEG_INFINITY);
+    let top = top.iter().zip(ids).filter(|(logprob, _)| **logprob > MASKED / 2.0);
     Logprobs { chosen: *chosen, top: top.map(|(&logprob, &id)| (TokenId(id as u32), logprob)).collect() }
 }
 
@@ -153,6 +153,11 @@ impl LogprobLog {
     }
 }
 
+/// Stands for −∞.
+const MASKED: f32 = -1e30;
+/// The logarithm of a probability, of that of the likeliest token, that does not count.
+const NEGLIGIBLE: f32 = -80.0;
+
 /// Chooses a token per row; gives what is to be logged of its log-probabilities, where they are.
 pub(super) fn choose<A: LogitsProcessor, B: LogitsProcessor>(
     chain: &Chain<A, B>,
@@ -172,15 +177,17 @@ pub(super) fn choose<A: LogitsProcessor, B: LogitsProcessor>(
 
 /// The log-probability of the chosen token, `[batch, 1]`, and those of the likeliest with their ids, `[batch, top]`.
 fn distribution(logits: Tensor<2>, chosen: &Tensor<1, Int>, top: usize) -> Vec<Tensor<2>> {
-    let ([batch, width], logits) = (logits.dims(), logits.cast(DType::F32));
+    // Finite throughout: shader compilers may assume that there are no infinities.
+    let ([batch, width], logits) = (logits.dims(), logits.cast(DType::F32).clamp_min(MASKED));
     let greatest = logits.clone().max_dim(1);
-    let total = (logits.clone() - greatest.clone()).exp().sum_dim(1).log() + greatest;
+    let below = (logits.clone() - greatest.clone()).clamp_min(NEGLIGIBLE);
+    let total = below.exp().sum_dim(1).log() + greatest;
     let of_chosen = logits.clone().gather(1, chosen.clone().reshape([batch, 1])) - total.clone();
     let mut parts = vec![of_chosen];
     if top > 0 {
         let (values, ids) = logits.topk_with_indices(top.min(width), 1);
         let missing = top.saturating_sub(width);
-        parts.push(pad(values - total, missing, f32::NEG_INFINITY));
+        parts.push(pad(values - total, missing, MASKED));
         parts.push(pad(ids.float().cast(DType::F32), missing, 0.0));
     }
     parts

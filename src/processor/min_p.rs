@@ -36,13 +36,16 @@ impl MinP {
     /// A fraction for each row; `None` keeps everything.
     pub(crate) fn of_rows(rows: impl IntoIterator<Item = Option<f32>>) -> Result<Self> {
         let log = |p: Option<f32>| match p {
-            None => Ok(f32::NEG_INFINITY),
+            None => Ok(EVERYTHING),
             Some(p) if p > 0.0 && p <= 1.0 => Ok(p.ln()),
             Some(p) => Err(Error::input(format!("min-p of {p}: it must be above 0 and at most 1"))),
         };
         Ok(Self { log_p: rows.into_iter().map(log).collect::<Result<_>>()? })
     }
 }
+
+/// A logarithm that no difference of logits reaches; finite, since shader compilers may assume that there are no infinities.
+const EVERYTHING: f32 = -1e30;
 
 impl LogitsProcessor for MinP {
     /// `[1]` or `[batch]`, `f32`
