@@ -29,6 +29,7 @@ mod lost;
 mod narrow;
 mod nesting;
 mod object;
+mod order;
 mod others;
 mod parts;
 mod product;

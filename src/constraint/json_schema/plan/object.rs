@@ -230,6 +230,9 @@ impl Planner<'_> {
             }
         }
         excepted.iter().for_each(add);
+        if self.options().order == Order::Declared {
+            names = self.agreed(names, residues);
+        }
         (names, speaks)
     }
 
