@@ -35,6 +35,24 @@ fn nanogpt_format_writes_names_and_lines_for_ten_seeds() {
     assert_lines(&seeds.join("\n"), &[r#"  seed \d: "[A-Z]+: [a-z]+\\n""#; 10]);
 }
 
+#[test]
+fn tools_are_called_and_answered_from() {
+    let output = succeeds(example("tools").args(["What is 12 times 12?", "Hello!"]));
+    assert_lines(
+        &output,
+        &[
+            r"user   What is 12 times 12\?",
+            r#"model  calculate \{"a":12,"op":"times","b":12\}"#,
+            r#"tool   \{"result":144\}"#,
+            r"model  12 times 12 is 144\.",
+            "",
+            "user   Hello!",
+            r"model  Hello! How can I help\?",
+            "",
+        ],
+    );
+}
+
 /// Holds each verdict of the demonstration against the crate jsonschema; gives their number.
 fn verdicts_of_the_demonstration(demo: &str) -> usize {
     let mut validator = None;
