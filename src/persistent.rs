@@ -1,5 +1,7 @@
 //! State that keeps its place on the device.
 
+use std::sync::Arc;
+
 use burn::tensor::Tensor;
 use burn::tensor::kind::Basic;
 
@@ -68,6 +70,49 @@ impl<T: Clone> Persistent for Constant<T> {
     fn assign(&mut self, _: Self) {}
 }
 
+/// A part of a state that no step changes, and another batch or another row does, such as a temperature of each row.
+///
+/// A step hands on the value that it was given, in the same buffers. To write these into themselves would take other ones,
+/// which a recorded step does not read; so a value is written only where it is not the one that is there.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_dfa::processor::{Kept, Persistent};
+///
+/// let device = Device::flex();
+/// let mut state = Kept::new(Tensor::<1>::from_floats([0.5], &device));
+/// state.assign(state.clone()); // nothing to write
+/// state.assign(Kept::new(Tensor::from_floats([0.7], &device)));
+/// assert_eq!(state.get().to_data().try_to_vec::<f32>().unwrap(), [0.7]);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Kept<T> {
+    value: T,
+    /// Two with the same mark have the same value.
+    mark: Arc<()>,
+}
+
+impl<T> Kept<T> {
+    /// A value that differs from all others.
+    pub fn new(value: T) -> Self {
+        Self { value, mark: Arc::new(()) }
+    }
+
+    /// The value.
+    pub fn get(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T: Persistent> Persistent for Kept<T> {
+    fn assign(&mut self, new: Self) {
+        if !Arc::ptr_eq(&self.mark, &new.mark) {
+            self.value.assign(new.value);
+            self.mark = new.mark;
+        }
+    }
+}
+
 /// State whose rows begin and end on their own, each with the state that a batch of that row alone begins with.
 ///
 /// ```
@@ -114,7 +159,15 @@ impl<S: RowState> RowState for Option<S> {
     }
 }
 
-/// What no step changes is the same for every row.
+/// The value with another row is another value.
+impl<T: RowState> RowState for Kept<T> {
+    fn assign_row(&mut self, row: usize, new: Self) {
+        self.value.assign_row(row, new.value);
+        self.mark = Arc::new(());
+    }
+}
+
+/// A constant is the same for every row.
 impl<T: Clone> RowState for Constant<T> {
     fn assign_row(&mut self, _: usize, _: Self) {}
 }

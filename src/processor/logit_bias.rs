@@ -2,7 +2,7 @@
 
 use burn::tensor::{DType, IndexingUpdateOp, Tensor, TensorData};
 
-use super::{InitContext, LogitsProcessor, StepContext};
+use super::{InitContext, Kept, LogitsProcessor, StepContext};
 use crate::error::{Error, Result};
 use crate::tensor::ints;
 use crate::vocabulary::TokenId;
@@ -53,7 +53,7 @@ impl LogitBias {
 
 impl LogitsProcessor for LogitBias {
     /// `[1, width]` or `[batch, width]`, `f32`
-    type State = Tensor<2>;
+    type State = Kept<Tensor<2>>;
 
     fn init(&self, context: &InitContext) -> Self::State {
         let (rows, width, device) = (self.rows.len(), context.width, context.device());
@@ -68,7 +68,8 @@ impl LogitsProcessor for LogitBias {
         let ids = ints(ids, &device).reshape([rows, longest]);
         let biases = TensorData::new(biases, [rows, longest]);
         let biases = Tensor::from_data(biases, (&device, DType::F32));
-        Tensor::zeros([rows, width], (&device, DType::F32)).scatter(1, ids, biases, IndexingUpdateOp::Add)
+        let none = Tensor::zeros([rows, width], (&device, DType::F32));
+        Kept::new(none.scatter(1, ids, biases, IndexingUpdateOp::Add))
     }
 
     fn process(
@@ -78,6 +79,6 @@ impl LogitsProcessor for LogitBias {
         _context: &StepContext,
     ) -> (Tensor<2>, Self::State) {
         let dtype = logits.dtype();
-        (logits + bias.clone().cast(dtype), bias)
+        (logits + bias.get().clone().cast(dtype), bias)
     }
 }

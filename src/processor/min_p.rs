@@ -2,7 +2,7 @@
 
 use burn::tensor::Tensor;
 
-use super::{InitContext, LogitsProcessor, StepContext, column, of_rows};
+use super::{InitContext, Kept, LogitsProcessor, StepContext, column, of_rows};
 use crate::error::{Error, Result};
 
 /// Masks the tokens whose probability is below `p` times that of the likeliest token.
@@ -36,7 +36,7 @@ impl MinP {
     /// A fraction for each row; `None` keeps everything.
     pub(crate) fn of_rows(rows: impl IntoIterator<Item = Option<f32>>) -> Result<Self> {
         let log = |p: Option<f32>| match p {
-            None => Ok(EVERYTHING),
+            None => Ok(f32::NEG_INFINITY),
             Some(p) if p > 0.0 && p <= 1.0 => Ok(p.ln()),
             Some(p) => Err(Error::input(format!("min-p of {p}: it must be above 0 and at most 1"))),
         };
@@ -44,12 +44,9 @@ impl MinP {
     }
 }
 
-/// A logarithm that no difference of logits reaches; finite, since shader compilers may assume that there are no infinities.
-const EVERYTHING: f32 = -1e30;
-
 impl LogitsProcessor for MinP {
     /// `[1]` or `[batch]`, `f32`
-    type State = Tensor<1>;
+    type State = Kept<Tensor<1>>;
 
     fn init(&self, context: &InitContext) -> Self::State {
         of_rows(&self.log_p, context)

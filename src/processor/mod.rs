@@ -32,7 +32,7 @@ use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
 
 use crate::sampling::Sampler;
 
-pub use crate::persistent::{Constant, Persistent, RowState};
+pub use crate::persistent::{Constant, Kept, Persistent, RowState};
 pub use crate::tensor::Position;
 pub use chain::Chain;
 pub use dfa::DfaProcessor;
@@ -182,13 +182,13 @@ fn process_and_sample<P: LogitsProcessor + ?Sized>(
 }
 
 /// A number for each row, or one for all of them, `[1]` or `[batch]`, `f32`.
-fn of_rows(values: &[f32], context: &InitContext) -> Tensor<1> {
-    Tensor::from_data(TensorData::from(values), (&context.device(), DType::F32))
+fn of_rows(values: &[f32], context: &InitContext) -> Kept<Tensor<1>> {
+    Kept::new(Tensor::from_data(TensorData::from(values), (&context.device(), DType::F32)))
 }
 
 /// The same as a column of the type of `logits`.
-fn column(values: &Tensor<1>, logits: &Tensor<2>) -> Tensor<2> {
-    values.clone().cast(logits.dtype()).reshape([-1, 1])
+fn column(values: &Kept<Tensor<1>>, logits: &Tensor<2>) -> Tensor<2> {
+    values.get().clone().cast(logits.dtype()).reshape([-1, 1])
 }
 
 /// Masks `logits` where `mask` is true, but for rows of which nothing would be left.

@@ -2,7 +2,7 @@
 
 use burn::tensor::{DType, Tensor, TensorData};
 
-use super::{InitContext, LogitsProcessor, Seen, StepContext};
+use super::{InitContext, Kept, LogitsProcessor, Seen, StepContext};
 use crate::error::{Error, Result};
 
 /// Makes tokens of the output less likely (penalties above 0) or likelier (below 0): the presence penalty is subtracted from
@@ -49,12 +49,12 @@ impl OutputPenalties {
 
 impl LogitsProcessor for OutputPenalties {
     /// The tokens of the output so far, and the penalties, `[1, 2]` or `[batch, 2]`.
-    type State = (Seen, Tensor<2>);
+    type State = (Seen, Kept<Tensor<2>>);
 
     fn init(&self, context: &InitContext) -> Self::State {
         let penalties = TensorData::new(self.rows.concat(), [self.rows.len(), 2]);
         let penalties = Tensor::from_data(penalties, (&context.device(), DType::F32));
-        (Seen::nothing(context), penalties)
+        (Seen::nothing(context), Kept::new(penalties))
     }
 
     fn process(
@@ -64,8 +64,8 @@ impl LogitsProcessor for OutputPenalties {
         context: &StepContext,
     ) -> (Tensor<2>, Self::State) {
         let (seen, dtype) = (seen.then(&context.tokens), logits.dtype());
-        let rows = penalties.dims()[0];
-        let penalty = |at: usize| penalties.clone().slice([0..rows, at..at + 1]);
+        let rows = penalties.get().dims()[0];
+        let penalty = |at: usize| penalties.get().clone().slice([0..rows, at..at + 1]);
         let counts = seen.counts().float().cast(DType::F32);
         let sum = counts.clone().clamp_max(1.0) * penalty(0) + counts * penalty(1);
         (logits - sum.cast(dtype), (seen, penalties))

@@ -2,7 +2,7 @@
 
 use burn::tensor::{DType, IndexingUpdateOp, Int, Tensor};
 
-use super::{InitContext, LogitsProcessor, Persistent, RowState, StepContext, column, of_rows};
+use super::{InitContext, Kept, LogitsProcessor, Persistent, RowState, StepContext, column, of_rows};
 use crate::error::{Error, Result};
 
 /// Makes tokens of the prompt and of the output less likely (penalty above 1) or likelier (below 1): positive
@@ -109,7 +109,7 @@ impl RowState for Seen {
 impl LogitsProcessor for RepetitionPenalty {
     /// The tokens of the prompt and the output so far; what positive and what negative logits are multiplied by, each `[1]`
     /// or `[batch]`.
-    type State = (Seen, (Tensor<1>, Tensor<1>));
+    type State = (Seen, (Kept<Tensor<1>>, Kept<Tensor<1>>));
 
     fn init(&self, context: &InitContext) -> Self::State {
         let [batch, length] = context.prompt.dims();

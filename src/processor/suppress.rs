@@ -2,7 +2,7 @@
 
 use burn::tensor::{Bool, Tensor, TensorData};
 
-use super::{InitContext, LogitsProcessor, StepContext, mask_unless_last};
+use super::{InitContext, Kept, LogitsProcessor, StepContext, mask_unless_last};
 use crate::vocabulary::TokenId;
 
 /// Masks a fixed set of tokens in every row where another token is left.
@@ -49,10 +49,10 @@ pub(super) fn token_mask(rows: &[Vec<TokenId>], context: &InitContext) -> Tensor
 
 impl LogitsProcessor for Suppress {
     /// `[1, width]` or `[batch, width]`
-    type State = Tensor<2, Bool>;
+    type State = Kept<Tensor<2, Bool>>;
 
     fn init(&self, context: &InitContext) -> Self::State {
-        token_mask(&self.rows, context)
+        Kept::new(token_mask(&self.rows, context))
     }
 
     fn process(
@@ -61,7 +61,7 @@ impl LogitsProcessor for Suppress {
         logits: Tensor<2>,
         _context: &StepContext,
     ) -> (Tensor<2>, Self::State) {
-        let wide = mask.clone().expand(logits.dims());
+        let wide = mask.get().clone().expand(logits.dims());
         (mask_unless_last(logits, wide), mask)
     }
 }

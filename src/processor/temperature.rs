@@ -2,7 +2,7 @@
 
 use burn::tensor::Tensor;
 
-use super::{InitContext, LogitsProcessor, StepContext, column, of_rows};
+use super::{InitContext, Kept, LogitsProcessor, StepContext, column, of_rows};
 use crate::error::Result;
 use crate::sampling::temperature_factor;
 
@@ -38,7 +38,7 @@ impl Temperature {
 
 impl LogitsProcessor for Temperature {
     /// `[1]` or `[batch]`, `f32`
-    type State = Tensor<1>;
+    type State = Kept<Tensor<1>>;
 
     fn init(&self, context: &InitContext) -> Self::State {
         of_rows(&self.factors, context)

@@ -2,7 +2,7 @@
 
 use burn::tensor::Tensor;
 
-use super::{InitContext, LogitsProcessor, StepContext, of_rows};
+use super::{InitContext, Kept, LogitsProcessor, StepContext, of_rows};
 use crate::error::{Error, Result};
 use crate::kernel::filter;
 
@@ -45,7 +45,7 @@ impl TopK {
 
 impl LogitsProcessor for TopK {
     /// `[1]` or `[batch]`, `f32`: whole numbers, the width at most
-    type State = Tensor<1>;
+    type State = Kept<Tensor<1>>;
 
     fn init(&self, context: &InitContext) -> Self::State {
         let k: Vec<_> = self.k.iter().map(|&k| k.min(context.width) as f32).collect();
@@ -53,6 +53,6 @@ impl LogitsProcessor for TopK {
     }
 
     fn process(&self, k: Self::State, logits: Tensor<2>, _context: &StepContext) -> (Tensor<2>, Self::State) {
-        (filter::top_k(logits, k.clone()), k)
+        (filter::top_k(logits, k.get().clone()), k)
     }
 }

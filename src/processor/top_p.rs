@@ -2,7 +2,7 @@
 
 use burn::tensor::Tensor;
 
-use super::{InitContext, LogitsProcessor, StepContext, of_rows};
+use super::{InitContext, Kept, LogitsProcessor, StepContext, of_rows};
 use crate::error::{Error, Result};
 use crate::kernel::filter;
 
@@ -56,13 +56,13 @@ impl TopP {
 
 impl LogitsProcessor for TopP {
     /// `[1]` or `[batch]`, `f32`
-    type State = Tensor<1>;
+    type State = Kept<Tensor<1>>;
 
     fn init(&self, context: &InitContext) -> Self::State {
         of_rows(&self.p, context)
     }
 
     fn process(&self, p: Self::State, logits: Tensor<2>, _context: &StepContext) -> (Tensor<2>, Self::State) {
-        (filter::top_p(logits, p.clone()), p)
+        (filter::top_p(logits, p.get().clone()), p)
     }
 }
