@@ -135,8 +135,13 @@ impl LogprobLog {
     /// - `logits`, `masked`: `[batch, width]`, of the model and within the constraint
     /// - `chosen`: `[batch]`
     fn of_step(&self, logits: Tensor<2>, masked: Tensor<2>, chosen: &Tensor<1, Int>) -> Tensor<2> {
-        let parts = [logits, masked].map(|logits| distribution(logits, chosen, self.top));
-        Tensor::cat(parts.into_iter().flatten().collect(), 1)
+        // Both in one pass: of two gathers by the same ids, Burn's fusion on WGPU gets the second wrong.
+        let [batch, _] = logits.dims();
+        let logits = Tensor::cat(vec![logits, masked], 0);
+        let chosen = Tensor::cat(vec![chosen.clone(), chosen.clone()], 0);
+        let both = Tensor::cat(distribution(logits, &chosen, self.top), 1);
+        let [model, constrained] = [0..batch, batch..2 * batch].map(|rows| both.clone().slice([rows]));
+        Tensor::cat(vec![model, constrained], 1)
     }
 
     /// Writes what is logged of a step, `[batch, columns]`, at a line, `[1]`; in place.
@@ -155,8 +160,6 @@ impl LogprobLog {
 
 /// Stands for −∞.
 const MASKED: f32 = -1e30;
-/// The logarithm of a probability, of that of the likeliest token, that does not count.
-const NEGLIGIBLE: f32 = -80.0;
 
 /// Chooses a token per row; gives what is to be logged of its log-probabilities, where they are.
 pub(super) fn choose<A: LogitsProcessor, B: LogitsProcessor>(
@@ -177,11 +180,10 @@ pub(super) fn choose<A: LogitsProcessor, B: LogitsProcessor>(
 
 /// The log-probability of the chosen token, `[batch, 1]`, and those of the likeliest with their ids, `[batch, top]`.
 fn distribution(logits: Tensor<2>, chosen: &Tensor<1, Int>, top: usize) -> Vec<Tensor<2>> {
-    // Finite throughout: shader compilers may assume that there are no infinities.
+    // Finite throughout: a top-k on WGPU gives the least finite number for −∞.
     let ([batch, width], logits) = (logits.dims(), logits.cast(DType::F32).clamp_min(MASKED));
     let greatest = logits.clone().max_dim(1);
-    let below = (logits.clone() - greatest.clone()).clamp_min(NEGLIGIBLE);
-    let total = below.exp().sum_dim(1).log() + greatest;
+    let total = (logits.clone() - greatest.clone()).exp().sum_dim(1).log() + greatest;
     let of_chosen = logits.clone().gather(1, chosen.clone().reshape([batch, 1])) - total.clone();
     let mut parts = vec![of_chosen];
     if top > 0 {
