@@ -30,7 +30,7 @@ pub struct RandomLm {
 const BANK: i32 = 64;
 const HASHES: i32 = 1 << 16;
 
-/// The hash of the text up to every slot, in rows of their own lengths.
+/// The hash of the text up to every slot, in rows of their own lengths; written in place, so that a step can be recorded.
 #[derive(Clone)]
 pub struct Hashes {
     /// `[batch, capacity]`
@@ -113,10 +113,11 @@ impl Hashes {
 
     fn write(&mut self, slots: Tensor<2, Int>, hashes: Tensor<2, Int>) {
         let [batch, capacity] = self.after.dims();
-        let places = self.places(slots);
-        let flat = self.after.clone().reshape([batch * capacity]);
-        let flat = flat.select_assign(0, places, hashes.reshape([-1]), IndexingUpdateOp::Assign);
-        self.after = flat.reshape([batch, capacity]);
+        let (places, hashes) = (self.places(slots), hashes.reshape([-1]));
+        self.after.inplace(|after| {
+            let flat = after.reshape([batch * capacity]);
+            flat.select_assign(0, places, hashes, IndexingUpdateOp::Assign).reshape([batch, capacity])
+        });
     }
 
     fn last(&self) -> Tensor<1, Int> {
@@ -183,7 +184,7 @@ impl TreeLm for RandomLm {
         }
         let hashes = Tensor::<1, Int>::stack::<2>(hashes, 1);
         cache.write(Hashes::run(cache.lengths.clone(), nodes), hashes.clone());
-        cache.lengths = cache.lengths.clone() + nodes as i32;
+        cache.lengths.assign(cache.lengths.clone() + nodes as i32);
         self.logits(hashes.reshape([batch * nodes])).reshape([batch, nodes, self.vocab_size()])
     }
 
