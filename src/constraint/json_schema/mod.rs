@@ -67,8 +67,8 @@ pub use self::options::{
     Additional, Escapes, Formats, JsonOptions, Numbers, Order, Separators, Unknown, Whitespace,
 };
 pub(super) use self::part::{Part, quoted};
-pub(super) use self::read::MAX_SPACES;
 use self::plan::Planner;
+pub(super) use self::read::MAX_SPACES;
 pub(super) use self::types::Types;
 use crate::automaton::{ByteDfa, FastMap, RowDfa};
 use crate::error::Result;

@@ -20,7 +20,9 @@ mod records;
 mod templates;
 mod words;
 
-pub use calls::{AnswerExample, CALL_ARGUMENTS, CALL_END, CALL_START, Call, CallExample, GREETING, NO_TOOL, WELCOME};
+pub use calls::{
+    AnswerExample, CALL_ARGUMENTS, CALL_END, CALL_START, Call, CallExample, GREETING, NO_TOOL, WELCOME,
+};
 pub use random::Random;
 
 /// What an example is about. Each kind has a schema and a regex of the same name.

@@ -14,7 +14,7 @@ use crate::constraint::json_schema::format::{Certainty, Exactness, Format};
 use crate::constraint::json_schema::formula::{Formula, Leaf, Term};
 use crate::constraint::json_schema::json::Json;
 use crate::constraint::json_schema::number::{self, Form};
-use crate::constraint::json_schema::options::{Escapes, Numbers};
+use crate::constraint::json_schema::options::Numbers;
 use crate::constraint::json_schema::string::{self, Spelling};
 use crate::error::{Error, Result};
 
