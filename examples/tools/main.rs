@@ -97,7 +97,9 @@ impl Agent {
     /// What the model writes next, as text and read; shown as it comes.
     fn turn(&self, messages: &[Message]) -> Result<(String, Reply)> {
         let prompt = self.pretrained.encode_chat_with_tools(messages, &self.definitions)?;
-        let request = Request::new(prompt, MAX_TOKENS).with_table(&self.table);
+        let positions = self.pretrained.model().config().max_position_embeddings;
+        let left = positions.saturating_sub(prompt.len()).min(MAX_TOKENS);
+        let request = Request::new(prompt, left).with_table(&self.table);
         let mut reader = self.tools.reader()?;
         let mut failure = None;
         print!("model  ");
