@@ -82,8 +82,8 @@ fn branches() {
     ]});
     case(
         objects,
-        &[r#"{"a":null}"#, "{}", r#"{"a":null,"b":null}"#, r#"{"a":null,"b":1}"#],
-        &[r#"{"b":null,"a":null}"#, r#"{"a":1}"#],
+        &[r#"{"a":null}"#, "{}", r#"{"b":null,"a":null}"#, r#"{"b":1,"a":null}"#],
+        &[r#"{"a":null,"b":null}"#, r#"{"a":1}"#],
     );
 }
 
