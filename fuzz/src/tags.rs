@@ -11,17 +11,6 @@ use serde_json::{Value, json};
 use super::examine::{examine, limits};
 use super::{schemas, words};
 
-const FORMATS: [ToolFormat; 8] = [
-    ToolFormat::Plain,
-    ToolFormat::Hermes,
-    ToolFormat::Llama31,
-    ToolFormat::Mistral,
-    ToolFormat::QwenXml,
-    ToolFormat::DeepSeek,
-    ToolFormat::DeepSeekV31,
-    ToolFormat::Harmony,
-];
-
 const STYLES: &[&str] = &[
     "json",
     "qwen_xml",
@@ -66,7 +55,7 @@ fn called(tools: Tools, bytes: &[u8]) {
     if tools.tools().is_empty() {
         return;
     }
-    let format = FORMATS[bytes.len() % FORMATS.len()];
+    let format = ToolFormat::ALL[bytes.len() % ToolFormat::ALL.len()];
     let mut tools = tools.with_format(format);
     if bytes.len().is_multiple_of(3) {
         let reasoning = format.reasoning().unwrap_or_else(Reasoning::think);

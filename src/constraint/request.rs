@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 ///     "json_schema": {"name": "answer", "strict": true, "schema": {"enum": ["yes", "no"]}}
 /// }))?;
 /// assert!(format.to_constraint()?.is_some());
-/// assert!(ResponseFormat::Text.to_constraint()?.is_none());
+/// assert!(ResponseFormat::Text {}.to_constraint()?.is_none());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,9 +31,9 @@ use crate::error::{Error, Result};
 #[non_exhaustive]
 pub enum ResponseFormat {
     /// No constraint.
-    Text,
+    Text {},
     /// Any JSON object, as deep as [`JsonOptions`](super::JsonOptions) have it.
-    JsonObject,
+    JsonObject {},
     /// JSON that is valid under a schema.
     JsonSchema {
         /// The schema with its name.
@@ -57,7 +57,7 @@ pub enum ResponseFormat {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, deny_unknown_fields)]
 pub enum GrammarFormat {
     /// `{"grammar": {"syntax": …, "definition": …}}`
     Within {
@@ -148,8 +148,8 @@ impl ResponseFormat {
     /// The constraint, of whose schema `of_schema` makes one.
     fn read(&self, of_schema: impl FnOnce(&Value) -> Result<Constraint>) -> Result<Option<Constraint>> {
         match self {
-            Self::Text => Ok(None),
-            Self::JsonObject => Constraint::json_schema(serde_json::json!({"type": "object"})).map(Some),
+            Self::Text {} => Ok(None),
+            Self::JsonObject {} => Constraint::json_schema(serde_json::json!({"type": "object"})).map(Some),
             Self::JsonSchema { json_schema } => of_schema(&json_schema.schema).map(Some),
             Self::Grammar(GrammarFormat::Within { grammar } | GrammarFormat::Flat(grammar)) => {
                 grammar.to_constraint().map(Some)

@@ -37,14 +37,14 @@ fn nanogpt_format_writes_names_and_lines_for_ten_seeds() {
 
 #[test]
 fn tools_are_called_and_answered_from() {
-    let output = succeeds(example("tools").args(["What is 12 times 12?", "Hello!"]));
+    let output = succeeds(example("tools").args(["What is 17 times 23?", "Hello!"]));
     assert_lines(
         &output,
         &[
-            r"user   What is 12 times 12\?",
-            r#"model  calculate \{"a":12,"op":"times","b":12\}"#,
-            r#"tool   \{"result":144\}"#,
-            r"model  12 times 12 is 144\.",
+            r"user   What is 17 times 23\?",
+            r#"model  calculate \{"a":17,"op":"times","b":23\}"#,
+            r#"tool   \{"result":391\}"#,
+            r"model  17 times 23 is 391\.",
             "",
             "user   Hello!",
             r"model  Hello! How can I help\?",

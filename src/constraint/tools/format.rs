@@ -67,17 +67,31 @@ pub(super) enum Layout {
 }
 
 impl ToolFormat {
-    /// All of them, by name.
-    pub(super) const NAMES: [(&'static str, Self); 8] = [
-        ("plain", Self::Plain),
-        ("hermes", Self::Hermes),
-        ("llama31", Self::Llama31),
-        ("mistral", Self::Mistral),
-        ("qwen_xml", Self::QwenXml),
-        ("deepseek", Self::DeepSeek),
-        ("deepseek_v31", Self::DeepSeekV31),
-        ("harmony", Self::Harmony),
+    /// Every format.
+    pub const ALL: [Self; 8] = [
+        Self::Plain,
+        Self::Hermes,
+        Self::Llama31,
+        Self::Mistral,
+        Self::QwenXml,
+        Self::DeepSeek,
+        Self::DeepSeekV31,
+        Self::Harmony,
     ];
+
+    /// What it is called in options and in JSON.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Hermes => "hermes",
+            Self::Llama31 => "llama31",
+            Self::Mistral => "mistral",
+            Self::QwenXml => "qwen_xml",
+            Self::DeepSeek => "deepseek",
+            Self::DeepSeekV31 => "deepseek_v31",
+            Self::Harmony => "harmony",
+        }
+    }
 
     /// The format of the model whose chat template this is, by the marks that occur in the text; `None` where it is none of
     /// these. [`Plain`](Self::Plain) is never found.
@@ -188,8 +202,7 @@ impl ToolFormat {
 
 impl fmt::Display for ToolFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = Self::NAMES.iter().find(|(_, format)| format == self).map(|(name, _)| *name);
-        f.write_str(name.unwrap_or_default())
+        f.write_str(self.name())
     }
 }
 
@@ -197,12 +210,9 @@ impl FromStr for ToolFormat {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
-        match Self::NAMES.iter().find(|(known, _)| *known == name) {
-            Some((_, format)) => Ok(*format),
-            None => {
-                let known: Vec<&str> = Self::NAMES.iter().map(|(name, _)| *name).collect();
-                Err(Error::input(format!("{name:?} is no format of calls; these are: {}", known.join(", "))))
-            }
-        }
+        Self::ALL.into_iter().find(|format| format.name() == name).ok_or_else(|| {
+            let known = Self::ALL.map(Self::name).join(", ");
+            Error::input(format!("{name:?} is no format of calls; these are: {known}"))
+        })
     }
 }

@@ -57,6 +57,14 @@ fn response_format() {
         refusal(json!({"type": "json_schema", "json_schema": {"name": "n", "schema": {}}, "x": 1}))
             .contains("`x`")
     );
+    for of_other_kind in [
+        json!({"type": "text", "schema": {}}),
+        json!({"type": "json_object", "schema": {}}),
+        json!({"type": "grammar", "grammar": {"syntax": "regex", "definition": "a"}, "schema": {}}),
+        json!({"type": "grammar", "syntax": "regex", "definition": "a", "schema": {}}),
+    ] {
+        refusal(of_other_kind);
+    }
     let bad = json!({"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "integer", "minimum": "1"}}});
     assert_eq!(Constraint::from_request(&bad).unwrap_err().pointer(), Some("/minimum"));
 }

@@ -10,17 +10,6 @@ use super::masks::{self, Tokens};
 use super::random::{Piece, Writer, changed};
 use super::{Refused, limits, read};
 
-const FORMATS: [ToolFormat; 8] = [
-    ToolFormat::Plain,
-    ToolFormat::Hermes,
-    ToolFormat::Llama31,
-    ToolFormat::Mistral,
-    ToolFormat::QwenXml,
-    ToolFormat::DeepSeek,
-    ToolFormat::DeepSeekV31,
-    ToolFormat::Harmony,
-];
-
 /// Tools whose names begin alike, with any choice.
 fn catalogue(rng: &mut StdRng, format: ToolFormat) -> Tools {
     let parameters = leaves::parameters();
@@ -83,7 +72,7 @@ fn catalogues_are_what_their_tags_say_and_are_read_in_any_tokens() {
     let (mut texts, mut others, mut calls) = (0, 0, 0);
     for seed in 0..ROUNDS {
         let mut rng = StdRng::seed_from_u64(seed);
-        let tools = catalogue(&mut rng, FORMATS[seed as usize % FORMATS.len()]);
+        let tools = catalogue(&mut rng, ToolFormat::ALL[seed as usize % ToolFormat::ALL.len()]);
         let format = tools.to_structural_tag().unwrap().format;
         let automaton = tools.to_constraint().unwrap().to_automaton(&limits()).unwrap().expect("text");
         for _ in 0..6 {
@@ -130,7 +119,7 @@ fn masks_of_catalogues_are_what_their_tags_say() {
     let mut words = 0;
     for seed in 0..ROUNDS {
         let mut rng = StdRng::seed_from_u64(seed);
-        let tools = catalogue(&mut rng, FORMATS[seed as usize % FORMATS.len()]);
+        let tools = catalogue(&mut rng, ToolFormat::ALL[seed as usize % ToolFormat::ALL.len()]);
         let format = tools.to_structural_tag().unwrap().format;
         for tokens in [Tokens::Bytes, Tokens::Words] {
             words += masks::check(&writer, &format, tokens, 40, &mut rng, &mut refused);

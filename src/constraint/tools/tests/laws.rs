@@ -94,7 +94,7 @@ fn answer(calls: &[(String, String)], format: ToolFormat, random: &mut Random) -
 fn deltas_together_are_the_whole_however_an_output_is_cut() {
     let random = &mut Random(7);
     for round in 0..160 {
-        let format = ToolFormat::NAMES[round % ToolFormat::NAMES.len()].1;
+        let format = ToolFormat::ALL[round % ToolFormat::ALL.len()];
         let (list, kinds) = tools(random);
         let mut own = Tools::new(list.clone()).unwrap().with_format(format);
         let mut calls = Vec::new();
@@ -172,7 +172,7 @@ fn random_bytes_do_no_harm() {
     let marks =
         ["<tool_call>\n", "{\"name\": \"", "f", "\", \"arguments\": ", "{", "}", "<think>", "</think>", "\n"];
     for round in 0..2_000 {
-        let format = ToolFormat::NAMES[round % ToolFormat::NAMES.len()].1;
+        let format = ToolFormat::ALL[round % ToolFormat::ALL.len()];
         let own = Tools::new([Tool::new("f")]).unwrap().with_format(format);
         let own = match format {
             ToolFormat::Harmony => own,

@@ -89,7 +89,7 @@ fn allowed(names: &[&str], required: bool) -> ToolChoice {
 
 #[test]
 fn a_choice_says_which_calls_there_are() {
-    for (_, format) in ToolFormat::NAMES {
+    for format in ToolFormat::ALL {
         let tools = both(format);
         let [weather, now, two] = outputs(format);
         let said = said(format, "Hello, {world}");
@@ -131,7 +131,7 @@ fn a_choice_says_which_calls_there_are() {
 
 #[test]
 fn calls_are_read_back() {
-    for (_, format) in ToolFormat::NAMES {
+    for format in ToolFormat::ALL {
         let tools = both(format);
         let [weather, now, two] = outputs(format);
         let city = match format {
@@ -148,7 +148,7 @@ fn calls_are_read_back() {
 
 #[test]
 fn text_may_come_before_and_after_calls() {
-    for (_, format) in ToolFormat::NAMES {
+    for format in ToolFormat::ALL {
         let [weather, ..] = outputs(format);
         let (text, content) = match format {
             ToolFormat::Harmony => (
@@ -168,7 +168,7 @@ fn text_may_come_before_and_after_calls() {
 
 #[test]
 fn reasoning_comes_first() {
-    for (_, format) in ToolFormat::NAMES {
+    for format in ToolFormat::ALL {
         let Some(reasoning) = format.reasoning() else { continue };
         let [weather, ..] = outputs(format);
         let thought = match format {
@@ -271,7 +271,7 @@ fn arguments_that_need_not_fit_are_any_object() {
     assert!(!automaton(&tools(false)).matches(br#"{"name": "weather", "arguments": []}"#));
     let empty = json!({"type": "object", "properties": {}, "required": [], "description": "nothing"});
     for tool in [Tool::new("f"), Tool::new("f").with_parameters(empty)] {
-        for (_, format) in ToolFormat::NAMES {
+        for format in ToolFormat::ALL {
             let tools = Tools::new([tool.clone()]).unwrap().with_format(format);
             let tag = serde_json::to_string(&tools.to_structural_tag().unwrap()).unwrap();
             assert!(tag.contains(r#""additionalProperties":false"#), "{tag}");
@@ -311,7 +311,7 @@ fn an_output_that_has_no_format_is_refused_where_that_shows() {
 
 #[test]
 fn a_definition_is_that_of_the_structural_tag() {
-    for (_, format) in ToolFormat::NAMES {
+    for format in ToolFormat::ALL {
         let tools = both(format);
         let constraint = tools.to_constraint().unwrap();
         let text = constraint.definition().unwrap();

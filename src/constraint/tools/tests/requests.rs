@@ -116,7 +116,8 @@ fn marks_of_reasoning_are_checked() {
 
 #[test]
 fn formats_have_names_and_are_known_by_templates() {
-    for (name, format) in ToolFormat::NAMES {
+    for format in ToolFormat::ALL {
+        let name = format.to_string();
         assert_eq!(name.parse(), Ok(format));
         assert_eq!(serde_json::to_value(format).unwrap(), json!(name));
         assert_eq!(serde_json::from_value::<ToolFormat>(json!(name)).unwrap(), format);
