@@ -17,7 +17,7 @@
 //! }
 //!
 //! let args = Args::parse_from(["tool", "--regex", "[0-9]+", "--top-k", "40", "--max-states", "100"]);
-//! assert_eq!(args.sampling.config().temperature, Some(1.0));
+//! assert_eq!(args.sampling.config().sampling.temperature, Some(1.0));
 //!
 //! let digits = Vocabulary::from_bytes((b'0'..=b'9').map(|digit| Some([digit])).chain([None]))?
 //!     .with_eos([burn_dfa::TokenId(10)])?;
