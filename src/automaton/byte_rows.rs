@@ -17,7 +17,7 @@ impl ByteRows {
     }
 
     /// The rows alone.
-    pub(super) fn rows(&self) -> &Rows {
+    pub(crate) fn rows(&self) -> &Rows {
         &self.rows
     }
 

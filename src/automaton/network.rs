@@ -12,7 +12,7 @@
 //! [counted](super::CountedPart) have nodes that are left for others there. A boundary is a symbol of the deterministic automaton,
 //! one of the bytes outside of the [alphabet](Network::set_alphabet).
 
-use super::{ByteDfa, FastMap, RowDfa, Rows};
+use super::{FastMap, Rows};
 use crate::error::{Error, Limit, Result};
 use crate::limits::Meter;
 
@@ -214,7 +214,7 @@ impl<'a> Network<'a> {
     }
 
     /// Makes a reserved node read a byte.
-    pub(super) fn fill_bytes(
+    pub(crate) fn fill_bytes(
         &mut self,
         node: u32,
         ranges: impl IntoIterator<Item = (u8, u8, u32)>,
@@ -283,20 +283,9 @@ impl<'a> Network<'a> {
         self.shared(Node::Close { next, lazy })
     }
 
-    /// Copies in what `dfa` reads; see [`copy_rows`](Self::copy_rows).
-    pub(crate) fn copy_dfa(&mut self, dfa: &ByteDfa, next: u32) -> Result<u32> {
-        self.copy(&Rows::from(dfa), dfa.start().0, next)
-    }
-
-    /// Copies in what `rows` read, but for the empty text; it is followed by `next`. Where the copy starts, which is
-    /// [`DEAD`](Self::DEAD) if nothing else than the empty text is read.
-    pub(crate) fn copy_rows(&mut self, rows: &RowDfa, next: u32) -> Result<u32> {
-        self.copy(rows.rows().rows(), 1, next)
-    }
-
     /// Copies in what can be read from `start` in `rows`, but for the empty text; accepting states are followed by `next`.
     /// The start of the copy; [`DEAD`](Self::DEAD) if there is nothing else than the empty text.
-    fn copy(&mut self, rows: &Rows, start: u32, next: u32) -> Result<u32> {
+    pub(crate) fn copy(&mut self, rows: &Rows, start: u32, next: u32) -> Result<u32> {
         if rows.row(start).is_empty() {
             return Ok(Self::DEAD);
         }

@@ -38,15 +38,16 @@ impl Subsets<'_, '_> {
         let ended = self.ended(items.iter());
         let ended_behind =
             if behind.is_empty() { ended.clone() } else { self.ended(items.iter().chain(&behind)) };
-        let (counted, terminals): (Vec<Item>, Vec<Item>) =
-            items.iter().partition(|item| self.is_counted(item));
-        let (inner, outer) = (self.edges(&terminals), self.edges(&behind));
-        Ok(Ahead { inner, outer, counted: self.edges(&counted), ended, ended_behind, accepting })
+        let (inner, outer) =
+            (self.edges(items, |item| !self.is_counted(item)), self.edges(&behind, |_| true));
+        let counted = self.edges(items, |item| self.is_counted(item));
+        Ok(Ahead { inner, outer, counted, ended, ended_behind, accepting })
     }
 
-    fn edges(&self, items: &[Item]) -> Vec<(Range, Item)> {
+    /// What those items read that are asked for.
+    fn edges(&self, items: &[Item], counts: impl Fn(&Item) -> bool) -> Vec<(Range, Item)> {
         let mut edges = Vec::new();
-        for item in items {
+        for item in items.iter().filter(|item| counts(item)) {
             if let Node::Bytes { from, to } = self.network.node(item.node) {
                 edges.extend(self.network.ranges(from, to).iter().map(|&range| (range, *item)));
             }

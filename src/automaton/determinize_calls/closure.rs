@@ -17,7 +17,9 @@ impl Subsets<'_, '_> {
         }
         let mut closed = Closed::default();
         let mut past = Vec::new();
-        let mut stack = items.to_vec();
+        let mut stack = std::mem::take(&mut self.stack);
+        stack.clear();
+        stack.extend_from_slice(items);
         while let Some(item) = stack.pop() {
             if self.was_seen(item) {
                 continue;
@@ -53,6 +55,7 @@ impl Subsets<'_, '_> {
                 }
             }
         }
+        self.stack = stack;
         if !past.is_empty() {
             let before = self.closed(piece, &past)?.items;
             closed.items.extend(self.past_boundary(piece, &before)?);

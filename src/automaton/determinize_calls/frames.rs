@@ -12,6 +12,11 @@ impl Subsets<'_, '_> {
     /// Where a byte leads that leads to `items`, in a piece.
     pub(super) fn target(&mut self, piece: u32, items: &[Item], story: Story) -> Outcome<Target> {
         self.now = story;
+        if let [Item { tag: 0, lead: 0, node }] = *items
+            && self.reads_alone(node).is_some()
+        {
+            return self.state(piece, items, story).map(Target::State);
+        }
         let items = self.settled(piece, items)?;
         if items.is_empty() {
             return Ok(Target::Dead);
@@ -121,23 +126,29 @@ impl Subsets<'_, '_> {
         Ok(piece)
     }
 
+    /// Refuses items with more different leads than are followed.
+    fn count_leads(&mut self, items: &[Item], story: Story) -> Outcome<()> {
+        let leads = sorted(items.iter().map(|item| item.lead).collect());
+        self.widest = self.widest.max(leads.len());
+        if leads.len() <= self.positions {
+            return Ok(());
+        }
+        let of = |lead| {
+            items.iter().find(|item| item.lead == lead).map_or(0, |item| self.network.origin(item.node))
+        };
+        let origins = [of(leads[0]), of(leads[leads.len() - 1])];
+        Err(self.conflict(ConflictKind::Height, origins, None, story))
+    }
+
     /// The state of some items in a piece.
     pub(super) fn state(&mut self, piece: u32, items: &[Item], story: Story) -> Outcome<u32> {
-        let mut leads: Vec<u32> = items.iter().map(|item| item.lead).collect();
-        leads.sort_unstable();
-        leads.dedup();
-        self.widest = self.widest.max(leads.len());
-        if leads.len() > self.positions {
-            let of = |lead| {
-                items.iter().find(|item| item.lead == lead).map_or(0, |item| self.network.origin(item.node))
-            };
-            let origins = [of(leads[0]), of(leads[leads.len() - 1])];
-            return Err(self.conflict(ConflictKind::Height, origins, None, story));
+        if items.windows(2).any(|two| two[0].lead != two[1].lead) {
+            self.count_leads(items, story)?;
         }
-        let mut key = Vec::with_capacity(1 + 3 * items.len());
-        key.push(piece);
-        key.extend(items.iter().flat_map(|item| [item.tag, item.lead, item.node]));
-        let (state, new) = self.sets.intern(&key);
+        self.key.clear();
+        self.key.push(piece);
+        self.key.extend(items.iter().flat_map(|item| [item.tag, item.lead, item.node]));
+        let (state, new) = self.sets.intern(&self.key);
         if new {
             self.rows.push(Row::default());
             self.stories.push(story);
@@ -153,8 +164,8 @@ impl Subsets<'_, '_> {
     }
 }
 
-fn sorted(mut calls: Vec<u32>) -> Vec<u32> {
-    calls.sort_unstable();
-    calls.dedup();
-    calls
+fn sorted(mut numbers: Vec<u32>) -> Vec<u32> {
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
 }

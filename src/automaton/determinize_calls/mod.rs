@@ -167,9 +167,11 @@ struct CallState {
     story: Story,
 }
 
-#[derive(Default)]
+/// Where the runs of a state are.
+#[derive(Clone, Copy, Default)]
 struct Row {
-    runs: Vec<(u8, u8, Target)>,
+    from: usize,
+    to: usize,
     accepting: bool,
 }
 
@@ -205,6 +207,8 @@ struct Subsets<'n, 'm> {
     /// Whether a state is where a piece begins.
     begins: Vec<bool>,
     rows: Vec<Row>,
+    /// Of all rows, back to back.
+    runs: Vec<(u8, u8, Target)>,
     pieces: Vec<Piece>,
     piece_of: FastMap<Entry, u32>,
     calls: Vec<CallState>,
@@ -233,12 +237,17 @@ struct Subsets<'n, 'm> {
     /// What was moved to by a byte, the piece and the items, and where that led.
     moves: Interner<u32>,
     moved: Vec<Target>,
+    /// The same for one item without tag and lead, by piece and node.
+    moved_alone: FastMap<u64, Target>,
     /// The pass in which each node was last seen, by an item without tag or lead.
     seen: Vec<u32>,
     pass: u32,
     /// The other items that were seen in a pass.
     seen_others: FastMap<Item, ()>,
     work: usize,
+    /// Room for what a set is known by, and for the items of which it was not yet asked what they reach.
+    key: Vec<u32>,
+    stack: Vec<Item>,
 }
 
 impl<'n, 'm> Subsets<'n, 'm> {
@@ -253,6 +262,7 @@ impl<'n, 'm> Subsets<'n, 'm> {
             stories: Vec::new(),
             begins: Vec::new(),
             rows: Vec::new(),
+            runs: Vec::new(),
             pieces: vec![Piece::default()],
             piece_of: FastMap::default(),
             calls: Vec::new(),
@@ -270,6 +280,9 @@ impl<'n, 'm> Subsets<'n, 'm> {
             now: Story::Start,
             moves: Interner::new(),
             moved: Vec::new(),
+            moved_alone: FastMap::default(),
+            key: Vec::new(),
+            stack: Vec::new(),
             seen: vec![0; network.node_count()],
             pass: 0,
             seen_others: FastMap::default(),
@@ -325,10 +338,8 @@ impl<'n, 'm> Subsets<'n, 'm> {
         let mut rows = Rows::new();
         for (state, row) in self.rows.iter().enumerate() {
             let piece = self.sets.get(state as u32)[0];
-            rows.push(
-                row.accepting,
-                row.runs.iter().map(|&(first, last, to)| (first, last, number(piece, to))),
-            );
+            let runs = self.runs[row.from..row.to].iter();
+            rows.push(row.accepting, runs.map(|&(first, last, to)| (first, last, number(piece, to))));
         }
         rows.reserve(self.calls.len() + merged.most);
         let call = |call: &CallState| {

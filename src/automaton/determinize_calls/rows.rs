@@ -12,11 +12,16 @@ impl Subsets<'_, '_> {
         self.now = self.stories[state as usize];
         let key = self.sets.get(state);
         let piece = key[0];
+        if let [_, 0, 0, node] = *key
+            && let Some((from, to)) = self.reads_alone(node)
+        {
+            return self.row_alone(state, piece, from..to);
+        }
         let words = key[1..].chunks_exact(3);
         let items: Vec<Item> =
             words.map(|word| Item { tag: word[0], lead: word[1], node: word[2] }).collect();
         let ahead = self.ahead(piece, &items)?;
-        let mut row = Row { runs: Vec::new(), accepting: ahead.accepting };
+        let from = self.runs.len();
         let mut cuts = [false; 257];
         if ahead.ended_behind.is_empty() {
             for (range, _) in ahead.inner.iter().chain(&ahead.outer).chain(&ahead.counted) {
@@ -50,7 +55,7 @@ impl Subsets<'_, '_> {
                 self.ends(piece, outcome, state, byte);
             }
             if target != Target::Dead {
-                row.runs.push((byte, last as u8, target));
+                self.runs.push((byte, last as u8, target));
             }
         }
         if let Some(symbol) = self.network.boundary() {
@@ -58,12 +63,48 @@ impl Subsets<'_, '_> {
             if !items.is_empty() {
                 let story = Story::Read { from: state, byte: symbol };
                 let target = Target::State(self.state(piece, &items, story)?);
-                let at = row.runs.partition_point(|run| run.0 < symbol);
-                row.runs.insert(at, (symbol, symbol, target));
+                let at = from + self.runs[from..].partition_point(|run| run.0 < symbol);
+                self.runs.insert(at, (symbol, symbol, target));
             }
         }
         self.fork(state, piece, &items)?;
-        Ok(row)
+        Ok(Row { from, to: self.runs.len(), accepting: ahead.accepting })
+    }
+
+    /// The ranges of a node that reads, where a set of it alone has no row but these: most sets are such, as most of what is
+    /// copied in was deterministic before.
+    pub(super) fn reads_alone(&self, node: u32) -> Option<(u32, u32)> {
+        match self.network.node(node) {
+            Node::Bytes { from, to } if from < to && self.network.boundary().is_none() => Some((from, to)),
+            _ => None,
+        }
+    }
+
+    /// The row of a state of one item without tag and lead, which reads by these ranges.
+    fn row_alone(&mut self, state: u32, piece: u32, ranges: std::ops::Range<u32>) -> Outcome<Row> {
+        let from = self.runs.len();
+        for at in ranges {
+            let Range { first, last, next } = self.network.all_ranges()[at as usize];
+            let key = u64::from(piece) << 32 | u64::from(next);
+            let target = match self.moved_alone.get(&key) {
+                Some(&known) => known,
+                None => {
+                    let item = Item { tag: 0, lead: 0, node: next };
+                    let target = self.target(piece, &[item], Story::Read { from: state, byte: first })?;
+                    self.moved_alone.insert(key, target);
+                    target
+                }
+            };
+            if let Target::Return(outcome) = target {
+                self.ends(piece, outcome, state, first);
+            }
+            if target != Target::Dead {
+                self.runs.push((first, last, target));
+            }
+        }
+        let to = self.runs.len();
+        self.tick(to - from)?;
+        Ok(Row { from, to, accepting: false })
     }
 
     /// Notes where the ends of counted parts among the items of a state lead to: a state of its own.
@@ -100,9 +141,10 @@ impl Subsets<'_, '_> {
         }
         next.sort_unstable();
         next.dedup();
-        let mut key = vec![piece];
-        key.extend(next.iter().flat_map(|item| [item.tag, item.lead, item.node]));
-        let (number, new) = self.moves.intern(&key);
+        self.key.clear();
+        self.key.push(piece);
+        self.key.extend(next.iter().flat_map(|item| [item.tag, item.lead, item.node]));
+        let (number, new) = self.moves.intern(&self.key);
         if new {
             self.moved.push(Target::Dead);
             self.moved[number as usize] = self.target(piece, next, story)?;

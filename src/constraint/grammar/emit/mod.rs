@@ -20,7 +20,7 @@ mod rule;
 
 use super::brackets::{Brackets, Place, circles};
 use super::parts::{Part, PartId, Parts};
-use crate::automaton::{FastMap, Network};
+use crate::automaton::{FastMap, Network, Rows};
 use crate::error::{Error, Result};
 use crate::limits::Meter;
 
@@ -88,6 +88,8 @@ struct Link {
 
 pub(super) struct Emitter<'p, 'm> {
     parts: &'p Parts<'m>,
+    /// The rows of the automata of the parts.
+    rows: Vec<Rows>,
     pub(super) network: Network<'m>,
     brackets: Brackets<'p, 'm>,
     /// The strongly connected component of each rule where only the rules count that a rule may begin with; 0 where it does not
@@ -131,6 +133,7 @@ impl<'p, 'm> Emitter<'p, 'm> {
             .collect();
         Ok(Self {
             parts,
+            rows: parts.dfas.iter().map(|dfa| Rows::from(&**dfa)).collect(),
             network,
             brackets: Brackets::new(parts),
             left_circle_of: circles(count, &corners),
@@ -239,8 +242,7 @@ impl<'p, 'm> Emitter<'p, 'm> {
                     Some(lazy) => self.behind_terminal(next, lazy)?,
                     None => next,
                 };
-                let dfa = &self.parts.dfas[dfa];
-                self.network.copy_dfa(dfa, next)
+                self.dfa(dfa, next)
             }
             Part::Nested(nested) => {
                 let next =
@@ -421,10 +423,14 @@ impl<'p, 'm> Emitter<'p, 'm> {
         self.skips.insert(node, node);
         let once = self.parts.lexing.is_some_and(|skips| skips.once);
         let closed = self.network.close(if once { next } else { node }, false)?;
-        let dfa = &self.parts.dfas[ignored];
-        let skipped = self.network.copy_dfa(dfa, closed)?;
+        let skipped = self.dfa(ignored, closed)?;
         self.network.fill(node, &[next, skipped])?;
         Ok(node)
+    }
+
+    /// What the texts of an automaton that are not empty begin with in front of `next`.
+    fn dfa(&mut self, dfa: usize, next: u32) -> Result<u32> {
+        self.network.copy(&self.rows[dfa], self.parts.dfas[dfa].start().0, next)
     }
 
     fn union(&mut self, mut nodes: Vec<u32>) -> Result<u32> {

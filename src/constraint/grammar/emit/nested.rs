@@ -9,7 +9,7 @@ impl Emitter<'_, '_> {
     /// A nested automaton in front of `next`, but for its empty text.
     pub(super) fn nested(&mut self, number: usize, next: u32) -> Result<u32> {
         match &self.parts.nested[number] {
-            Nested::Finite(rows) => self.network.copy_rows(rows, next),
+            Nested::Finite(dfa) => self.network.copy(dfa.rows().rows(), 1, next),
             Nested::Called(automaton) => {
                 let mut outermost = FastMap::default();
                 self.state(number, automaton, 1, Some(next), &mut outermost)?;
@@ -34,7 +34,7 @@ impl Emitter<'_, '_> {
         next: Option<u32>,
         outermost: &mut FastMap<u32, u32>,
     ) -> Result<u32> {
-        let mut rest = Vec::new();
+        let (mut rest, mut ranges) = (Vec::new(), Vec::new());
         let node = self.node_of(number, state, next, outermost, &mut rest)?;
         while let Some((state, next, node)) = rest.pop() {
             let mut to =
@@ -50,16 +50,20 @@ impl Emitter<'_, '_> {
                     self.network.call(enter, &returns)?
                 }
                 Jump::None => {
-                    let mut ranges = Vec::new();
+                    ranges.clear();
                     for run in automaton.rows().row(state) {
                         ranges.push((run.first, run.last, to(self, run.target, next, &mut rest)?));
                     }
-                    let reads = self.network.bytes(ranges)?;
+                    let runs = ranges.iter().copied();
                     match next {
                         Some(next) if automaton.rows().is_accepting(state) => {
+                            let reads = self.network.bytes(runs)?;
                             self.network.union(&[reads, next])?
                         }
-                        _ => reads,
+                        _ => {
+                            self.network.fill_bytes(node, runs)?;
+                            continue;
+                        }
                     }
                 }
             };
