@@ -177,7 +177,7 @@ pub struct StructuredOutputs {
     /// A JSON schema: an object, or a string that holds its JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub json: Option<Value>,
-    /// A regular expression, as [`Constraint::regex`] takes it.
+    /// A regular expression, as [`Constraint::regex`] takes it, without the character NUL, which vLLM refuses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub regex: Option<String>,
     /// Strings of which the output is one.
@@ -227,6 +227,9 @@ impl StructuredOutputs {
                 Constraint::of_schema(schema, &JsonOptions::default())
             }
             (Some(schema), None, None, None, None) => of_schema(schema),
+            (None, Some(regex), None, None, None) if regex.contains('\0') => Err(Error::request(
+                "`regex` holds the character NUL, which engines that take this form refuse; write `\\x00`",
+            )),
             (None, Some(regex), None, None, None) => Constraint::regex(regex),
             (None, None, Some(choice), None, None) => Constraint::choice(choice.iter().cloned()),
             (None, None, None, Some(grammar), None) => Constraint::grammar(Syntax::Ebnf, grammar),

@@ -69,3 +69,30 @@ fn verdicts_on_structural_tags_are_counted() {
     let said = succeeds(&mut tool(&["corpus", "--tokenizer", "models/tiny", path.to_str().unwrap()]));
     assert!(said.contains("passing           5 of 5 (0 more without tests, 1 skipped)"), "{said}");
 }
+
+#[test]
+fn verdicts_on_requests_are_counted() {
+    let Some(tool) = tool() else { return };
+    let tools = r#""tools": [{"type": "function", "function": {"name": "now"}}]"#;
+    let row = |id: &str, fields: &str, verdicts: &str| {
+        format!(r#"{{"id": "{id}", "kind": "request", "grammar": {{"messages": []{fields}}}, {verdicts}}}"#)
+    };
+    let rows = [
+        row("text", "", r#""accepts": ["x"], "rejects": [], "compiles": true"#),
+        row("choice", r#", "structured_outputs": {"choice": ["x"]}"#, r#""accepts": ["x"], "rejects": ["y"]"#),
+        row(
+            "call",
+            &format!(r#", {tools}, "tool_choice": "required""#),
+            r#""accepts": ["{\"name\": \"now\", \"arguments\": {}}"], "rejects": ["x"]"#,
+        ),
+        row("no tools", r#", "tool_choice": "required""#, r#""accepts": [], "rejects": [], "compiles": false"#),
+        row("NUL", r#", "structured_outputs": {"regex": "\u0000"}"#, r#""accepts": [], "rejects": [], "compiles": false"#),
+        row("wrong", r#", "response_format": {"type": "json_object"}"#, r#""accepts": ["[]"], "rejects": ["{}"]"#),
+        r#"{"id": "template", "kind": "request", "grammar": {"template": "a"}, "accepts": [], "rejects": []}"#.to_owned(),
+    ];
+    let path = file("requests.jsonl", &rows.join("\n"));
+    let said = succeeds(&mut tool(&["corpus", "--tokenizer", "models/tiny", path.to_str().unwrap()]));
+    assert!(said.contains("passing           5 of 6 (0 more without tests, 1 skipped)"), "{said}");
+    assert!(said.contains("valid rejected    1 of 4"), "{said}");
+    assert!(said.contains("invalid accepted  1 of 3"), "{said}");
+}

@@ -57,6 +57,7 @@ fn response_format() {
         refusal(json!({"type": "json_schema", "json_schema": {"name": "n", "schema": {}}, "x": 1}))
             .contains("`x`")
     );
+    assert!(refusal(json!({"structured_outputs": {"regex": "a\u{0}"}})).contains("NUL"));
     for of_other_kind in [
         json!({"type": "text", "schema": {}}),
         json!({"type": "json_object", "schema": {}}),

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use burn::tensor::Device;
 use burn_dfa::cli::message;
-use burn_dfa::constraint::{JsonOptions, StructuralTag, Whitespace};
+use burn_dfa::constraint::{JsonOptions, StructuralTag, Tools, Whitespace};
 use burn_dfa::table::RowPosition;
 use burn_dfa::{Constraint, Error, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
 use serde_json::{Value, json};
@@ -180,6 +180,7 @@ impl<'a> Bench<'a> {
                 let options = if *compact { options.with_whitespace(Whitespace::Compact) } else { options };
                 Constraint::structural_tag_with(&StructuralTag::read(text)?, &options)
             }
+            Source::Request(body) => of_request(body),
         });
         match compiled {
             Ok((table, compiled)) => {
@@ -323,6 +324,16 @@ impl Class {
         } else {
             Self::Refused
         }
+    }
+}
+
+/// What a request asks for: a constraint, or else calls of its tools amid any text.
+fn of_request(body: &str) -> burn_dfa::Result<Constraint> {
+    let request: Value = serde_json::from_str(body).unwrap_or_default();
+    let asked = ["response_format", "structured_outputs"].iter().any(|name| !request[name].is_null());
+    match if asked { Constraint::from_request_str(body)? } else { None } {
+        Some(constraint) => Ok(constraint),
+        None => Tools::from_request(&request)?.to_constraint(),
     }
 }
 

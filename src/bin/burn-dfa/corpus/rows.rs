@@ -82,6 +82,8 @@ pub enum Source {
         text: String,
         compact: bool,
     },
+    /// The body of a request for a chat completion, as JSON.
+    Request(String),
 }
 
 /// An instance with its verdict.
@@ -106,7 +108,7 @@ pub enum Instance {
 /// The rows of a file.
 pub struct Rows {
     pub rows: Vec<Row>,
-    /// Rows that ask for what is not offered: requests, options.
+    /// Rows that ask for what is not offered: options, requests that name a template instead of what is asked for.
     pub skipped: usize,
 }
 
@@ -220,8 +222,18 @@ fn row(value: &str, stem: &str, at: usize) -> Option<Option<Row>> {
         Some(options) if is_tag => compact || members(options).is_some_and(|options| options.is_empty()),
         Some(options) => !asks_for_more(options),
     };
-    if matches!(kind, Some("json" | "request")) || !is_offered {
+    if kind == Some("json") || !is_offered {
         return Some(None);
+    }
+    if kind == Some("request") {
+        let body = row.get("grammar")?;
+        if !members(body)?.contains_key("messages") {
+            return Some(None);
+        }
+        let source = Source::Request(body.clone());
+        let (tests, prefixes) = texts(&row, &source)?;
+        let compiles = compiles(&row);
+        return Some(Some(Row { id, source, tests, prefixes, compiles, vocabulary: None }));
     }
     let (source, is_grammar) = match (kind.and_then(|kind| kind.parse().ok()), row.get("schema")) {
         _ if is_tag => (Source::Tag { text: row.get("grammar")?.clone(), compact }, true),
