@@ -72,9 +72,8 @@ impl TableParts {
             match (alive.take(2).count(), legal.len()) {
                 (0, _) => {}
                 (1, 0) => {
-                    self.each_text(&RowPosition::unlimited(state), vocabulary.trie(), column_of, |ids, _| {
-                        legal.extend_from_slice(ids);
-                    })
+                    let (position, trie) = (RowPosition::unlimited(state), vocabulary.trie());
+                    self.each_text(&position, trie, &[trie.all()], |ids, _| legal.extend_from_slice(ids))
                 }
                 _ => return false,
             }

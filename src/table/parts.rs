@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::free::FreeStates;
 use super::landings::Landings;
 use super::plain::TakesPlain;
 use super::stack::{Calls, Stacks, Top};
@@ -42,6 +43,8 @@ pub(crate) enum TokenReading {
         takes_plain: Vec<Option<TakesPlain>>,
         /// `[states]`: the symbols whose bytes lead from a state to itself.
         rests: Vec<Symbols>,
+        /// What is free text.
+        free: FreeStates,
         /// The longest way from any state to the end.
         farthest: u32,
     },

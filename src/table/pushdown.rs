@@ -34,6 +34,7 @@ pub(super) fn from_called(text: &CalledText, vocabulary: &Vocabulary, meter: &Me
     parts.read_whole(&groups, None, vocabulary, meter)?;
     parts.find_plain();
     parts.find_rests();
+    parts.find_free();
     Ok(TokenTable { parts: Arc::new(parts), unrolled: None })
 }
 

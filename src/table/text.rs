@@ -1,5 +1,7 @@
 //! The tokens of text that may follow in a walked table.
 
+use std::ops::Range;
+
 use super::position::can_end;
 use super::stack::{Stacks, Top};
 use super::{RowPosition, StateId, TableParts, TokenReading};
@@ -7,21 +9,22 @@ use crate::vocabulary::{Symbols, TokenId, Trie, symbol};
 
 impl TableParts {
     /// Calls `found` with tokens of `trie` that may follow at `position`, and the state after all of them, until each was
-    /// given.
+    /// given. Only these nodes of the trie are walked, each with all that begins with the same byte.
     pub(crate) fn each_text(
         &self,
         position: &RowPosition,
         trie: &Trie,
-        column_of: &[u32; 256],
+        subtrees: &[Range<usize>],
         found: impl FnMut(&[TokenId], StateId),
     ) {
+        let TokenReading::Bytes { column_of, .. } = &self.reading else { return };
         let bytes = Bytes { parts: self, column_of, left: position.remaining.saturating_sub(1) };
         let Some(calls) = &self.calls else {
-            return each_token(bytes, position.state, trie, found);
+            return each_token(bytes, position.state, trie, subtrees, found);
         };
         let (stacks, top) = Stacks::of(calls, position);
         let start = (position.state, top, stacks.mark());
-        each_token(StackedBytes { bytes, stacks }, start, trie, found);
+        each_token(StackedBytes { bytes, stacks }, start, trie, subtrees, found);
     }
 }
 
@@ -142,6 +145,7 @@ fn each_token<R: Reader>(
     mut reader: R,
     start: R::At,
     trie: &Trie,
+    subtrees: &[Range<usize>],
     mut found: impl FnMut(&[TokenId], StateId),
 ) {
     let mut found = |reader: &R, tokens: &[TokenId], state: StateId| {
@@ -157,23 +161,28 @@ fn each_token<R: Reader>(
     };
     // `path[d]` is where the row is after the first `d` bytes of the node at hand.
     let mut path = vec![start; trie.max_depth() + 1];
-    let mut node = 0;
-    while node < trie.len() {
-        let depth = trie.depth(node);
-        let Some(next) = reader.read(path[depth - 1], trie.byte(node)) else {
-            node = trie.end(node) as usize;
-            continue;
-        };
-        // Whatever comes below a byte behind which the row rests leads there as well.
-        let below = trie.below(node);
-        let rests = below & !reader.parts().rests_on(R::state(next)) == 0;
-        let (tokens, after) =
-            if rests { (trie.subtree(node), trie.end(node) as usize) } else { (trie.own(node), node + 1) };
-        if !tokens.is_empty() && reader.can_end(next) {
-            found(&reader, &trie.all_tokens()[tokens], R::state(next));
+    for nodes in subtrees {
+        let mut node = nodes.start;
+        while node < nodes.end {
+            let depth = trie.depth(node);
+            let Some(next) = reader.read(path[depth - 1], trie.byte(node)) else {
+                node = trie.end(node) as usize;
+                continue;
+            };
+            // Whatever comes below a byte behind which the row rests leads there as well.
+            let below = trie.below(node);
+            let rests = below & !reader.parts().rests_on(R::state(next)) == 0;
+            let (tokens, after) = if rests {
+                (trie.subtree(node), trie.end(node) as usize)
+            } else {
+                (trie.own(node), node + 1)
+            };
+            if !tokens.is_empty() && reader.can_end(next) {
+                found(&reader, &trie.all_tokens()[tokens], R::state(next));
+            }
+            path[depth] = next;
+            node = after;
         }
-        path[depth] = next;
-        node = after;
     }
 }
 
@@ -186,9 +195,8 @@ mod tests {
     /// The tokens of text that may follow, found by walking the trie, and one after the other.
     fn both(table: &TokenTable, vocabulary: &Vocabulary, position: &RowPosition) -> [Vec<u32>; 2] {
         let parts = table.parts();
-        let TokenReading::Bytes { column_of, .. } = &parts.reading else { panic!("a walked table") };
-        let mut walked = Vec::new();
-        parts.each_text(position, vocabulary.trie(), column_of, |tokens, state| {
+        let (mut walked, trie) = (Vec::new(), vocabulary.trie());
+        parts.each_text(position, trie, &[trie.all()], |tokens, state| {
             for &token in tokens {
                 assert_eq!(table.after(position, token).state, state);
                 walked.push(token.0);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::build::{RESERVED_TOKENS_TO_END, no_token_path, reserved_rows, with_the_end};
 use super::compile::Rests;
+use super::free::FreeStates;
 use super::whole::{Groups, TokenStates};
 use super::{SpecialTokens, StateId, TableParts, TokenReading, TokenTable};
 use crate::automaton::{ByteRows, Csr, RowDfa};
@@ -78,6 +79,7 @@ impl TableParts {
                 special,
                 takes_plain: Vec::new(),
                 rests: Vec::new(),
+                free: FreeStates::default(),
                 farthest: 0,
             },
             tokens_to_end: Vec::new(),
@@ -120,6 +122,7 @@ fn walked(
     parts.seal_special_edges();
     parts.find_plain();
     parts.find_rests();
+    parts.find_free();
     Ok(TokenTable { parts: Arc::new(parts), unrolled: None })
 }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::placement::{Joined, Paged, Placement};
 use crate::table::{RowPosition, StateId, TableParts, TokenReading, TokenTable};
-use crate::vocabulary::{ClassTokens, TokenId};
+use crate::vocabulary::{ClassTokens, TokenId, Trie};
 
 /// The tables of a batch, and where their states lie among those of all.
 #[derive(Clone, Debug)]
@@ -20,11 +20,17 @@ struct Entry {
     table: TokenTable,
     /// Made when first asked for.
     class_tokens: OnceLock<Arc<ClassTokens>>,
+    /// Likewise.
+    beyond_free_text: OnceLock<Arc<Trie>>,
 }
 
 impl Entry {
     fn new(table: &TokenTable) -> Arc<Self> {
-        Arc::new(Self { table: table.clone(), class_tokens: OnceLock::new() })
+        Arc::new(Self {
+            table: table.clone(),
+            class_tokens: OnceLock::new(),
+            beyond_free_text: OnceLock::new(),
+        })
     }
 }
 
@@ -34,6 +40,8 @@ pub(crate) struct HostRow<'a> {
     /// The tokens of every class.
     pub(crate) class_tokens: &'a ClassTokens,
     pub(crate) position: RowPosition,
+    /// The tokens of text that have other characters than those of free text.
+    pub(crate) beyond_free_text: &'a OnceLock<Arc<Trie>>,
 }
 
 impl HostTable {
@@ -118,9 +126,9 @@ impl HostTable {
     /// The row of a position; in a reserved state it follows the first table.
     pub(crate) fn row(&self, position: &[i32]) -> HostRow<'_> {
         let (index, position) = self.own(position);
-        let Entry { table, class_tokens } = &*self.tables[index];
+        let Entry { table, class_tokens, beyond_free_text } = &*self.tables[index];
         let class_tokens = class_tokens.get_or_init(|| self::class_tokens(table.parts()));
-        HostRow { table, class_tokens, position }
+        HostRow { table, class_tokens, position, beyond_free_text }
     }
 
     /// See [`TokenTable::can_end`].

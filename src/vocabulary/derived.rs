@@ -1,13 +1,13 @@
 //! What is found out about a vocabulary when first asked for, once for all clones of it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 #[cfg(feature = "flex")]
 use super::ClassTokens;
 use super::length_class::representative;
 use super::plain::{Plainness, plainness};
-use super::{Fingerprint, Symbols, TokenId, TokenKind, Trie, Vocabulary, symbol};
+use super::{Fingerprint, FirstBytes, Symbols, TokenId, TokenKind, Trie, Vocabulary, symbol};
 
 /// What was found out so far.
 #[derive(Default)]
@@ -20,6 +20,8 @@ pub(super) struct Derived {
     #[cfg(feature = "flex")]
     class_tokens: OnceLock<Arc<ClassTokens>>,
     text_bytes: OnceLock<(usize, usize)>,
+    /// The last ones that were asked for, the latest first.
+    pub(super) beyond: Mutex<VecDeque<(FirstBytes, Arc<Trie>)>>,
     most_bytes_of: Mutex<HashMap<[bool; 256], u32>>,
     pub(super) fingerprint: OnceLock<Fingerprint>,
 }

@@ -1,5 +1,7 @@
 //! The text tokens of a vocabulary as a trie, in the order of walks that prune.
 
+use std::ops::Range;
+
 use super::TokenId;
 
 /// A byte trie in pre-order: a node comes right before its subtree, children in order of their bytes.
@@ -134,15 +136,36 @@ impl Trie {
     }
 
     /// Where the tokens of `node` are in [`all_tokens`](Self::all_tokens).
-    pub(crate) fn own(&self, node: usize) -> std::ops::Range<usize> {
+    pub(crate) fn own(&self, node: usize) -> Range<usize> {
         self.nodes[node].first as usize..self.nodes[node + 1].first as usize
     }
 
     /// Where the tokens of `node` and of all nodes below it are in [`all_tokens`](Self::all_tokens); those of
     /// the node itself come first.
-    pub(crate) fn subtree(&self, node: usize) -> std::ops::Range<usize> {
+    pub(crate) fn subtree(&self, node: usize) -> Range<usize> {
         let Node { first, end, .. } = self.nodes[node];
         first as usize..self.nodes[end as usize].first as usize
+    }
+
+    /// All nodes.
+    pub(crate) fn all(&self) -> Range<usize> {
+        0..self.len()
+    }
+
+    /// The bytes that tokens begin with, each with the nodes of these tokens.
+    pub(crate) fn by_first_byte(&self) -> impl Iterator<Item = (u8, Range<usize>)> + '_ {
+        let mut node = 0;
+        std::iter::from_fn(move || {
+            let nodes = (node < self.len()).then(|| node..self.end(node) as usize)?;
+            node = nodes.end;
+            Some((self.byte(nodes.start), nodes))
+        })
+    }
+
+    /// The tokens of nodes in a row.
+    pub(crate) fn tokens_within(&self, nodes: &Range<usize>) -> &[TokenId] {
+        let [first, end] = [nodes.start, nodes.end].map(|node| self.nodes[node].first as usize);
+        &self.tokens[first..end]
     }
 
     /// The length of the longest token.

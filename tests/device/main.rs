@@ -4,6 +4,7 @@ mod backends;
 #[path = "../common/mod.rs"]
 mod common;
 mod filters;
+mod free_text;
 mod generation;
 mod laws;
 mod logprobs;

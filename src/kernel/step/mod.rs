@@ -13,6 +13,8 @@ mod cube;
 mod flex;
 #[cfg(feature = "cube")]
 mod kernels;
+#[cfg(feature = "flex")]
+mod legal;
 #[cfg(feature = "cube")]
 mod lookup;
 mod lookups;

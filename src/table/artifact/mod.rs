@@ -130,6 +130,7 @@ impl<'a> Artifact<'a> {
         }
         parts.find_plain();
         parts.find_rests();
+        parts.find_free();
         let table = TokenTable { parts: Arc::new(parts), unrolled: None };
         table.validate()?;
         Ok(table)

@@ -9,7 +9,7 @@ use super::container::Container;
 use crate::error::Result;
 use crate::limits::Meter;
 use crate::table::symbols::FIRST_SPECIAL;
-use crate::table::{SpecialTokens, StateId, TableParts, TokenReading, TokenTable};
+use crate::table::{FreeStates, SpecialTokens, StateId, TableParts, TokenReading, TokenTable};
 use crate::vocabulary::{TokenId, Vocabulary};
 
 /// A table as it is stored: indexed by [`StoredArray`], it gives the entries as they are in the file.
@@ -95,6 +95,7 @@ impl<'a> StoredTable<'a> {
                 special: self.special_tokens(),
                 takes_plain: vec![None; self.states()],
                 rests: vec![0; self.states()],
+                free: FreeStates::default(),
                 farthest: 0,
             },
         };

@@ -50,12 +50,14 @@ impl StoredTable<'_> {
     /// state, as it was compiled.
     pub(super) fn check_token_distances(&self, vocabulary: &Vocabulary, meter: &Meter) -> Result<()> {
         let parts = self.borrowed().into_parts(vocabulary);
-        let TokenReading::Bytes { column_of, special, .. } = &parts.reading else { return Ok(()) };
+        let TokenReading::Bytes { special, .. } = &parts.reading else { return Ok(()) };
+        let trie = vocabulary.trie();
         for state in (StateId::RESERVED..self.states() as u32).map(StateId) {
             meter.time()?;
             let landings = special.of(parts.row(state)).iter().map(|&to| self.distance(StateId(to)));
             let mut nearest = landings.min().unwrap_or(NO_WAY);
-            parts.each_text(&RowPosition::unlimited(state), vocabulary.trie(), column_of, |_, landing| {
+            let position = RowPosition::unlimited(state);
+            parts.each_text(&position, trie, &[trie.all()], |_, landing| {
                 nearest = nearest.min(self.distance(landing));
             });
             self.check_distance(state, nearest)?;
