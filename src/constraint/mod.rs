@@ -36,6 +36,7 @@ pub use marker::Marker;
 pub(crate) use marker::{CalledText, FreeText, TextAutomaton};
 pub use pattern::{CharClass, CharPattern, PatternItem};
 pub(crate) use regex::Regex;
+pub use regex::RegexOptions;
 pub use request::{GrammarFormat, GrammarText, NamedSchema, ResponseFormat, StructuredOutputs};
 pub use structural_tag::{
     AnyText, Begin, Dispatch, End, Format, SchemaFormat, StructuralTag, Style, Tag, TagsWithSeparator,
@@ -147,7 +148,15 @@ impl Constraint {
     /// Where the pattern cannot be read, or asks for what a finite automaton cannot do (back-references,
     /// look-ahead with `(?=`); the error has the [`offset`](Error::offset).
     pub fn regex(pattern: &str) -> Result<Self> {
-        Regex::parse(pattern).map(|regex| Kind::Regex(regex, pattern.into()).into())
+        Self::regex_with(pattern, &RegexOptions::default())
+    }
+
+    /// As [`regex`](Self::regex), by other options.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn regex_with(pattern: &str, options: &RegexOptions) -> Result<Self> {
+        Regex::parse_with(pattern, options).map(|(regex, plain)| Kind::Regex(regex, plain).into())
     }
 
     /// Exactly one of some strings. The empty string may be among them.

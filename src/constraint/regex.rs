@@ -4,6 +4,12 @@
 //! and determinised by [`Nfa::determinize`]: the full match is built in (acceptance at the end of the text, all
 //! alternatives, no priorities), look-around is exact, Unicode word boundaries included, and the clock is
 //! watched. The tests hold the result against `regex-automata`'s own dense automaton.
+//!
+//! [`RegexOptions`] say how a pattern is read; `ascii` writes its named classes in ASCII.
+
+mod ascii;
+
+use std::sync::Arc;
 
 use regex_automata::nfa::thompson::{self, WhichCaptures};
 use regex_automata::util::primitives::StateID;
@@ -15,6 +21,40 @@ use super::json_schema::ecma;
 use crate::automaton::{ByteDfa, Nfa};
 use crate::error::{Error, Limit, Result};
 use crate::limits::Meter;
+
+/// How a regex is read.
+///
+/// ```
+/// use burn_dfa::constraint::RegexOptions;
+/// use burn_dfa::{Constraint, Limits};
+///
+/// let ascii = RegexOptions::new().with_ascii_classes(true);
+/// for (options, is_digit) in [(RegexOptions::new(), true), (ascii, false)] {
+///     let dfa = Constraint::regex_with(r"\d", &options)?.to_byte_dfa(&Limits::default())?.unwrap();
+///     assert!(dfa.matches(b"7"));
+///     assert_eq!(dfa.matches("\u{09ED}".as_bytes()), is_digit); // seven in Bengali
+/// }
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RegexOptions {
+    /// Whether `\d`, `\w`, `\s`, their negations and word boundaries know ASCII alone, as in XGrammar and in Python's
+    /// `re.ASCII`: digits are `0` to `9`. All else is as it was: `.` and `\D` are characters of Unicode. Default: false.
+    pub ascii_classes: bool,
+}
+
+impl RegexOptions {
+    /// The default: all of Unicode.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets [`ascii_classes`](Self::ascii_classes).
+    pub fn with_ascii_classes(self, ascii_classes: bool) -> Self {
+        Self { ascii_classes, ..self }
+    }
+}
 
 /// A pattern that was read.
 #[derive(Clone, Debug)]
@@ -67,6 +107,14 @@ impl Regex {
     /// # Errors
     /// A pattern error with the offset.
     pub(crate) fn parse(pattern: &str) -> Result<Self> {
+        Self::parse_with(pattern, &RegexOptions::default()).map(|(regex, _)| regex)
+    }
+
+    /// Reads a pattern by some options; gives with it the pattern that means the same without them.
+    ///
+    /// # Errors
+    /// A pattern error with the offset.
+    pub(super) fn parse_with(pattern: &str, options: &RegexOptions) -> Result<(Self, Arc<str>)> {
         if pattern.len() > MAX_BYTES {
             return Err(Error::pattern(MAX_BYTES, too_many("bytes", MAX_BYTES)));
         }
@@ -74,6 +122,10 @@ impl Regex {
             .parse(pattern)
             .map_err(|error| Error::pattern(error.span().start.offset, refusal(error.kind())))?;
         ast::visit(&ast, Weights::default())?;
+        let (ast, plain) = match options.ascii_classes {
+            false => (ast, pattern.into()),
+            true => ascii::written(ast),
+        };
         // Bytes that are not UTF-8 are allowed where the pattern asks for them.
         let hir = TranslatorBuilder::new()
             .utf8(false)
@@ -87,7 +139,7 @@ impl Regex {
                 r"a Unicode word boundary in a pattern that matches bytes that are not UTF-8: write (?-u:\b), or leave Unicode on",
             ));
         }
-        Ok(Self { form: Form::Hir(hir) })
+        Ok((Self { form: Form::Hir(hir) }, plain))
     }
 
     /// Reads a pattern of ECMA-262; the case of ASCII letters makes no difference where `ignore_case`.

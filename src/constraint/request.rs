@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::json_schema::{Json, JsonOptions, Malformed};
-use super::{Constraint, StructuralTag, Syntax};
+use super::{Constraint, RegexOptions, StructuralTag, Syntax};
 use crate::error::{Error, Result};
 
 /// OpenAI's `response_format`.
@@ -97,8 +97,12 @@ impl GrammarText {
     /// - [`Error::is_request`]: a syntax that is none, or a start of a regex;
     /// - what [`Constraint::grammar`] and [`Constraint::regex`] refuse.
     pub fn to_constraint(&self) -> Result<Constraint> {
+        self.read(&RegexOptions::default())
+    }
+
+    fn read(&self, regexes: &RegexOptions) -> Result<Constraint> {
         match (self.syntax.as_str(), self.start.as_deref()) {
-            ("regex", None) => Constraint::regex(&self.definition),
+            ("regex", None) => Constraint::regex_with(&self.definition, regexes),
             ("regex", Some(_)) => Err(Error::request("a regex has no `start`; leave it out")),
             (name, start) => {
                 let unknown = || format!("`{name}` is no syntax that is read: regex, lark, gbnf or ebnf");
@@ -142,17 +146,21 @@ impl ResponseFormat {
     /// # Errors
     /// [`Error::is_schema`]: a schema that is malformed or cannot be honoured.
     pub fn to_constraint(&self) -> Result<Option<Constraint>> {
-        self.read(of_value)
+        self.read(of_value, &RegexOptions::default())
     }
 
     /// The constraint, of whose schema `of_schema` makes one.
-    fn read(&self, of_schema: impl FnOnce(&Value) -> Result<Constraint>) -> Result<Option<Constraint>> {
+    fn read(
+        &self,
+        of_schema: impl FnOnce(&Value) -> Result<Constraint>,
+        regexes: &RegexOptions,
+    ) -> Result<Option<Constraint>> {
         match self {
             Self::Text {} => Ok(None),
             Self::JsonObject {} => Constraint::json_schema(serde_json::json!({"type": "object"})).map(Some),
             Self::JsonSchema { json_schema } => of_schema(&json_schema.schema).map(Some),
             Self::Grammar(GrammarFormat::Within { grammar } | GrammarFormat::Flat(grammar)) => {
-                grammar.to_constraint().map(Some)
+                grammar.read(regexes).map(Some)
             }
             Self::StructuralTag(tag) => Constraint::structural_tag(tag).map(Some),
         }
@@ -205,11 +213,15 @@ impl StructuredOutputs {
     /// - [`Error::is_request`]: not exactly one of `json`, `regex`, `choice`, `grammar`, `ebnf` and `structural_tag`, or another field;
     /// - what [`Constraint::json_schema`], [`Constraint::regex`], [`Constraint::choice`] and [`Constraint::grammar`] refuse.
     pub fn to_constraint(&self) -> Result<Constraint> {
-        self.read(of_value)
+        self.read(of_value, &RegexOptions::default())
     }
 
     /// The constraint, of whose schema `of_schema` makes one.
-    fn read(&self, of_schema: impl FnOnce(&Value) -> Result<Constraint>) -> Result<Constraint> {
+    fn read(
+        &self,
+        of_schema: impl FnOnce(&Value) -> Result<Constraint>,
+        regexes: &RegexOptions,
+    ) -> Result<Constraint> {
         if let Some((name, _)) = self.other.iter().find(|(_, value)| !value.is_null()) {
             return Err(Error::request(format!(
                 "`{name}` of `structured_outputs` is not offered; use one of `json`, `regex`, `choice`, `grammar`, `ebnf` and `structural_tag`"
@@ -230,7 +242,7 @@ impl StructuredOutputs {
             (None, Some(regex), None, None, None) if regex.contains('\0') => Err(Error::request(
                 "`regex` holds the character NUL, which engines that take this form refuse; write `\\x00`",
             )),
-            (None, Some(regex), None, None, None) => Constraint::regex(regex),
+            (None, Some(regex), None, None, None) => Constraint::regex_with(regex, regexes),
             (None, None, Some(choice), None, None) => Constraint::choice(choice.iter().cloned()),
             (None, None, None, Some(grammar), None) => Constraint::grammar(Syntax::Ebnf, grammar),
             (None, None, None, None, Some(Value::String(text))) => {
@@ -273,7 +285,7 @@ impl Constraint {
     /// - [`Error::is_request`]: neither form, both at once, malformed, or asking for what is not offered;
     /// - what [`Constraint::json_schema`], [`Constraint::regex`], [`Constraint::choice`] and [`Constraint::grammar`] refuse.
     pub fn from_request(request: &Value) -> Result<Option<Self>> {
-        of_request(Json::of(request))
+        of_request(Json::of(request), &RegexOptions::default())
     }
 
     /// As [`from_request`](Self::from_request), of a request as text: each number of a schema counts with all of its
@@ -291,14 +303,37 @@ impl Constraint {
     /// # Errors
     /// As there, and [`Error::is_request`] where the text is not JSON or has a name twice in an object.
     pub fn from_request_str(request: &str) -> Result<Option<Self>> {
-        of_request(Json::read(request))
+        Self::from_request_str_with(request, &RegexOptions::default())
+    }
+
+    /// As [`from_request_str`](Self::from_request_str), with other options for its regexes: for `regex` of
+    /// `structured_outputs`, and for a grammar of the syntax `regex`.
+    ///
+    /// ```
+    /// use burn_dfa::constraint::RegexOptions;
+    /// use burn_dfa::{Constraint, Limits};
+    ///
+    /// let body = r#"{"structured_outputs": {"regex": "\\d+"}}"#;
+    /// let ascii = RegexOptions::new().with_ascii_classes(true);
+    /// let constraint = Constraint::from_request_str_with(body, &ascii)?.unwrap();
+    /// assert_eq!(constraint.definition().unwrap(), r#"{"regex":"[[:digit:]]+"}"#);
+    /// # Ok::<(), burn_dfa::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As there.
+    pub fn from_request_str_with(request: &str, regexes: &RegexOptions) -> Result<Option<Self>> {
+        of_request(Json::read(request), regexes)
     }
 }
 
 /// Deepest nesting of a request: more than a schema may have, and little enough for what reads it by recursion.
 const MAX_DEPTH: usize = 512;
 
-fn of_request(request: std::result::Result<Json, Malformed>) -> Result<Option<Constraint>> {
+fn of_request(
+    request: std::result::Result<Json, Malformed>,
+    regexes: &RegexOptions,
+) -> Result<Option<Constraint>> {
     let request = &request.map_err(|malformed| Error::request(malformed.to_string()))?;
     if !matches!(request, Json::Object(_)) {
         return Err(Error::request("a request is an object"));
@@ -311,29 +346,29 @@ fn of_request(request: std::result::Result<Json, Malformed>) -> Result<Option<Co
         (Some(_), Some(_)) => {
             Err(Error::request("both `response_format` and `structured_outputs`: leave one out"))
         }
-        (Some(format), None) => response_format(format),
-        (None, Some(outputs)) => structured_outputs(outputs),
+        (Some(format), None) => response_format(format, regexes),
+        (None, Some(outputs)) => structured_outputs(outputs, regexes),
         // A JSON schema has a `type` too.
-        (None, None) if request.get("type").is_some() => response_format(request),
-        (None, None) => structured_outputs(request),
+        (None, None) if request.get("type").is_some() => response_format(request, regexes),
+        (None, None) => structured_outputs(request, regexes),
     }
 }
 
-fn response_format(format: &Json) -> Result<Option<Constraint>> {
+fn response_format(format: &Json, regexes: &RegexOptions) -> Result<Option<Constraint>> {
     if format.get("type").and_then(Json::as_str) == Some("structural_tag") {
         return Constraint::structural_tag(&StructuralTag::of_json(format)?).map(Some);
     }
     let schema = || format.get("json_schema")?.get("schema");
-    read::<ResponseFormat>("response_format", format)?.read(|rounded| of_json(schema(), rounded))
+    read::<ResponseFormat>("response_format", format)?.read(|rounded| of_json(schema(), rounded), regexes)
 }
 
-fn structured_outputs(outputs: &Json) -> Result<Option<Constraint>> {
+fn structured_outputs(outputs: &Json, regexes: &RegexOptions) -> Result<Option<Constraint>> {
     if let Some(tag @ Json::Object(_)) = outputs.get("structural_tag") {
         // With the digits of its numbers, of which the form has fewer.
         StructuralTag::of_json(tag)?;
     }
     let form = read::<StructuredOutputs>("structured_outputs", outputs)?;
-    form.read(|rounded| of_json(outputs.get("json"), rounded)).map(Some)
+    form.read(|rounded| of_json(outputs.get("json"), rounded), regexes).map(Some)
 }
 
 /// The constraint of a schema as the request has it, of which a form holds what `serde_json` rounds.
