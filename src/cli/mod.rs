@@ -51,10 +51,12 @@
 //! ```
 
 mod backend;
+pub mod classes;
 mod compile;
 mod constraint;
 mod error;
 mod file;
+pub mod picture;
 mod sampling;
 
 pub use backend::Backend;
@@ -62,4 +64,5 @@ pub use compile::{CompileArgs, DeviceArgs, Form, LimitArgs};
 pub use constraint::ConstraintArgs;
 pub use error::{Failure, message, parse, report};
 pub use file::{json, text};
+pub use picture::Graph;
 pub use sampling::SamplingArgs;

@@ -3,7 +3,6 @@
 
 mod args;
 mod check;
-mod classes;
 mod compile;
 mod completions;
 mod corpus;

@@ -1,8 +1,7 @@
 //! Where a text leaves a language, and what could follow there.
 
 use burn_dfa::automaton::{ByteAutomaton, Configuration};
-
-use crate::classes::{of_bytes, of_chars};
+use burn_dfa::cli::classes::{of_bytes, of_chars};
 
 /// The first character that does not fit.
 pub struct Mismatch {

@@ -1,23 +1,18 @@
 //! `burn-dfa draw`: the automaton of a constraint as a picture, its table over tokens, or the rules of a grammar.
 
-mod dot;
-mod graph;
-mod layout;
 mod rules;
-mod svg;
 mod table;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use burn_dfa::cli::LimitArgs;
+use burn_dfa::cli::{Graph, LimitArgs};
 use burn_dfa::{StateId, TokenTable};
 use clap::Args;
 use serde_json::json;
 
 use crate::args::{ConstraintArgs, TokenizerArgs};
 use crate::output::{Output, Result};
-use graph::Graph;
 use rules::Diagrams;
 
 /// Draw the automaton of a constraint over bytes, its table over the tokens of a tokenizer, or the rules of a grammar.
@@ -88,12 +83,12 @@ impl Draw {
             let automaton = automaton.ok_or("the constraint is on tokens, not on text")?;
             self.check(automaton.state_count() - 1, "states", 200)?;
             let graph = Graph::new(&automaton);
-            let (states, edges) = (graph.states.len(), graph.edges());
+            let (states, edges) = (graph.states(), graph.edges());
             let sizes = format!("{states} states, {} edges", edges.len());
             said = (json!({"accepting": graph.accepting(), "edges": edges}), sizes);
             match extension.as_deref() {
-                Some("svg") => svg::svg(&graph),
-                Some("dot" | "gv") | None => dot::dot(&graph),
+                Some("svg") => graph.svg(),
+                Some("dot" | "gv") | None => graph.dot(),
                 Some(_) => return Err("the picture's name ends in .svg or .dot".into()),
             }
         };

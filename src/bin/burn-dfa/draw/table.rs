@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
+use burn_dfa::cli::picture::{escape, page};
 use burn_dfa::{StateId, TokenId, TokenTable, Vocabulary};
-
-use super::svg::{escape, page};
 
 const CELL: f64 = 24.0;
 /// Height of a letter of what a column stands for.

@@ -6,9 +6,9 @@ mod block;
 use std::collections::HashMap;
 use std::fmt::Write;
 
+use burn_dfa::cli::picture::{escape, page};
 use burn_dfa::constraint::{Grammar, Shape};
 
-use super::svg::{escape, page};
 use block::{Block, CORNER, HALF, Kind, LABEL};
 
 /// From the left of the picture to the first part of a diagram.

@@ -9,7 +9,7 @@ use super::layout::{LETTER, LONGEST, Layout, RADIUS, label_at};
 const MIDDLE: f64 = 4.0;
 
 /// The picture of `graph`.
-pub fn svg(graph: &Graph) -> String {
+pub(super) fn svg(graph: &Graph) -> String {
     let layout = Layout::new(graph);
     let (mut lines, mut labels, mut states) = (String::new(), String::new(), String::new());
     let start = layout.points[0];

@@ -3,20 +3,32 @@
 
 use std::collections::BTreeMap;
 
-use burn_dfa::automaton::{ByteAutomaton, ByteDfa, ByteStateId, Pushdown};
+use crate::automaton::{ByteAutomaton, ByteDfa, ByteStateId, Pushdown};
 use serde_json::{Value, json};
 
-use crate::classes::of_bytes;
+use crate::cli::classes::of_bytes;
 
-/// States in the order in which the start leads to them; the start is 0.
+/// The graph of an automaton, as it is drawn: states in the order in which the start leads to them; the start is 0.
+///
+/// ```
+/// use burn_dfa::cli::Graph;
+/// use burn_dfa::{Constraint, Limits};
+///
+/// let automaton = Constraint::regex("(cat|dog)s?")?.to_automaton(&Limits::default())?.expect("it is over text");
+/// let graph = Graph::new(&automaton);
+/// assert_eq!(graph.accepting().iter().filter(|accepting| **accepting).count(), 2);
+/// assert!(graph.svg().starts_with("<svg") && graph.dot().starts_with("digraph"));
+/// # Ok::<(), burn_dfa::Error>(())
+/// ```
+#[derive(Debug)]
 pub struct Graph {
-    pub states: Vec<Kind>,
-    pub edges: Vec<Edge>,
+    pub(super) states: Vec<Kind>,
+    pub(super) edges: Vec<Edge>,
 }
 
 /// What a state is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
     /// It reads a byte; whether the text may end there.
     Reads { accepting: bool },
     /// It is pushed on the stack.
@@ -26,13 +38,14 @@ pub enum Kind {
 }
 
 /// All ways from one state to another.
-pub struct Edge {
-    pub from: usize,
-    pub to: usize,
+#[derive(Debug)]
+pub(super) struct Edge {
+    pub(super) from: usize,
+    pub(super) to: usize,
     /// The bytes as a class, or what the stack does.
-    pub label: String,
+    pub(super) label: String,
     /// Whether no byte is read.
-    pub is_jump: bool,
+    pub(super) is_jump: bool,
 }
 
 /// The states that were met, and their edges.
@@ -44,6 +57,7 @@ struct Found {
 }
 
 impl Graph {
+    /// The graph of an automaton, without its dead state.
     pub fn new(automaton: &ByteAutomaton) -> Self {
         match automaton {
             ByteAutomaton::Finite(dfa) => Self::of_dfa(dfa),
@@ -85,6 +99,21 @@ impl Graph {
             });
         }
         Self { states, edges: found.edges }
+    }
+
+    /// Number of states.
+    pub fn states(&self) -> usize {
+        self.states.len()
+    }
+
+    /// The graph as an SVG picture.
+    pub fn svg(&self) -> String {
+        super::svg::svg(self)
+    }
+
+    /// The graph in the DOT language of Graphviz.
+    pub fn dot(&self) -> String {
+        super::dot::dot(self)
     }
 
     /// The edges for a program.

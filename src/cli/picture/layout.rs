@@ -7,20 +7,20 @@
 use super::graph::Graph;
 
 /// Radius of a state.
-pub const RADIUS: f64 = 18.0;
+pub(super) const RADIUS: f64 = 18.0;
 /// Most characters of a label.
-pub const LONGEST: usize = 22;
+pub(super) const LONGEST: usize = 22;
 /// Width of a character of a label.
-pub const LETTER: f64 = 7.3;
+pub(super) const LETTER: f64 = 7.3;
 const SWEEPS: usize = 24;
 
 /// A drawing: states first, the points that long edges pass after them.
-pub struct Layout {
-    pub points: Vec<(f64, f64)>,
+pub(super) struct Layout {
+    pub(super) points: Vec<(f64, f64)>,
     /// `[edges]`: the points of each from its source to its target; one point where it is a loop.
-    pub routes: Vec<Vec<usize>>,
+    pub(super) routes: Vec<Vec<usize>>,
     /// `[edges]`: whether it runs from right to left.
-    pub back: Vec<bool>,
+    pub(super) back: Vec<bool>,
 }
 
 /// A graph with its layers and the routes of its edges.
@@ -35,7 +35,7 @@ struct Layers {
 }
 
 impl Layout {
-    pub fn new(graph: &Graph) -> Self {
+    pub(super) fn new(graph: &Graph) -> Self {
         let mut layers = Layers::new(graph);
         layers.untangle();
         let heights = layers.heights(graph);
@@ -196,7 +196,7 @@ impl Layers {
 }
 
 /// The point of a route behind which its label stands.
-pub fn label_at(route: &[usize]) -> usize {
+pub(super) fn label_at(route: &[usize]) -> usize {
     (route.len().saturating_sub(1) / 2).min(route.len().saturating_sub(2))
 }
 

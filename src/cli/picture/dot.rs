@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::graph::{Graph, Kind};
 
 /// The text of `graph` for `dot`.
-pub fn dot(graph: &Graph) -> String {
+pub(super) fn dot(graph: &Graph) -> String {
     let mut text = String::from("digraph automaton {\n  rankdir=LR;\n  node [shape=circle];\n");
     text.push_str("  start [shape=none, label=\"\"];\n  start -> 0;\n");
     for (state, kind) in graph.states.iter().enumerate() {
