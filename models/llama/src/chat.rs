@@ -2,7 +2,7 @@
 //!
 //! Tokenizers carry their template in Jinja, written for Python. It is rendered as Hugging Face
 //! transformers renders it: with `trim_blocks` and `lstrip_blocks`, Python's methods on strings and
-//! dictionaries, `raise_exception`, and no documents. There is no clock: `strftime_now` is
+//! dictionaries, its `json.dumps` as `tojson`, `raise_exception`, and no documents. There is no clock: `strftime_now` is
 //! not defined, and templates that ask for a date with a fallback (Llama 3.2) take the fallback, so that the
 //! same messages always give the same text.
 
@@ -11,6 +11,7 @@ use minijinja::{Environment, Error, ErrorKind, Value, context};
 use serde::Deserialize;
 
 use crate::error::LlamaError;
+use crate::json_text::tojson;
 use crate::ordered::ordered;
 
 /// Instructions that a template may execute.
@@ -132,6 +133,7 @@ impl ChatTemplate {
         );
         environment.set_fuel(Some(FUEL));
         environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+        environment.add_filter("tojson", tojson);
         environment.add_function("raise_exception", |message: String| {
             Err::<Value, _>(Error::new(ErrorKind::InvalidOperation, message))
         });

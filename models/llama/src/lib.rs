@@ -19,6 +19,7 @@ mod decode;
 mod error;
 #[cfg(feature = "flex")]
 mod flex;
+mod json_text;
 mod layers;
 mod load;
 mod model;

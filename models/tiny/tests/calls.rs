@@ -3,10 +3,11 @@
 
 use std::collections::HashSet;
 
+use burn_dfa::constraint::ToolFormat;
 use burn_dfa_llama::{ChatTemplate, Message};
 use burn_dfa_tiny::generator::{AnswerExample, CallExample, GREETING, Generator, NO_TOOL, Split, WELCOME};
 use burn_dfa_tiny::{TOKENIZER, TOKENIZER_CONFIG, Tool, catalogue, tool, tools};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokenizers::Tokenizer;
 
 fn examples(split: Split, count: u64) -> impl Iterator<Item = CallExample> {
@@ -150,6 +151,28 @@ fn the_chat_template_writes_what_the_generator_writes() {
 }
 
 #[test]
+fn the_chat_template_takes_tools_of_all_forms() {
+    let parameters = [
+        (json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {}}}), "f(a?:string,b?:)\n"),
+        (json!({"type": "object", "properties": {"a": true}, "required": ["a"]}), "f(a:)\n"),
+        (json!({"type": "object"}), "f()\n"),
+        (json!({}), "f()\n"),
+        (json!(null), "f()\n"),
+    ];
+    for (parameters, line) in parameters {
+        let tool = json!({"type": "function", "function": {"name": "f", "parameters": parameters}});
+        let rendered =
+            template().render_with_tools(&[Message::user("Hi")], &[tool], true).expect("it renders");
+        assert_eq!(rendered, format!("{line}<|user|>Hi<|assistant|>"));
+    }
+}
+
+#[test]
+fn the_chat_template_shows_how_calls_are_written() {
+    assert_eq!(ToolFormat::of_template(template().source()), Some(ToolFormat::Hermes));
+}
+
+#[test]
 fn prompts_with_their_answers_fit_the_positions_of_the_model() {
     let tokenizer = Tokenizer::from_bytes(TOKENIZER).expect("it is well formed");
     for example in examples(Split::Train, 10_000) {
@@ -191,6 +214,16 @@ fn answers_say_what_the_tool_returned() {
             Message::new("tool", example.result.to_string()),
         ];
         let rendered = template().render_with_tools(&messages, &definitions, true).expect("it renders");
+        assert_eq!(rendered, answer_prompt(&example));
+        // The same, with the call as clients send it back.
+        let call = example.request.call.as_ref().expect("it is a call");
+        let function = json!({"name": call.tool.name, "arguments": call.arguments});
+        let messages = [
+            json!({"role": "user", "content": example.request.prompt}),
+            json!({"role": "assistant", "content": null, "tool_calls": [{"type": "function", "function": function}]}),
+            json!({"role": "tool", "content": example.result.to_string()}),
+        ];
+        let rendered = template().render_json(&messages, &definitions, true).expect("it renders");
         assert_eq!(rendered, answer_prompt(&example));
     }
 }

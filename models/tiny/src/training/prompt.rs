@@ -14,10 +14,10 @@ pub const PROMPT_END: &str = "<|assistant|>";
 /// The chat template, as it stands in `tokenizer_config.json`.
 pub(super) const CHAT_TEMPLATE: &str = concat!(
     "{% for tool in tools or [] %}",
-    "{% set parameters = tool['function']['parameters'] %}",
+    "{% set parameters = tool['function']['parameters'] or {} %}",
     "{{ tool['function']['name'] }}(",
-    "{% for name, schema in parameters['properties'].items() %}",
-    "{{ name }}{% if name not in parameters['required'] %}?{% endif %}:",
+    "{% for name, schema in (parameters['properties'] or {}).items() %}",
+    "{{ name }}{% if name not in (parameters['required'] or []) %}?{% endif %}:",
     "{% if schema['enum'] %}{{ schema['enum'] | join('|') }}{% else %}{{ schema['type'] }}{% endif %}",
     "{% if not loop.last %},{% endif %}",
     "{% endfor %})\n",
@@ -25,7 +25,13 @@ pub(super) const CHAT_TEMPLATE: &str = concat!(
     "{% for message in messages %}",
     "{% if message['role'] == 'user' %}<|user|>{{ message['content'] }}",
     "{% elif message['role'] == 'tool' %}<|user|><tool_response>{{ message['content'] }}</tool_response>",
-    "{% elif message['role'] == 'assistant' %}<|assistant|>{{ message['content'] }}<|endoftext|>",
+    "{% elif message['role'] == 'assistant' %}<|assistant|>{{ message['content'] or '' }}",
+    "{% for call in message['tool_calls'] or [] %}{% set arguments = call['function']['arguments'] %}",
+    "{% if not loop.first %}{{ '\\n' }}{% endif %}",
+    "<tool_call>\n{\"name\": \"{{ call['function']['name'] }}\", \"arguments\": ",
+    "{% if arguments is string %}{{ arguments }}{% else %}{{ arguments | tojson(separators=(',', ':')) }}{% endif %}",
+    "}\n</tool_call>",
+    "{% endfor %}<|endoftext|>",
     "{% endif %}{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}",
 );
 
