@@ -2,6 +2,7 @@
 
 use super::Head;
 use super::choice::Delta;
+use super::legal::Legal;
 use super::logprobs::Logprobs;
 use super::stream::{Frame, Frames};
 use super::whole::Whole;
@@ -52,6 +53,7 @@ pub struct ChatFrames {
     /// Whether a last chunk tells the usage.
     with_usage: bool,
     logprobs: Option<Logprobs>,
+    legal: Option<Legal>,
 }
 
 impl ChatFrames {
@@ -63,7 +65,13 @@ impl ChatFrames {
         with_usage: bool,
         logprobs: Option<Logprobs>,
     ) -> Self {
-        Self { head, answers, usage: Usage::new(prompt_tokens, 0), with_usage, logprobs }
+        Self { head, answers, usage: Usage::new(prompt_tokens, 0), with_usage, logprobs, legal: None }
+    }
+
+    /// With the numbers of legal tokens.
+    #[must_use]
+    pub fn with_legal(self, legal: Option<Legal>) -> Self {
+        Self { legal, ..self }
     }
 
     fn chunk(&self, choices: Vec<ChunkChoice>, usage: Option<Usage>) -> Frame {
@@ -72,16 +80,29 @@ impl ChatFrames {
     }
 
     fn choice(&self, index: usize, delta: ChatDelta, finish_reason: Option<FinishReason>) -> Frame {
-        self.chunk(vec![ChunkChoice { index, delta, logprobs: None, finish_reason }], None)
+        let choice = ChunkChoice { index, delta, logprobs: None, legal_tokens: Vec::new(), finish_reason };
+        self.chunk(vec![choice], None)
     }
 
-    /// Chunks of some deltas, the first of which has the log-probabilities.
-    fn deltas(&self, index: usize, deltas: Vec<Delta>, mut logprobs: Option<ChatLogprobs>) -> Vec<Frame> {
+    /// Chunks of some deltas, the first of which has the log-probabilities and the numbers of legal tokens.
+    fn deltas(
+        &self,
+        index: usize,
+        deltas: Vec<Delta>,
+        mut logprobs: Option<ChatLogprobs>,
+        mut legal_tokens: Vec<usize>,
+    ) -> Vec<Frame> {
         let mut deltas: Vec<ChatDelta> = deltas.into_iter().filter_map(delta).collect();
-        if deltas.is_empty() && logprobs.is_some() {
+        if deltas.is_empty() && (logprobs.is_some() || !legal_tokens.is_empty()) {
             deltas.push(ChatDelta { content: Some(String::new()), ..ChatDelta::default() });
         }
-        let choice = |delta| ChunkChoice { index, delta, logprobs: logprobs.take(), finish_reason: None };
+        let choice = |delta| ChunkChoice {
+            index,
+            delta,
+            logprobs: logprobs.take(),
+            legal_tokens: std::mem::take(&mut legal_tokens),
+            finish_reason: None,
+        };
         let choices: Vec<ChunkChoice> = deltas.into_iter().map(choice).collect();
         choices.into_iter().map(|choice| self.chunk(vec![choice], None)).collect()
     }
@@ -117,11 +138,12 @@ impl Frames for ChatFrames {
     fn piece(&mut self, index: usize, tokens: &Tokens, deltas: Vec<Delta>) -> Vec<Frame> {
         self.usage = Usage::new(self.usage.prompt_tokens, self.usage.completion_tokens + tokens.ids.len());
         let logprobs = self.logprobs.as_ref().map(|logprobs| logprobs.chat(tokens));
-        self.deltas(index, deltas, logprobs)
+        let legal = self.legal.as_mut().map(|legal| legal.follow(index, &tokens.ids));
+        self.deltas(index, deltas, logprobs, legal.unwrap_or_default())
     }
 
     fn ended(&mut self, index: usize, deltas: Vec<Delta>, reason: FinishReason) -> Vec<Frame> {
-        let mut frames = self.deltas(index, deltas, None);
+        let mut frames = self.deltas(index, deltas, None, Vec::new());
         frames.push(self.choice(index, ChatDelta::default(), Some(reason)));
         frames
     }

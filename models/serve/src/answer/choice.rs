@@ -46,6 +46,8 @@ pub enum Form {
     Text,
     /// As what these let a model write.
     Tools(Box<Tools>),
+    /// As a call of one of these where it begins with the mark of calls, else as text.
+    Either(&'static str, Box<Tools>),
     /// As reasoning between two marks, of which the first may be missing, and text behind it.
     Reasoned(&'static str, &'static str),
 }
@@ -61,6 +63,8 @@ pub struct ChoiceReader {
 enum State {
     Text,
     Tools(Box<ToolReader>),
+    /// Text that may be the beginning of the mark of calls, and the reader of calls.
+    Either(&'static str, String, Box<ToolReader>),
     Reasoned(Split),
 }
 
@@ -70,12 +74,13 @@ impl ChoiceReader {
     /// # Errors
     /// 400 where the tools cannot be honoured.
     pub fn new(form: &Form) -> Result<Self> {
+        let reader = |tools: &Tools| {
+            tools.reader().map(Box::new).map_err(|error| ApiError::of_library(&error, "tools"))
+        };
         let state = match form {
             Form::Text => State::Text,
-            Form::Tools(tools) => {
-                let reader = tools.reader().map_err(|error| ApiError::of_library(&error, "tools"))?;
-                State::Tools(Box::new(reader))
-            }
+            Form::Tools(tools) => State::Tools(reader(tools)?),
+            Form::Either(mark, tools) => State::Either(mark, String::new(), reader(tools)?),
             Form::Reasoned(begin, end) => State::Reasoned(Split::new(begin, end)),
         };
         Ok(Self { state, calls: 0 })
@@ -85,11 +90,19 @@ impl ChoiceReader {
     ///
     /// # Errors
     /// 500 where the text is not what the constraint allows.
-    pub fn push(&mut self, text: String) -> Result<Vec<Delta>> {
+    pub fn push(&mut self, mut text: String) -> Result<Vec<Delta>> {
+        if let State::Either(mark, held, _) = &mut self.state {
+            held.push_str(&text);
+            if held.len() < mark.len() && mark.starts_with(held.as_str()) {
+                return Ok(Vec::new());
+            }
+            text = self.decide();
+        }
         match &mut self.state {
             State::Text if text.is_empty() => Ok(Vec::new()),
             State::Text => Ok(vec![Delta::Content(text)]),
             State::Reasoned(split) => Ok(parts(split.push(&text))),
+            State::Either(..) => Ok(Vec::new()),
             State::Tools(reader) => {
                 let events = reader.push(text.as_bytes());
                 Ok(self.read(events.map_err(|error| ApiError::internal(error.to_string()))?))
@@ -102,8 +115,10 @@ impl ChoiceReader {
     /// # Errors
     /// 500 where a complete answer is not what the constraint allows.
     pub fn finish(&mut self, ending: Ending) -> Result<(Vec<Delta>, FinishReason)> {
+        let held = self.decide();
+        let mut begun = if held.is_empty() { Vec::new() } else { self.push(held)? };
         let deltas = match (&mut self.state, ending) {
-            (State::Text, _) => Vec::new(),
+            (State::Text | State::Either(..), _) => Vec::new(),
             (State::Reasoned(split), _) => parts(split.finish()),
             (State::Tools(reader), Ending::Complete) => {
                 let events = reader.finish().map_err(|error| ApiError::internal(error.to_string()))?;
@@ -119,7 +134,24 @@ impl ChoiceReader {
             _ if self.calls > 0 => FinishReason::ToolCalls,
             _ => FinishReason::Stop,
         };
-        Ok((deltas, reason))
+        begun.extend(deltas);
+        Ok((begun, reason))
+    }
+
+    /// Decides whether the answer is a call; gives the text that was held back until then.
+    fn decide(&mut self) -> String {
+        match std::mem::replace(&mut self.state, State::Text) {
+            State::Either(mark, held, reader) => {
+                if held.starts_with(mark) {
+                    self.state = State::Tools(reader);
+                }
+                held
+            }
+            state => {
+                self.state = state;
+                String::new()
+            }
+        }
     }
 
     fn read(&mut self, events: Vec<ReplyEvent>) -> Vec<Delta> {

@@ -1,6 +1,6 @@
 //! From the events of the engine to what clients get.
 //!
-//! - `logprobs` are told with the texts of their tokens;
+//! - `logprobs` are told with the texts of their tokens, `legal` how many tokens there were to choose from;
 //! - `choice` reads the text of one answer: content, reasoning, calls; `split` tells reasoning from content;
 //! - `whole` collects answers, `stream` sends them as server-sent events, whose frames are made by `chat`, `completion` and
 //!   `response`.
@@ -8,6 +8,7 @@
 pub mod chat;
 pub mod choice;
 pub mod completion;
+pub mod legal;
 pub mod logprobs;
 pub mod response;
 pub mod split;

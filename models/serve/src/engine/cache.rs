@@ -15,6 +15,8 @@ pub(super) type Outcome = Result<Option<TokenTable>, Refusal>;
 pub(super) enum Refusal {
     /// The library refused the constraint.
     Library(Error),
+    /// There is nothing to draw.
+    Undrawn(String),
     /// The table does not fit the server.
     TooLarge(String),
     /// The compiler panicked.
@@ -105,7 +107,7 @@ fn size(outcome: &Outcome) -> usize {
         Ok(Some(table)) => table.state_count() * (table.class_count() + 8) * size_of::<u32>(),
         Ok(None) => 0,
         Err(Refusal::Library(error)) => error.to_string().len(),
-        Err(Refusal::TooLarge(message)) => message.len(),
+        Err(Refusal::TooLarge(message) | Refusal::Undrawn(message)) => message.len(),
         Err(Refusal::Panic) => 0,
     };
     AROUND + own

@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use burn_dfa::cli::Graph;
 use burn_dfa::{Limits, TableCache, TokenTable, Vocabulary};
 use tokio::sync::{Semaphore, watch};
 
@@ -16,6 +17,9 @@ use crate::metrics::Metrics;
 
 /// Most bytes of compiled constraints on disk.
 const DISK: u64 = 1 << 30;
+
+/// Most states of an automaton that is drawn.
+const DRAWN: usize = 100;
 
 /// A bounded number of threads for work of the processor, and a bounded queue in front of them.
 #[derive(Clone, Debug)]
@@ -98,10 +102,7 @@ impl Compiler {
     /// # Errors
     /// 400 where the constraint is refused, 503 where too much waits.
     pub async fn table(self: &Arc<Self>, source: Source, param: &str) -> Result<Option<TokenTable>> {
-        if source.len() > self.max_text {
-            let message = format!("it has {} bytes, of {} that it may have", source.len(), self.max_text);
-            return Err(ApiError::invalid(param, message).code("constraint_too_large"));
-        }
+        self.check_size(&source, param)?;
         let key = source.key();
         let found = self.cache().find(key);
         let mut outcome = match found {
@@ -129,6 +130,38 @@ impl Compiler {
         };
         let busy = || ApiError::overloaded("the constraint was not compiled in time: try again later");
         told(outcome.ok_or_else(busy)?, param)
+    }
+
+    /// The automaton of a constraint as an SVG picture; the constraint stands in the field `param`.
+    ///
+    /// # Errors
+    /// 400 where the constraint is refused, has no automaton over text, or one of too many states; 503 where too much waits.
+    pub async fn picture(self: &Arc<Self>, source: Source, param: &str) -> Result<String> {
+        self.check_size(&source, param)?;
+        let own = self.clone();
+        let drawn = self.pool.run(move || own.draw(&source)).await?;
+        told(drawn, param)
+    }
+
+    fn draw(&self, source: &Source) -> std::result::Result<String, Refusal> {
+        let none = || Refusal::Undrawn("there is no automaton over text to draw".into());
+        let constraint = source.constraint().map_err(Refusal::Library)?.ok_or_else(none)?;
+        let automaton = constraint.to_automaton(&self.limits).map_err(Refusal::Library)?.ok_or_else(none)?;
+        let states = automaton.state_count() - 1;
+        if states > DRAWN {
+            return Err(Refusal::TooLarge(format!(
+                "{states} states are too many to draw, which are at most {DRAWN}"
+            )));
+        }
+        Ok(Graph::new(&automaton).svg())
+    }
+
+    fn check_size(&self, source: &Source, param: &str) -> Result<()> {
+        if source.len() <= self.max_text {
+            return Ok(());
+        }
+        let message = format!("it has {} bytes, of {} that it may have", source.len(), self.max_text);
+        Err(ApiError::invalid(param, message).code("constraint_too_large"))
     }
 
     async fn compile(self: Arc<Self>, key: [u8; 32], source: Source, done: watch::Sender<Option<Outcome>>) {
@@ -180,9 +213,10 @@ impl Compiler {
 }
 
 /// An outcome, as the request is told that has the constraint in `param`.
-fn told(outcome: Outcome, param: &str) -> Result<Option<TokenTable>> {
+fn told<T>(outcome: std::result::Result<T, Refusal>, param: &str) -> Result<T> {
     outcome.map_err(|refusal| match refusal {
         Refusal::Library(error) => ApiError::of_library(&error, param),
+        Refusal::Undrawn(message) => ApiError::invalid(param, message).code("constraint_refused"),
         Refusal::TooLarge(message) => ApiError::invalid(param, message).code("constraint_too_large"),
         Refusal::Panic => ApiError::internal("the compiler panicked on this constraint").at(param),
     })

@@ -38,6 +38,8 @@ struct Running {
     last: Option<Instant>,
     tokens: usize,
     prompt: usize,
+    /// What is not passed on before the end, which spares those who wait for all of it from being woken at each token.
+    held: Option<(Tokens, String)>,
 }
 
 impl Desk {
@@ -153,6 +155,7 @@ impl Desk {
                 last: None,
                 tokens: 0,
                 prompt: request.prompt.len(),
+                held: (!job.streams).then(Default::default),
             });
             match slots.admit(row, &request) {
                 Ok(()) => {
@@ -193,15 +196,21 @@ impl Desk {
         running.last = Some(now);
         running.tokens += count;
         self.metrics.generation_tokens.increment(count as u64);
-        running.events.send(Event::Piece {
-            tokens: Tokens { ids: piece.tokens, logprobs: piece.logprobs },
-            text: piece.text,
-        });
+        let tokens = Tokens { ids: piece.tokens, logprobs: piece.logprobs };
+        match &mut running.held {
+            None => running.events.send(Event::Piece { tokens, text: piece.text }),
+            Some((held, text)) => {
+                held.ids.extend(tokens.ids);
+                held.logprobs.extend(tokens.logprobs);
+                text.push_str(&piece.text);
+            }
+        }
     }
 
-    /// Makes the rows idle whose answers have ended.
+    /// Makes the rows idle whose answers have ended, and tells them once the metrics know.
     fn release<M: SlotLm>(&mut self, slots: &mut Slots<'_, M>) {
         let finished: Vec<usize> = slots.finished().collect();
+        let mut ended = Vec::with_capacity(finished.len());
         for row in finished {
             let output = slots.release(row);
             let Some(running) = self.rows[row].take() else { continue };
@@ -227,6 +236,16 @@ impl Desk {
                 reason,
                 "an answer ended"
             );
+            ended.push((running, event));
+        }
+        if ended.is_empty() {
+            return;
+        }
+        self.measure(slots);
+        for (running, event) in ended {
+            if let Some((tokens, text)) = running.held {
+                running.events.send(Event::Piece { tokens, text });
+            }
             running.events.send(event);
         }
     }

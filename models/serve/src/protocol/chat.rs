@@ -29,6 +29,9 @@ pub struct ChatFields {
     pub logprobs: Option<bool>,
     /// Of how many of the likeliest tokens at each place.
     pub top_logprobs: Option<usize>,
+    /// Whether the chunks of a stream tell how many tokens were legal under the constraint, where each of theirs was chosen.
+    /// This is a field of this server's own.
+    pub legal_tokens: Option<bool>,
 }
 
 /// A request.
@@ -140,6 +143,9 @@ pub struct ChunkChoice {
     pub delta: ChatDelta,
     /// The log-probabilities of what is new, where they were asked for.
     pub logprobs: Option<ChatLogprobs>,
+    /// How many tokens were legal where each of the new ones was chosen, where this was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub legal_tokens: Vec<usize>,
     /// Why it ended, in its last chunk.
     pub finish_reason: Option<FinishReason>,
 }

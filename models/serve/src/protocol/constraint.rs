@@ -73,6 +73,18 @@ pub struct Given {
     pub param: &'static str,
 }
 
+impl Given {
+    /// The request of a constraint that asks for JSON, as text.
+    pub fn json(&self) -> Option<&str> {
+        let Source::Request(text) = &self.source else { return None };
+        let request: Value = serde_json::from_str(text).ok()?;
+        let format = request["response_format"]["type"].as_str();
+        let asks = matches!(format, Some("json_object" | "json_schema"))
+            || !request["structured_outputs"]["json"].is_null();
+        asks.then_some(text)
+    }
+}
+
 impl ConstraintFields {
     /// The constraint; `None` for plain text. Schemas are taken from the text of the request.
     ///

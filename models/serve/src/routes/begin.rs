@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use burn_dfa::constraint::{ToolChoice, Tools};
+use burn_dfa::constraint::{ToolChoice, ToolFormat, Tools};
 use burn_dfa::{TokenId, TokenTable};
 use serde_json::Value;
 
@@ -43,6 +43,8 @@ pub struct Wanted {
     pub max_tokens_param: &'static str,
     /// How tokens are chosen.
     pub sampling: Sampling,
+    /// Whether the answers come as events.
+    pub streams: bool,
     /// The constraint.
     pub constraint: Option<Given>,
     /// Tools that may be called.
@@ -66,6 +68,10 @@ pub struct Begun {
     pub prompt_tokens: usize,
     /// The field that holds the constraint.
     pub param: &'static str,
+    /// The constraint.
+    pub table: Option<TokenTable>,
+    /// Most tokens of an answer to the first prompt.
+    pub budget: usize,
 }
 
 /// Makes a request ready, queues it, and waits until its first answer begins.
@@ -96,7 +102,8 @@ pub async fn begin(app: &Arc<App>, wanted: Wanted) -> Result<Begun> {
         Ok((prompt, budget))
     };
     let prompts = prompts.into_iter().map(with_budget).collect::<Result<Vec<_>>>()?;
-    let ask = Ask { prompts, table, sampling: wanted.sampling, n: wanted.n };
+    let (own_table, most) = (table.clone(), prompts.first().map_or(0, |(_, budget)| *budget));
+    let ask = Ask { prompts, table, sampling: wanted.sampling, n: wanted.n, streams: wanted.streams };
     if ask.answers() > app.engine.max_queue() {
         let most = app.engine.max_queue();
         let message = format!("{} answers are more than the {most} that may wait", ask.answers());
@@ -107,7 +114,7 @@ pub async fn begin(app: &Arc<App>, wanted: Wanted) -> Result<Begun> {
     let mut generation = app.engine.submit(ask)?;
     match generation.next().await {
         Some((_, Event::Failed(reason))) => Err(failure(&reason, param)),
-        Some(_) => Ok(Begun { generation, readers, prompt_tokens, param }),
+        Some(_) => Ok(Begun { generation, readers, prompt_tokens, param, table: own_table, budget: most }),
         None => Err(ApiError::overloaded("the server is shutting down")),
     }
 }
@@ -151,16 +158,15 @@ struct Plan {
 fn plan(app: &App, wanted: &Wanted) -> Result<Plan> {
     let text = &app.text;
     let of_tools = |tools: &Tools, param| {
-        let said = serde_json::json!([tools.tools(), tools.choice(), format!("{tools:?}")]).to_string();
-        let source = Some(Source::Tools(Box::new(tools.clone()), said));
+        let source = Some(Source::Tools(Box::new(tools.clone()), said_of(tools)));
         Plan { source, param, form: Form::Tools(Box::new(tools.clone())) }
     };
     match (&wanted.constraint, &wanted.tools) {
-        (Some(given), Some(_)) => {
-            let message =
-                format!("`{}` and `tools` that may be called are not offered together", given.param);
-            Err(ApiError::unsupported(given.param, message))
-        }
+        (Some(given), Some(_)) if text.reasoning().is_some() => Err(ApiError::unsupported(
+            given.param,
+            format!("`{}` beside `tools` that may be called is offered without reasoning", given.param),
+        )),
+        (Some(given), Some(tools)) => calls_or_content(given, tools),
         (None, Some(tools)) => Ok(of_tools(tools, "tools")),
         (given, None) if text.reasoning().is_none() || !wanted.is_chat() => {
             let source = given.as_ref().map(|given| given.source.clone());
@@ -186,6 +192,59 @@ fn plan(app: &App, wanted: &Wanted) -> Result<Plan> {
             )),
         },
         (Some(given), None) => Err(ApiError::unsupported(given.param, "it is not offered beside reasoning")),
+    }
+}
+
+/// What tells tools from others.
+fn said_of(tools: &Tools) -> String {
+    serde_json::json!([tools.tools(), tools.choice(), format!("{tools:?}")]).to_string()
+}
+
+/// One call, or where none has to come a text of the constraint.
+///
+/// # Errors
+/// 400 where it would not be known which of them an answer is: where calls have no mark in front, or the text might begin with it.
+fn calls_or_content(given: &Given, tools: &Tools) -> Result<Plan> {
+    let param = given.param;
+    let unsupported = |reason: String| {
+        ApiError::unsupported(
+            param,
+            format!("`{param}` beside `tools` that may be called is offered {reason}"),
+        )
+    };
+    let format = tools.format();
+    let mark = call_mark(format).ok_or_else(|| {
+        unsupported(format!("where a mark stands in front of calls, which `{format}` does not write"))
+    })?;
+    let content = given
+        .json()
+        .ok_or_else(|| unsupported("where it asks for JSON, which does not begin as calls do".into()))?;
+    let (choice, may_be_content) = match tools.choice() {
+        ToolChoice::Auto => (ToolChoice::Required, true),
+        ToolChoice::Allowed { names, required } => {
+            (ToolChoice::Allowed { names: names.clone(), required: true }, !required)
+        }
+        choice => (choice.clone(), false),
+    };
+    // Between two calls there may be text, which would be free.
+    let calls = Box::new(tools.clone().with_choice(choice).with_parallel(false));
+    let source = Source::Either {
+        said: said_of(&calls),
+        calls: calls.clone(),
+        content: content.to_owned(),
+        may_be_content,
+    };
+    Ok(Plan { source: Some(source), param, form: Form::Either(mark, calls) })
+}
+
+/// What calls of a format begin with, and JSON does not.
+fn call_mark(format: ToolFormat) -> Option<&'static str> {
+    match format {
+        ToolFormat::Hermes | ToolFormat::QwenXml => Some("<tool_call>"),
+        ToolFormat::Mistral => Some("[TOOL_CALLS]"),
+        ToolFormat::DeepSeek | ToolFormat::DeepSeekV31 => Some("<｜tool▁calls▁begin｜>"),
+        // JSON, or messages with a text of their own.
+        _ => None,
     }
 }
 
@@ -218,4 +277,29 @@ fn budget(slots: usize, prompt: usize, wanted: &Wanted, table: Option<&TokenTabl
     };
     let needed = table.map_or(0, |table| table.tokens_to_end(table.start()) as usize);
     if needed > most { Err(ApiError::budget(param, needed, most)) } else { Ok(most) }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn_dfa::Limits;
+    use burn_dfa::constraint::Tool;
+
+    use super::*;
+
+    #[test]
+    fn calls_begin_with_their_mark() {
+        for format in ToolFormat::ALL {
+            let Some(mark) = call_mark(format) else { continue };
+            let tools = Tools::new([Tool::new("now"), Tool::new("then")]).expect("names are fine");
+            let tools = tools.with_format(format).with_choice(ToolChoice::Required).with_parallel(false);
+            let automaton = tools.to_constraint().and_then(|calls| calls.to_automaton(&Limits::default()));
+            let automaton = automaton.expect("it compiles").expect("it is over text");
+            let mut at = automaton.start();
+            for byte in mark.bytes() {
+                let alive = (0..=u8::MAX).filter(|&byte| !automaton.next(&at, byte).is_dead());
+                assert_eq!(alive.collect::<Vec<_>>(), [byte], "{format}");
+                at = automaton.next(&at, byte);
+            }
+        }
+    }
 }

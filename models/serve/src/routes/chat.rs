@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::begin::{Begun, Prompts, Wanted, begin};
 use super::payload::Payload;
 use crate::answer::chat::{ChatFrames, completion};
+use crate::answer::legal::{Legal, MAX_VOCABULARY};
 use crate::answer::{Head, stream, whole};
 use crate::app::App;
 use crate::error::{ApiError, ErrorBody, Result};
@@ -38,6 +39,14 @@ pub async fn chat(State(app): State<Arc<App>>, Payload(mut body): Payload) -> Re
         return Err(ApiError::invalid("top_logprobs", "`top_logprobs` wants `logprobs` to be true"));
     }
     let logprobs = app.logprobs((own.logprobs == Some(true)).then_some(top), ["logprobs", "top_logprobs"])?;
+    let wants_legal = own.legal_tokens == Some(true);
+    if wants_legal && !sampling.streams() {
+        return Err(ApiError::invalid("legal_tokens", "`legal_tokens` wants `stream` to be true"));
+    }
+    if wants_legal && app.text.vocabulary().len() > MAX_VOCABULARY {
+        let message = format!("tokens are counted of vocabularies of up to {MAX_VOCABULARY}");
+        return Err(ApiError::unsupported("legal_tokens", message));
+    }
     let tools = tools(&app, &own)?;
     let wanted = Wanted {
         prompts: Prompts::Chat(messages(&own.messages)?, definitions(tools.as_ref())),
@@ -51,13 +60,16 @@ pub async fn chat(State(app): State<Arc<App>>, Payload(mut body): Payload) -> Re
             "max_tokens"
         },
         sampling: sampling.read()?,
+        streams: sampling.streams(),
         constraint,
         tools,
     };
-    let Begun { generation, readers, prompt_tokens, param } = begin(&app, wanted).await?;
+    let Begun { generation, readers, prompt_tokens, param, table, budget } = begin(&app, wanted).await?;
     let head = Head::new("chatcmpl-", &app.name);
     if sampling.streams() {
+        let legal = table.filter(|_| wants_legal).map(|table| Legal::new(table, readers.len(), budget));
         let frames = ChatFrames::new(head, readers.len(), prompt_tokens, sampling.includes_usage(), logprobs);
+        let frames = frames.with_legal(legal);
         return Ok(stream::send(generation, readers, param, frames));
     }
     let wholes = whole::collect(generation, readers, param).await?;

@@ -42,10 +42,11 @@ pub async fn completions(State(app): State<Arc<App>>, Payload(mut body): Payload
         usual_tokens: USUAL_TOKENS,
         max_tokens_param: "max_tokens",
         sampling: sampling.read()?,
+        streams: sampling.streams(),
         constraint,
         tools: None,
     };
-    let Begun { generation, readers, prompt_tokens, param } = begin(&app, wanted).await?;
+    let Begun { generation, readers, prompt_tokens, param, .. } = begin(&app, wanted).await?;
     let head = Head::new("cmpl-", &app.name);
     if sampling.streams() {
         let frames =

@@ -1,9 +1,10 @@
 //! The endpoints.
 //!
 //! - `payload` takes in the body of a request, `begin` makes it ready and queues it;
-//! - `chat`, `completions`, `responses`, `tokens` and `status` answer; `page` is the page at `/`;
+//! - `chat`, `completions`, `responses`, `tokens` and `status` answer; `automaton` draws; `page` is the page at `/`;
 //! - `guard` asks for the key of the API; `openapi` describes the endpoints.
 
+mod automaton;
 mod begin;
 mod chat;
 mod completions;
@@ -45,6 +46,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/v1/responses", post(responses::responses))
         .route("/v1/models", get(status::models))
         .route("/v1/models/{*name}", get(status::model))
+        .route("/automaton", post(automaton::automaton))
         .route("/tokenize", post(tokens::tokenize))
         .route("/detokenize", post(tokens::detokenize))
         .route_layer(axum::middleware::from_fn_with_state(app.clone(), guard::guard));

@@ -17,6 +17,7 @@ use utoipa::openapi::OpenApi as Description;
         super::status::health,
         super::status::version,
         super::status::metrics,
+        super::automaton::automaton,
         super::tokens::tokenize,
         super::tokens::detokenize,
     )

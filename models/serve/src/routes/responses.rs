@@ -52,10 +52,11 @@ pub async fn responses(State(app): State<Arc<App>>, Payload(mut body): Payload) 
         usual_tokens: usize::MAX,
         max_tokens_param: "max_output_tokens",
         sampling: sampling.read()?,
+        streams: sampling.streams(),
         constraint,
         tools,
     };
-    let Begun { generation, readers, prompt_tokens, param } = begin(&app, wanted).await?;
+    let Begun { generation, readers, prompt_tokens, param, .. } = begin(&app, wanted).await?;
     let mut frames = ResponseFrames::new(in_progress(&app, &own, &sampling), prompt_tokens);
     if sampling.streams() {
         return Ok(stream::send(generation, readers, param, frames));

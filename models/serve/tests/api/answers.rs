@@ -64,6 +64,46 @@ fn a_stream_is_the_same_in_pieces() {
 }
 
 #[test]
+fn a_stream_tells_how_many_tokens_were_legal() {
+    let ask = |more: Value| {
+        let mut body =
+            chat(json!({"regex": "[0-9]x|yes", "legal_tokens": true, "stream": true, "max_tokens": 6}));
+        body.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        server().post("/v1/chat/completions", &body)
+    };
+    let events = ask(json!({"logit_bias": {}})).events();
+    let counts: Vec<u64> = events
+        .iter()
+        .flat_map(|event| event["choices"][0]["legal_tokens"].as_array().cloned().unwrap_or_default())
+        .map(|count| count.as_u64().expect("a number"))
+        .collect();
+    let whole = server()
+        .post("/v1/chat/completions", &chat(json!({"regex": "[0-9]x|yes", "max_tokens": 6})))
+        .json(200);
+    assert_eq!(whole["usage"]["completion_tokens"], counts.len());
+    // A digit or the beginning of the word at first, and nothing but the end of the sequence at last.
+    assert!(counts[0] >= 11 && counts[0] < 100 && counts[counts.len() - 1] == 1, "{counts:?}");
+    ask(json!({"stream": false})).error(400, Some("legal_tokens"), "invalid_value");
+}
+
+#[test]
+fn small_automata_are_drawn() {
+    let draw = |body: Value| server().post("/automaton", &body);
+    let answer = draw(json!({"regex": "(cat|dog)s?"}));
+    assert_eq!((answer.status, answer.header("content-type")), (200, Some("image/svg+xml")));
+    assert!(answer.text.starts_with("<svg") && answer.text.trim_end().ends_with("</svg>"));
+    assert!(draw(json!({"guided_grammar": "root ::= \"(\" root \")\" | [0-9]"})).text.contains("call"));
+    draw(json!({})).error(400, Some("response_format"), "invalid_value");
+    draw(json!({"regex": "("})).error(400, Some("regex"), "constraint_refused");
+    draw(json!({"regex": "[a-z]{300}"})).error(400, Some("regex"), "constraint_too_large");
+    draw(json!({"response_format": {"type": "text"}})).error(
+        400,
+        Some("response_format"),
+        "constraint_refused",
+    );
+}
+
+#[test]
 fn several_answers_have_indices() {
     let request =
         chat(json!({"n": 3, "structured_outputs": {"choice": ["yes", "no"]}, "temperature": 1.0, "seed": 5}));
@@ -182,6 +222,7 @@ fn the_server_says_what_it_is() {
         "/v1/completions",
         "/v1/responses",
         "/v1/models",
+        "/automaton",
         "/tokenize",
         "/detokenize",
         "/health",

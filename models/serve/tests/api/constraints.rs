@@ -64,6 +64,22 @@ fn every_dialect_holds() {
 }
 
 #[test]
+fn named_classes_of_regexes_are_those_of_ascii() {
+    // Nothing but a digit of Bengali, which the model may write as bytes.
+    let pattern = r"[\d&&[^0-9]]";
+    let grammar = json!({"type": "grammar", "grammar": {"syntax": "regex", "definition": pattern}});
+    for (field, value) in [
+        ("regex", json!(pattern)),
+        ("guided_regex", json!(pattern)),
+        ("structured_outputs", json!({"regex": pattern})),
+        ("response_format", grammar),
+    ] {
+        ask(field, value).error(400, Some(field), "constraint_unsatisfiable");
+    }
+    assert!(is_digits(&content("regex", json!(r"\d{3}"))));
+}
+
+#[test]
 fn any_object_is_an_object() {
     for (field, value) in
         [("response_format", json!({"type": "json_object"})), ("guided_json_object", json!(true))]

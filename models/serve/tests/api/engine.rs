@@ -159,9 +159,48 @@ fn answers_end_where_nobody_waits_for_them() {
 }
 
 #[test]
+fn what_one_client_breaks_off_leaves_the_others_as_they_are() {
+    let Served { server, steps, .. } = odd(Duration::from_millis(5), &["--rows", "2"]);
+    let own = |seed: u64, stream: bool| {
+        let mut body = long();
+        (body["temperature"], body["seed"], body["stream"]) = (json!(1.0), json!(seed), json!(stream));
+        body
+    };
+    let alone = server.post("/v1/chat/completions", &own(1, false)).json(200)["choices"].clone();
+    let waits_alone = server.post("/v1/chat/completions", &own(2, false)).json(200)["choices"].clone();
+    let before = steps.load(Ordering::Relaxed);
+    let beside = send(&server, &own(1, false));
+    let mut broken = send(&server, &own(3, true));
+    until("both go on", || metric(&server, "vllm:num_requests_running") == 2.0);
+    let next = send(&server, &own(2, false));
+    until("there are events", || steps.load(Ordering::Relaxed) > before + 5);
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut broken.stream, &mut line).expect("it has begun");
+    drop(broken);
+    assert_eq!(beside.read().json(200)["choices"], alone);
+    assert_eq!(next.read().json(200)["choices"], waits_alone);
+}
+
+#[test]
+fn a_compilation_past_its_deadline_holds_nobody_up() {
+    let server =
+        start(&["--compile-deadline", "0.5", "--compile-threads", "1", "--compile-bytes", "1073741824"]);
+    let alone = server.post("/v1/chat/completions", &long()).json(200)["choices"].clone();
+    let started = Instant::now();
+    let mut slow = short();
+    slow["regex"] = json!("(a|b)*a(a|b){60}");
+    let slow = send(&server, &slow);
+    assert_eq!(server.post("/v1/chat/completions", &long()).json(200)["choices"], alone);
+    slow.read().error(400, Some("regex"), "constraint_too_large");
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+}
+
+#[test]
 fn a_panic_ends_the_request_and_not_the_server() {
     let Served { server, steps, panics } =
         odd(Duration::from_millis(5), &["--rows", "2", "--max-queue", "8"]);
+    let alone = server.post("/v1/chat/completions", &short()).json(200)["choices"].clone();
+    steps.store(0, Ordering::Relaxed);
     let whole = send(&server, &long());
     let mut body = long();
     body["stream"] = json!(true);
@@ -175,8 +214,8 @@ fn a_panic_ends_the_request_and_not_the_server() {
     whole.read().error(500, None, "internal_error");
     let events = stream.read().events();
     assert_eq!(events[events.len() - 1]["error"]["code"], "internal_error");
-    waiting.read().json(200);
-    server.post("/v1/chat/completions", &short()).json(200);
+    assert_eq!(waiting.read().json(200)["choices"], alone);
+    assert_eq!(server.post("/v1/chat/completions", &short()).json(200)["choices"], alone);
     assert_eq!(metric(&server, "burn_dfa:engine_restarts_total"), 1.0);
     assert_eq!(server.get("/health").status, 200);
 }

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::client::start;
 
@@ -91,13 +91,101 @@ fn every_body_gets_an_answer() {
     assert!(server.get("/metrics").text.contains("burn_dfa:engine_restarts_total{model_name=\"tiny\"} 0"));
 }
 
+/// Constraints that mean harm, as the tests of the library have them, each with the field that it stands in.
+fn attacks() -> Vec<(&'static str, Value)> {
+    let levels = |wrap: fn(Value) -> Value| (0..25).fold(json!({"type": "null"}), |inner, _| wrap(inner));
+    let names: Vec<String> = (0..3_000).map(|number| format!("r{number}")).collect();
+    let chain: String = (0..3_000).map(|i| format!("r{i} ::= \"a\" r{} | \"b\"\n", i + 1)).collect();
+    let doubling: String = (0..200).map(|i| format!("r{i} ::= r{} \"x\" r{}\n", i + 1, i + 1)).collect();
+    let templates: String =
+        (0..40).map(|i| format!("t{i}{{x}}: t{}{{x}} t{}{{x}}\n", i + 1, i + 1)).collect();
+    let lark = |text: String| json!({"type": "grammar", "grammar": {"syntax": "lark", "definition": text}});
+    let tag = |format: Value| json!({"type": "structural_tag", "format": format});
+    vec![
+        ("regex", json!("(a|b)*a(a|b){200}")),
+        ("regex", json!("((((a{100}){100}){100}){100}){100}")),
+        ("regex", json!("(a*)*(b*)*(c*)*x{1000}{1000}")),
+        ("regex", json!(r"(\w{1,500}\W){1,500}")),
+        ("regex", json!("(?:a?){5000}a{5000}")),
+        ("regex", json!(r"[^a-z]{100000}")),
+        ("regex", json!("[".repeat(5_000))),
+        ("regex", json!(r"(a)\1")),
+        ("guided_choice", json!([])),
+        ("guided_json", json!({"type": "string", "pattern": "^(a|b)*a(a|b){60}$"})),
+        ("guided_json", json!({"type": "string", "maxLength": 1u64 << 63})),
+        ("guided_json", json!({"type": "array", "minItems": 1u64 << 63})),
+        ("guided_json", json!({"type": "object", "minProperties": 1u64 << 40, "required": names})),
+        (
+            "guided_json",
+            json!({"allOf": [{"multipleOf": 4_294_967_291u64}, {"multipleOf": 999_983}], "type": "integer"}),
+        ),
+        (
+            "guided_json",
+            json!({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}),
+        ),
+        ("guided_json", levels(|inner| json!({"anyOf": [{"items": inner}, {"type": "null"}]}))),
+        (
+            "guided_json",
+            json!({"type": "array", "uniqueItems": true, "items": {"type": "string"}, "minItems": 5}),
+        ),
+        ("guided_json", json!({"not": {"type": "string", "pattern": "(a|b)*a(a|b){30}"}})),
+        ("guided_grammar", json!("root ::= root")),
+        ("guided_grammar", json!(format!("root ::= r0\n{chain}r3000 ::= root"))),
+        ("guided_grammar", json!(format!("root ::= r0 r0\n{doubling}r200 ::= \"c\""))),
+        ("guided_grammar", json!(format!("root ::= [ab]* \"a\" {}", "[ab] ".repeat(30)))),
+        ("guided_grammar", json!("root ::= (\"(\" root \")\"){0,1000000}")),
+        ("guided_grammar", json!("root ::= root root root | root root | \"a\" | \"\"")),
+        ("response_format", lark(format!("start: t0{{\"a\"}}\n{templates}t40{{x}}: x"))),
+        ("response_format", lark("start: A\nA: /[ab]*a[ab]{22}/ & ~/(a|b)*b[ab]{22}/".into())),
+        (
+            "response_format",
+            tag(
+                json!({"type": "repeat", "min": 0, "max": i32::MAX, "content": {"type": "regex", "pattern": "(ab)*c"}}),
+            ),
+        ),
+        ("response_format", tag(levels(|inner| json!({"type": "plus", "content": inner})))),
+    ]
+}
+
+#[test]
+fn constraints_that_mean_harm_are_refused_in_time_and_hold_nobody_up() {
+    let server = start(&["--compile-deadline", "2", "--compile-bytes", "67108864"]);
+    let messages = json!([{"role": "user", "content": "Hi"}]);
+    let fine = json!({"messages": messages, "regex": "[a-z]{20}"});
+    let alone = server.post("/v1/chat/completions", &fine).json(200)["choices"].clone();
+    for (field, attack) in attacks() {
+        let shown: String = attack.to_string().chars().take(120).collect();
+        let body = json!({"messages": messages, "max_tokens": 40, field: attack}).to_string();
+        let started = Instant::now();
+        let pending = server.send("POST", "/v1/chat/completions", &[], body.as_bytes());
+        // Another request beside it, whose constraint is known.
+        assert_eq!(server.post("/v1/chat/completions", &fine).json(200)["choices"], alone, "beside {shown}");
+        let answer = pending.read();
+        println!("{:5} ms, {}: {shown}", started.elapsed().as_millis(), answer.status);
+        assert!(started.elapsed() < Duration::from_secs(8), "{shown}: {:?}", started.elapsed());
+        // What can be honoured is, within its budget.
+        if answer.status != 200 {
+            let error = answer.json(400)["error"].clone();
+            let codes = [
+                "constraint_refused",
+                "constraint_unsatisfiable",
+                "constraint_too_large",
+                "budget_too_small",
+            ];
+            assert!(codes.iter().any(|code| error["code"] == *code), "{shown}: {error}");
+        }
+    }
+    assert_eq!(server.get("/health").status, 200);
+    assert!(server.get("/metrics").text.contains("burn_dfa:engine_restarts_total{model_name=\"tiny\"} 0"));
+}
+
 #[test]
 fn slow_clients_are_let_go() {
     let server = start(&["--client-timeout", "1"]);
     // One that never ends its headers, and one that never sends its body.
-    for head in [
-        "POST /v1/completions HTTP/1.1\r\nhost: test\r\n",
-        "POST /v1/completions HTTP/1.1\r\nhost: test\r\ncontent-length: 100\r\n\r\n{",
+    for (head, is_told) in [
+        ("POST /v1/completions HTTP/1.1\r\nhost: test\r\n", false),
+        ("POST /v1/completions HTTP/1.1\r\nhost: test\r\ncontent-length: 100\r\n\r\n{", true),
     ] {
         let mut stream = TcpStream::connect(server.address).expect("the server listens");
         stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
@@ -106,7 +194,8 @@ fn slow_clients_are_let_go() {
         let mut answer = String::new();
         let _ = stream.read_to_string(&mut answer);
         assert!(started.elapsed() < Duration::from_secs(10), "{head:?}");
-        assert!(answer.is_empty() || answer.contains(" 408 "), "{answer}");
+        let is_timeout = answer.starts_with("HTTP/1.1 408 ") && answer.contains("\"code\":\"timeout\"");
+        assert_eq!(is_timeout, is_told, "{answer}");
     }
     assert_eq!(server.get("/health").status, 200);
 }

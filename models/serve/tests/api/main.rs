@@ -6,6 +6,7 @@ mod constraints;
 mod engine;
 mod guards;
 mod hostile;
+mod load;
 mod reasoning;
 mod responses;
 mod tools;

@@ -21,7 +21,7 @@ fn cases() -> Vec<Value> {
 
 #[test]
 fn it_comes_in_front_and_apart() {
-    let server = start(&["--tool-format", "hermes", "--reasoning", "always"]);
+    let server = start(&["--reasoning", "always"]);
     for case in cases() {
         let request = body(case);
         let whole = server.post("/v1/chat/completions", &request).json(200);

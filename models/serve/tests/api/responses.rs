@@ -8,7 +8,7 @@ use crate::client::{Running, start};
 
 fn server() -> &'static Running {
     static SERVER: OnceLock<Running> = OnceLock::new();
-    SERVER.get_or_init(|| start(&["--tool-format", "hermes"]))
+    SERVER.get_or_init(|| start(&[]))
 }
 
 fn person() -> Value {

@@ -8,7 +8,7 @@ use crate::client::{Running, start};
 
 fn server() -> &'static Running {
     static SERVER: OnceLock<Running> = OnceLock::new();
-    SERVER.get_or_init(|| start(&["--tool-format", "hermes"]))
+    SERVER.get_or_init(|| start(&[]))
 }
 
 fn tools() -> Value {
@@ -97,6 +97,66 @@ fn calls_stream_as_deltas() {
 }
 
 #[test]
+fn an_answer_is_a_call_or_json_of_the_schema() {
+    let format = json!({"type": "json_schema", "json_schema": {"name": "n", "schema": {
+        "type": "object", "properties": {"mood": {"enum": ["good", "bad"]}}, "required": ["mood"], "additionalProperties": false
+    }}});
+    let ask = |more: Value| {
+        let mut request = body(more);
+        request["response_format"] = format.clone();
+        let whole = server().post("/v1/chat/completions", &request).json(200);
+        request["stream"] = json!(true);
+        let events = server().post("/v1/chat/completions", &request).events();
+        let text: String =
+            events.iter().filter_map(|event| event["choices"][0]["delta"]["content"].as_str()).collect();
+        assert_eq!(whole["choices"][0]["message"]["content"].as_str().unwrap_or_default(), text);
+        whole["choices"][0].clone()
+    };
+    let (mut calls, mut texts) = (0, 0);
+    for seed in 0..12 {
+        let choice = ask(json!({"temperature": 1.5, "seed": seed}));
+        if choice["message"].get("tool_calls").is_some() {
+            calls += 1;
+            assert!(["get_weather", "set_timer"].contains(&call(&choice).0.as_str()));
+            assert_eq!(choice["message"]["content"], Value::Null);
+            assert_eq!(choice["message"]["tool_calls"].as_array().map(Vec::len), Some(1));
+        } else {
+            texts += 1;
+            let content = choice["message"]["content"].as_str().expect("a text");
+            assert!([r#"{"mood":"good"}"#, r#"{"mood":"bad"}"#].contains(&content), "{content}");
+            assert_eq!(choice["finish_reason"], "stop");
+        }
+    }
+    // What the model would rather do can be pushed by the bias of the token in front of calls.
+    assert!(calls > 0, "{texts} texts");
+    let tokens = server().post("/tokenize", &json!({"prompt": "<tool_call>"})).json(200)["tokens"].clone();
+    let bias = json!({ tokens[0].to_string(): -100 });
+    assert!(ask(json!({"logit_bias": bias}))["message"].get("tool_calls").is_none());
+    for choice in [json!("required"), json!({"type": "function", "function": {"name": "set_timer"}})] {
+        call(&ask(json!({"tool_choice": choice, "messages": [{"role": "user", "content": "Thank you!"}]})));
+    }
+    let plain = start(&["--tool-format", "plain"]);
+    let mut request = body(json!({}));
+    request["response_format"] = format.clone();
+    plain.post("/v1/chat/completions", &request).error(400, Some("response_format"), "unsupported_parameter");
+}
+
+#[test]
+fn tools_without_required_arguments_are_fine() {
+    let tool = |parameters: Value| json!({"tools": [{"type": "function", "function": {"name": "now", "parameters": parameters}}], "tool_choice": "required"});
+    for parameters in [
+        json!({"type": "object", "properties": {"zone": {"type": "string", "maxLength": 10}}}),
+        json!({"type": "object", "properties": {"zone": {"type": ["string", "null"], "maxLength": 10}}}),
+        json!({"type": "object"}),
+        json!({}),
+        Value::Null,
+    ] {
+        let answer = server().post("/v1/chat/completions", &body(tool(parameters))).json(200);
+        assert_eq!(call(&answer["choices"][0]).0, "now");
+    }
+}
+
+#[test]
 fn malformed_tools_are_refused_by_name() {
     let cases = [
         (json!({"tools": [{"type": "retrieval"}]}), "tools"),
@@ -108,6 +168,8 @@ fn malformed_tools_are_refused_by_name() {
         (json!({"tools": [], "tool_choice": "required"}), "tool_choice"),
         (json!({"parallel_tool_calls": "yes"}), "parallel_tool_calls"),
         (json!({"regex": "a"}), "regex"),
+        (json!({"guided_json": {"type": "nothing"}}), "guided_json"),
+        (json!({"guided_json": {"type": "nothing"}, "tool_choice": "required"}), "guided_json"),
     ];
     for (more, param) in cases {
         let answer = server().post("/v1/chat/completions", &body(more.clone()));

@@ -1,7 +1,7 @@
 """Asks a running server with the official client of OpenAI.
 
     pip install openai
-    cargo run --release --bin burn-dfa-serve -- --tool-format hermes --api-key secret &
+    cargo run --release --bin burn-dfa-serve -- --api-key secret &
     python models/serve/tests/clients/openai_client.py http://127.0.0.1:8000 secret
 
 Every check prints a line; the first that fails ends the program with an error.

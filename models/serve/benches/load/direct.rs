@@ -1,0 +1,89 @@
+//! The same requests without a server: straight through the batch that its engine has.
+
+use std::time::Instant;
+
+use burn::tensor::Device;
+use burn_dfa::generation::{GenerationConfig, Request, SamplingKinds, SamplingOptions, SlotLm, Slots};
+use burn_dfa::{Capacity, TensorOptions, TokenId, TokenTable};
+use burn_dfa_llama::Pretrained;
+use burn_dfa_serve::engine::Source;
+use burn_dfa_serve::{App, Failure};
+use serde_json::json;
+
+use crate::arms::Arms;
+use crate::host::Host;
+
+/// Requests that are ready for the batch.
+pub struct Direct {
+    pretrained: Pretrained,
+    requests: Vec<(Vec<TokenId>, TokenTable, SamplingOptions)>,
+}
+
+impl Direct {
+    /// Encodes the prompts of structured requests and compiles their schemas.
+    ///
+    /// # Errors
+    /// Those of the tokenizer and the compiler.
+    pub fn new(host: &Host, arms: &Arms) -> Result<Self, Failure> {
+        let app: &App = &host.app;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let ready = |request: &serde_json::Value| {
+            let messages = request["messages"].as_array().ok_or("there are no messages")?;
+            let text = app.text.render(messages, &[]).map_err(|error| error.message)?;
+            let prompt = app.text.encode(&text, false).map_err(|error| error.message)?;
+            let said = json!({"structured_outputs": {"json": request["guided_json"]}}).to_string();
+            let table = runtime.block_on(app.compiler.table(Source::Request(said), "guided_json"));
+            let table = table.map_err(|error| error.message)?.ok_or("there is no constraint")?;
+            let least = request["min_tokens"].as_u64().unwrap_or(0) as usize;
+            Ok::<_, Failure>((
+                prompt,
+                table,
+                SamplingOptions { min_new_tokens: least, ..SamplingOptions::default() },
+            ))
+        };
+        let requests = arms.structured.iter().map(ready).collect::<Result<_, _>>()?;
+        Ok(Self { pretrained: burn_dfa_tiny::load(&Device::flex())?, requests })
+    }
+
+    /// Tokens per second of all requests, `times` over, in a batch like that of the engine.
+    ///
+    /// # Errors
+    /// Those of the library.
+    pub fn rate(&self, app: &App, times: usize) -> Result<f64, Failure> {
+        let config = &app.config;
+        let model = self.pretrained.model();
+        let capacity = Capacity::new()
+            .with_tables(config.rows)
+            .with_states(config.arena_states)
+            .with_classes(config.arena_classes)
+            .with_stack(config.arena_outcomes, config.frames);
+        let generation = GenerationConfig::new()
+            .with_read_every(config.read_every)
+            .with_prompt_chunk(model.reads_in_pieces().then_some(config.prompt_chunk))
+            .with_logprobs(config.logprobs())
+            .with_row_options(SamplingKinds::ALL)
+            .with_tensors(TensorOptions::new().with_capacity(capacity).with_max_bytes(i32::MAX as usize));
+        let slots = app.engine.slots();
+        let mut batch = Slots::record(model, app.text.vocabulary(), config.rows, slots, &generation)?;
+        let mut waiting = (0..times).flat_map(|_| &self.requests).peekable();
+        let started = Instant::now();
+        let mut tokens = 0;
+        loop {
+            let idle: Vec<usize> = batch.idle().collect();
+            for row in idle {
+                let Some((prompt, table, sampling)) = waiting.next() else { break };
+                let most = slots - prompt.len();
+                let request = Request { table: Some(table), ..Request::new(prompt.clone(), most) };
+                batch.admit(row, &request.with_sampling(sampling.clone()))?;
+            }
+            if batch.idle().count() == config.rows {
+                return Ok(tokens as f64 / started.elapsed().as_secs_f64());
+            }
+            batch.step(config.read_every, |piece| tokens += piece.tokens.len())?;
+            let finished: Vec<usize> = batch.finished().collect();
+            for row in finished {
+                batch.release(row)?;
+            }
+        }
+    }
+}

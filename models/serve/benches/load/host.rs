@@ -1,0 +1,76 @@
+//! The server, in this process.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use burn_dfa_serve::{App, Config, Failure, Server};
+use clap::Parser;
+use tokio::sync::oneshot;
+
+/// A server of the embedded model, which ends when this is dropped.
+pub struct Host {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// What it serves.
+    pub app: Arc<App>,
+    end: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Host {
+    /// Starts a server of so many rows.
+    ///
+    /// # Errors
+    /// Those of its start.
+    pub fn start(rows: usize) -> Result<Self, Failure> {
+        let config = Config::try_parse_from(["burn-dfa-serve", "--port", "0", "--rows", &rows.to_string()])?;
+        let app = App::load(config)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        let server = runtime.block_on(Server::bind(app))?;
+        let (address, app) = (server.address()?, server.app().clone());
+        let (end, is_ended) = oneshot::channel();
+        let thread = std::thread::spawn(move || runtime.block_on(server.run(async { _ = is_ended.await })));
+        Ok(Self { address, app, end: Some(end), thread: Some(thread) })
+    }
+
+    /// A metric: the sum over its labels.
+    pub fn metric(&self, name: &str) -> f64 {
+        let text = self.app.metrics.render();
+        let own =
+            text.lines().filter(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with('{')));
+        own.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        if let Some(end) = self.end.take() {
+            let _ = end.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Seconds of a processor that the threads of this name took so far, or the one that asks; `None` where the system does not say.
+pub fn processor(thread: Option<&str>) -> Option<f64> {
+    let taken = |folder: &std::path::Path| {
+        let told = std::fs::read_to_string(folder.join("schedstat")).ok()?;
+        told.split(' ').next()?.parse::<f64>().ok().map(|nanoseconds| nanoseconds / 1e9)
+    };
+    let Some(name) = thread else { return taken("/proc/thread-self".as_ref()) };
+    let is_named = |folder: &std::path::Path| {
+        std::fs::read_to_string(folder.join("comm")).is_ok_and(|own| own.trim_end() == name)
+    };
+    let tasks = std::fs::read_dir("/proc/self/task").ok()?.filter_map(|task| Some(task.ok()?.path()));
+    Some(tasks.filter(|folder| is_named(folder)).filter_map(|folder| taken(&folder)).sum())
+}
+
+/// Resident memory of this process in MiB; `None` where the system does not say.
+pub fn resident() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix(" kB")?.parse::<f64>().ok().map(|kib| kib / 1024.0)
+}

@@ -1,0 +1,251 @@
+//! The server under load: whether all answers are right, and what constraints and the server itself cost.
+//!
+//!     cargo bench --bench load -- --clients 64 --seconds 600
+//!
+//! A server of the embedded model runs in this process, and clients ask it over sockets. Arms that are compared have the
+//! same prompts and answers of the same length, and take turns. It fails where an answer is wrong or lost; figures
+//! that miss their bar are told.
+
+mod arms;
+mod direct;
+mod host;
+mod report;
+mod traffic;
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use burn_dfa_serve::Failure;
+use clap::{Parser, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use arms::{Arms, between, drive, first_token, throughput, tokens};
+use direct::Direct;
+use host::{Host, processor, resident};
+use report::{Bar, Report, median, quantile};
+use traffic::requests::KINDS;
+
+/// Holds the server under load, and tells what it measures.
+#[derive(Parser)]
+struct Args {
+    /// Clients that ask at the same time.
+    #[arg(long, default_value_t = 64)]
+    clients: usize,
+    /// How long they ask for all kinds of answers.
+    #[arg(long, default_value_t = 30)]
+    seconds: u64,
+    /// Rounds of each comparison.
+    #[arg(long, default_value_t = 8)]
+    rounds: usize,
+    /// Rows of the server.
+    #[arg(long, default_value_t = 8)]
+    rows: usize,
+    /// Where the random choices begin.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The parts to run; may be given more than once. Default: all.
+    #[arg(long, value_enum)]
+    only: Vec<Part>,
+    /// Print the figures as JSON.
+    #[arg(long)]
+    json: bool,
+    /// Run everything briefly.
+    #[arg(long)]
+    test: bool,
+    /// Given by `cargo bench`.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+/// What is measured.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Answers of all kinds at once.
+    Mixed,
+    /// Requests per second with constraints and without.
+    Throughput,
+    /// Time between two tokens with constraints and without.
+    Between,
+    /// Time to the first token of a schema that was never seen.
+    First,
+    /// Tokens per second of the server and of its batch alone.
+    Server,
+}
+
+fn main() -> ExitCode {
+    let mut args = Args::parse();
+    if args.test {
+        args = Args { clients: 8, seconds: 2, rounds: 1, ..args };
+    }
+    let mut report = Report::default();
+    let measured = measure(&args, &mut report);
+    match args.json {
+        true => println!("{}", report.json()),
+        false => print!("{}", report.table()),
+    }
+    match measured {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure(args: &Args, report: &mut Report) -> Result<(), Failure> {
+    let wants = |part| args.only.is_empty() || args.only.contains(&part);
+    let host = Host::start(args.rows)?;
+    if wants(Part::Mixed) {
+        mixed(&host, args, report)?;
+    }
+    let arms = Arms::new(host.address)?;
+    let turns = |name: &'static str, rounds: usize| {
+        let style = ProgressStyle::with_template("{msg:22} {bar:30} {pos}/{len}").expect("it is one");
+        let bar = ProgressBar::new(rounds as u64).with_style(style).with_message(name);
+        // Each arm is first in every other round.
+        (0..rounds).map(move |round| {
+            bar.inc(1);
+            round % 2 == 0
+        })
+    };
+    if wants(Part::Throughput) {
+        // The first round warms up.
+        let rounds = turns("requests per second", args.rounds + 1)
+            .map(|is_first| throughput(&host, &arms, args.clients, is_first));
+        let rounds: Vec<_> = rounds.skip(1).collect::<Result<_, _>>()?;
+        let ratios: Vec<f64> = rounds.iter().map(|[with, without]| with / without).collect();
+        report.add("requests/s structured", median(&rounds.iter().map(|pair| pair[0]).collect::<Vec<_>>()));
+        report.add("requests/s free", median(&rounds.iter().map(|pair| pair[1]).collect::<Vec<_>>()));
+        report.hold("structured ÷ free, median of rounds", median(&ratios), Bar::Least(0.98));
+        report.add("  lowest", quantile(&ratios, 0.0));
+        report.add("  highest", quantile(&ratios, 1.0));
+    }
+    if wants(Part::Between) {
+        let [mut with, mut without] = [Vec::new(), Vec::new()];
+        for is_first in turns("time between tokens", args.rounds) {
+            let [one, other] = between(&host, &arms, is_first)?;
+            with.extend(one);
+            without.extend(other);
+        }
+        for (name, part) in [("p50", 0.5), ("p99", 0.99)] {
+            let [one, other] = [quantile(&with, part), quantile(&without, part)];
+            report.add(format!("{name} between tokens, structured, ms"), one);
+            report.add(format!("{name} between tokens, free, ms"), other);
+            let bar = if name == "p99" { Bar::Most(1.05) } else { Bar::None };
+            report.hold(format!("{name} structured ÷ free"), one / other, bar);
+        }
+    }
+    if wants(Part::First) {
+        let rounds = turns("time to first token", 10 * args.rounds).enumerate();
+        let rounds =
+            rounds.map(|(number, is_first)| first_token(&host, args.seed << 16 | number as u64, is_first));
+        let rounds: Vec<[f64; 3]> = rounds.collect::<Result<_, _>>()?;
+        let names = ["first token of a new schema, ms", "its compilation, ms", "first token without, ms"];
+        for (index, name) in names.into_iter().enumerate() {
+            report.add(name, median(&rounds.iter().map(|round| round[index]).collect::<Vec<_>>()));
+        }
+        let beyond: Vec<f64> = rounds.iter().map(|[new, compiled, free]| new - compiled - free).collect();
+        report.hold("beyond both, p50, ms", median(&beyond), Bar::Most(1.0));
+    }
+    if wants(Part::Server) {
+        server(&host, &arms, args, report, turns("tokens per second", 2 * args.rounds + 1))?;
+    }
+    Ok(())
+}
+
+/// The server against its batch alone: tokens per second, and what a token takes of a processor, which other programs on the
+/// machine change less.
+fn server(
+    host: &Host,
+    arms: &Arms,
+    args: &Args,
+    report: &mut Report,
+    turns: impl Iterator<Item = bool>,
+) -> Result<(), Failure> {
+    let direct = Direct::new(host, arms)?;
+    let timed = |threads: [Option<&str>; 2], work: &dyn Fn() -> Result<f64, Failure>| {
+        let taken = || threads.map(|thread| processor(thread).unwrap_or(f64::NAN));
+        let before = taken();
+        let rate = work()?;
+        let [model, other] = [0, 1].map(|thread| taken()[thread] - before[thread]);
+        Ok::<_, Failure>([rate, model / arms.tokens as f64 * 1e6, other / arms.tokens as f64 * 1e6])
+    };
+    let alone = || timed([None, None], &|| direct.rate(&host.app, 1));
+    let over_http = |streams| {
+        timed([Some("engine"), Some("tokio-rt-worker")], &|| {
+            let bodies = Arms::bodies(&arms.structured, streams, 1);
+            let (elapsed, replies) = drive(host.address, args.clients, &bodies)?;
+            Ok(tokens(&replies)? as f64 / elapsed.as_secs_f64())
+        })
+    };
+    let mut rounds = Vec::new();
+    for is_first in turns {
+        let before = is_first.then(alone).transpose()?;
+        let [whole, streams] = [over_http(false)?, over_http(true)?];
+        rounds.push([before.map_or_else(alone, Ok)?, whole, streams]);
+    }
+    // The first round warms up.
+    let of =
+        |value: &dyn Fn(&[[f64; 3]; 3]) -> f64| median(&rounds[1..].iter().map(value).collect::<Vec<_>>());
+    for (arm, name) in ["the batch alone", "served whole", "served as streams"].into_iter().enumerate() {
+        report.add(format!("tokens/s, {name}"), of(&|round| round[arm][0]));
+        report
+            .add(format!("  model's thread, µs of a processor a token, {name}"), of(&|round| round[arm][1]));
+        if arm > 0 {
+            report.add(format!("  the server's threads, {name}"), of(&|round| round[arm][2]));
+            let cost = of(&|round| (round[0][0] / round[arm][0] - 1.0) * 100.0);
+            report.hold(format!("  cost in tokens/s, %, {name}"), cost, Bar::Most(5.0));
+            let cost = of(&|round| (round[arm][1] / round[0][1] - 1.0) * 100.0);
+            report.hold(format!("  cost in the model's thread, %, {name}"), cost, Bar::Most(5.0));
+        }
+    }
+    Ok(())
+}
+
+/// Answers of all kinds at once, each of them judged.
+fn mixed(host: &Host, args: &Args, report: &mut Report) -> Result<(), Failure> {
+    const WAITING: &str = "vllm:num_requests_waiting";
+    let style = ProgressStyle::with_template("{msg:50} {bar:30} {elapsed}/{len} s").expect("it is one");
+    let bar = ProgressBar::new(args.seconds).with_style(style);
+    let time = Duration::from_secs(args.seconds);
+    let (mut most_waiting, mut half) = (0.0_f64, None);
+    let tally = traffic::run(host.address, args.clients as u64, time, args.seed, |elapsed, tally| {
+        most_waiting = most_waiting.max(host.metric(WAITING));
+        if elapsed * 2 >= time && half.is_none() {
+            half = resident();
+        }
+        bar.set_position(elapsed.as_secs().min(args.seconds));
+        bar.set_message(format!("{} right, {} left, {} wrong", tally.answered(), tally.left, tally.wrong));
+    });
+    bar.finish();
+    let at_end = resident();
+    for kind in KINDS {
+        report.add(format!("right answers: {kind}"), tally.right.get(kind).copied().unwrap_or(0) as f64);
+    }
+    report.add("given up by their clients", tally.left as f64);
+    report.hold("wrong or lost", tally.wrong as f64, Bar::Most(0.0));
+    report.add("tokens/s of right answers", tally.tokens as f64 / time.as_secs_f64());
+    for (name, times) in
+        [("latency", &tally.latency), ("first token", &tally.first_token), ("between tokens", &tally.between)]
+    {
+        report.add(format!("{name}, p50, ms"), times.quantile(0.5));
+        report.add(format!("{name}, p99, ms"), times.quantile(0.99));
+    }
+    report.hold("most waiting", most_waiting, Bar::Most(host.app.config.max_queue as f64));
+    report.add("resident memory at half time, MiB", half.unwrap_or(f64::NAN));
+    report.add("resident memory at the end, MiB", at_end.unwrap_or(f64::NAN));
+    // Those that were given up last end with the next step.
+    let names = ["vllm:num_requests_running", WAITING, "burn_dfa:arena_usage_perc"];
+    let since = Instant::now();
+    while names.iter().any(|name| host.metric(name) > 0.0) && since.elapsed() < Duration::from_secs(10) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    for (name, told) in names.into_iter().zip(["running", "waiting", "part of the arena"]) {
+        report.hold(format!("{told} afterwards"), host.metric(name), Bar::Most(0.0));
+    }
+    report.hold("restarts of the engine", host.metric("burn_dfa:engine_restarts_total"), Bar::Most(0.0));
+    match tally.wrong {
+        0 => Ok(()),
+        wrong => Err(format!("{wrong} answers are wrong or lost:\n{}", tally.faults.join("\n")).into()),
+    }
+}

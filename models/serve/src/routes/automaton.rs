@@ -1,0 +1,28 @@
+//! `/automaton`: the automaton of a constraint as a picture.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::header;
+use axum::response::IntoResponse;
+
+use super::payload::Payload;
+use crate::app::App;
+use crate::error::{ApiError, ErrorBody, Result};
+use crate::protocol::constraint::ConstraintFields;
+
+/// Draws the automaton of a constraint, if it is small.
+#[utoipa::path(
+    post,
+    path = "/automaton",
+    request_body = ConstraintFields,
+    responses((status = 200, body = String, content_type = "image/svg+xml"), (status = 400, body = ErrorBody))
+)]
+pub async fn automaton(State(app): State<Arc<App>>, Payload(mut body): Payload) -> Result<impl IntoResponse> {
+    let constraint: ConstraintFields = body.take()?;
+    let given = constraint.read(&body)?;
+    body.finish()?;
+    let given = given.ok_or_else(|| ApiError::invalid("response_format", "there is no constraint"))?;
+    let picture = app.compiler.picture(given.source, given.param).await?;
+    Ok(([(header::CONTENT_TYPE, "image/svg+xml")], picture))
+}
