@@ -73,7 +73,7 @@ impl TableParts {
                 (0, _) => {}
                 (1, 0) => {
                     let (position, trie) = (RowPosition::unlimited(state), vocabulary.trie());
-                    self.each_text(&position, trie, &[trie.all()], |ids, _| legal.extend_from_slice(ids))
+                    self.each_text(&position, trie, &[trie.all()], |ids, _| legal.extend_from_slice(ids));
                 }
                 _ => return false,
             }

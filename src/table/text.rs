@@ -2,29 +2,30 @@
 
 use std::ops::Range;
 
-use super::position::can_end;
 use super::stack::{Stacks, Top};
 use super::{RowPosition, StateId, TableParts, TokenReading};
 use crate::vocabulary::{Symbols, TokenId, Trie, symbol};
 
 impl TableParts {
     /// Calls `found` with tokens of `trie` that may follow at `position`, and the state after all of them, until each was
-    /// given. Only these nodes of the trie are walked, each with all that begins with the same byte.
+    /// given. Only these nodes of the trie are walked, each with all that begins with the same byte. Returns
+    /// the longest way to the end from behind a token, those included that the budget forbids; 0 where there is none.
     pub(crate) fn each_text(
         &self,
         position: &RowPosition,
         trie: &Trie,
         subtrees: &[Range<usize>],
         found: impl FnMut(&[TokenId], StateId),
-    ) {
-        let TokenReading::Bytes { column_of, .. } = &self.reading else { return };
-        let bytes = Bytes { parts: self, column_of, left: position.remaining.saturating_sub(1) };
+    ) -> u32 {
+        let TokenReading::Bytes { column_of, .. } = &self.reading else { return 0 };
+        let left = position.remaining.saturating_sub(1);
+        let bytes = Bytes { parts: self, column_of, left, farthest: 0 };
         let Some(calls) = &self.calls else {
-            return each_token(bytes, position.state, trie, subtrees, found);
+            return each_token(bytes, position.state, trie, subtrees, found).farthest;
         };
         let (stacks, top) = Stacks::of(calls, position);
         let start = (position.state, top, stacks.mark());
-        each_token(StackedBytes { bytes, stacks }, start, trie, subtrees, found);
+        each_token(StackedBytes { bytes, stacks }, start, trie, subtrees, found).bytes.farthest
     }
 }
 
@@ -71,7 +72,7 @@ trait Reader {
     fn read(&mut self, at: Self::At, byte: u8) -> Option<Self::At>;
 
     /// Whether a token may end there.
-    fn can_end(&self, at: Self::At) -> bool;
+    fn can_end(&mut self, at: Self::At) -> bool;
 
     fn state(at: Self::At) -> StateId;
 }
@@ -82,6 +83,19 @@ struct Bytes<'a> {
     column_of: &'a [u32; 256],
     /// The tokens that are left after this one.
     left: u32,
+    /// The longest way to the end that was met.
+    farthest: u32,
+}
+
+impl Bytes<'_> {
+    /// Whether a way to the end is short enough.
+    #[inline]
+    fn is_near(&mut self, to_end: u32) -> bool {
+        if to_end <= RowPosition::UNLIMITED {
+            self.farthest = self.farthest.max(to_end);
+        }
+        to_end <= self.left
+    }
 }
 
 impl Reader for Bytes<'_> {
@@ -99,8 +113,8 @@ impl Reader for Bytes<'_> {
     }
 
     #[inline]
-    fn can_end(&self, at: StateId) -> bool {
-        can_end(&self.parts.tokens_to_end, at, self.left)
+    fn can_end(&mut self, at: StateId) -> bool {
+        self.is_near(self.parts.tokens_to_end[at.index()])
     }
 
     fn state(at: StateId) -> StateId {
@@ -131,8 +145,8 @@ impl Reader for StackedBytes<'_> {
     }
 
     #[inline]
-    fn can_end(&self, (state, top, _): Self::At) -> bool {
-        self.stacks.to_end(state, top) <= self.bytes.left
+    fn can_end(&mut self, (state, top, _): Self::At) -> bool {
+        self.bytes.is_near(self.stacks.to_end(state, top))
     }
 
     fn state((state, ..): Self::At) -> StateId {
@@ -147,7 +161,7 @@ fn each_token<R: Reader>(
     trie: &Trie,
     subtrees: &[Range<usize>],
     mut found: impl FnMut(&[TokenId], StateId),
-) {
+) -> R {
     let mut found = |reader: &R, tokens: &[TokenId], state: StateId| {
         let special = reader.parts().special();
         if special.tokens().is_empty() {
@@ -184,6 +198,7 @@ fn each_token<R: Reader>(
             node = after;
         }
     }
+    reader
 }
 
 #[cfg(test)]

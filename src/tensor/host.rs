@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use super::free_rows::FreeRows;
 use super::placement::{Joined, Paged, Placement};
 use crate::table::{RowPosition, StateId, TableParts, TokenReading, TokenTable};
 use crate::vocabulary::{ClassTokens, TokenId, Trie};
@@ -22,6 +23,7 @@ struct Entry {
     class_tokens: OnceLock<Arc<ClassTokens>>,
     /// Likewise.
     beyond_free_text: OnceLock<Arc<Trie>>,
+    free_rows: FreeRows,
 }
 
 impl Entry {
@@ -30,6 +32,7 @@ impl Entry {
             table: table.clone(),
             class_tokens: OnceLock::new(),
             beyond_free_text: OnceLock::new(),
+            free_rows: FreeRows::default(),
         })
     }
 }
@@ -42,6 +45,8 @@ pub(crate) struct HostRow<'a> {
     pub(crate) position: RowPosition,
     /// The tokens of text that have other characters than those of free text.
     pub(crate) beyond_free_text: &'a OnceLock<Arc<Trie>>,
+    /// What is known of places in free text.
+    pub(crate) free_rows: &'a FreeRows,
 }
 
 impl HostTable {
@@ -126,9 +131,9 @@ impl HostTable {
     /// The row of a position; in a reserved state it follows the first table.
     pub(crate) fn row(&self, position: &[i32]) -> HostRow<'_> {
         let (index, position) = self.own(position);
-        let Entry { table, class_tokens, beyond_free_text } = &*self.tables[index];
+        let Entry { table, class_tokens, beyond_free_text, free_rows } = &*self.tables[index];
         let class_tokens = class_tokens.get_or_init(|| self::class_tokens(table.parts()));
-        HostRow { table, class_tokens, position, beyond_free_text }
+        HostRow { table, class_tokens, position, beyond_free_text, free_rows }
     }
 
     /// See [`TokenTable::can_end`].

@@ -19,6 +19,8 @@
 mod arena;
 mod device;
 #[cfg(feature = "flex")]
+mod free_rows;
+#[cfg(feature = "flex")]
 mod host;
 mod image;
 mod options;
@@ -41,6 +43,8 @@ use crate::table::{StateId, TokenTable};
 use crate::vocabulary::Fingerprint;
 use device::largest_binding;
 pub(crate) use device::{is_flex, is_fused, reads};
+#[cfg(feature = "flex")]
+pub(crate) use free_rows::FreeRow;
 #[cfg(feature = "flex")]
 pub(crate) use host::{HostRow, HostTable};
 pub(crate) use image::{Array, Image};
