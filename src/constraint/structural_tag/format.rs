@@ -340,13 +340,13 @@ pub struct Dispatch {
     pub excludes: Vec<String>,
 }
 
-/// A token, by its id or by the text of a special token.
+/// A token by its id, or all tokens by their text, as grammars name them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(untagged)]
 pub enum TokenRef {
     /// An id.
     Id(u32),
-    /// A special token, such as `<think>`.
+    /// Every token whose text this is, such as the special token `<think>`; tokens that are read as text are among them.
     Text(String),
 }
 
