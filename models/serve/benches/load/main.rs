@@ -57,6 +57,10 @@ struct Args {
     bench: bool,
 }
 
+/// How often a round of the server against its batch has all requests: the more, the less its beginning counts, when not all
+/// of them are there yet.
+const REPEATED: usize = 4;
+
 /// What is measured.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Part {
@@ -148,7 +152,7 @@ fn measure(args: &Args, report: &mut Report) -> Result<(), Failure> {
         report.hold("beyond both, p50, ms", median(&beyond), Bar::Most(1.0));
     }
     if wants(Part::Server) {
-        server(&host, &arms, args, report, turns("tokens per second", 2 * args.rounds + 1))?;
+        server(&host, &arms, args, report, turns("tokens per second", args.rounds + 1))?;
     }
     Ok(())
 }
@@ -167,13 +171,18 @@ fn server(
         let taken = || threads.map(|thread| processor(thread).unwrap_or(f64::NAN));
         let before = taken();
         let rate = work()?;
-        let [model, other] = [0, 1].map(|thread| taken()[thread] - before[thread]);
-        Ok::<_, Failure>([rate, model / arms.tokens as f64 * 1e6, other / arms.tokens as f64 * 1e6])
+        let (after, tokens) = (taken(), (REPEATED as u64 * arms.tokens) as f64);
+        let [model, other] = [0, 1].map(|thread| (after[thread] - before[thread]) / tokens * 1e6);
+        Ok::<_, Failure>([rate, model, other])
     };
-    let alone = || timed([None, None], &|| direct.rate(&host.app, 1));
+    // In a thread of its own, as the engine is: the allocator treats the first thread of a program otherwise.
+    let alone = || {
+        let body = || timed([None, None], &|| direct.rate(&host.app, REPEATED));
+        std::thread::scope(|scope| scope.spawn(body).join().expect("the batch does not panic"))
+    };
     let over_http = |streams| {
         timed([Some("engine"), Some("tokio-rt-worker")], &|| {
-            let bodies = Arms::bodies(&arms.structured, streams, 1);
+            let bodies = Arms::bodies(&arms.structured, streams, REPEATED);
             let (elapsed, replies) = drive(host.address, args.clients, &bodies)?;
             Ok(tokens(&replies)? as f64 / elapsed.as_secs_f64())
         })
@@ -208,17 +217,20 @@ fn mixed(host: &Host, args: &Args, report: &mut Report) -> Result<(), Failure> {
     let style = ProgressStyle::with_template("{msg:50} {bar:30} {elapsed}/{len} s").expect("it is one");
     let bar = ProgressBar::new(args.seconds).with_style(style);
     let time = Duration::from_secs(args.seconds);
+    let memory = || {
+        [resident().unwrap_or(f64::NAN), host.metric("burn_dfa:constraint_cache_bytes") / f64::from(1 << 20)]
+    };
     let (mut most_waiting, mut half) = (0.0_f64, None);
     let tally = traffic::run(host.address, args.clients as u64, time, args.seed, |elapsed, tally| {
         most_waiting = most_waiting.max(host.metric(WAITING));
         if elapsed * 2 >= time && half.is_none() {
-            half = resident();
+            half = Some(memory());
         }
         bar.set_position(elapsed.as_secs().min(args.seconds));
         bar.set_message(format!("{} right, {} left, {} wrong", tally.answered(), tally.left, tally.wrong));
     });
     bar.finish();
-    let at_end = resident();
+    let at_end = memory();
     for kind in KINDS {
         report.add(format!("right answers: {kind}"), tally.right.get(kind).copied().unwrap_or(0) as f64);
     }
@@ -232,8 +244,12 @@ fn mixed(host: &Host, args: &Args, report: &mut Report) -> Result<(), Failure> {
         report.add(format!("{name}, p99, ms"), times.quantile(0.99));
     }
     report.hold("most waiting", most_waiting, Bar::Most(host.app.config.max_queue as f64));
-    report.add("resident memory at half time, MiB", half.unwrap_or(f64::NAN));
-    report.add("resident memory at the end, MiB", at_end.unwrap_or(f64::NAN));
+    for (when, [all, constraints]) in
+        [("at half time", half.unwrap_or([f64::NAN; 2])), ("at the end", at_end)]
+    {
+        report.add(format!("resident memory {when}, MiB"), all);
+        report.add(format!("  of which compiled constraints, about, {when}"), constraints);
+    }
     // Those that were given up last end with the next step.
     let names = ["vllm:num_requests_running", WAITING, "burn_dfa:arena_usage_perc"];
     let since = Instant::now();

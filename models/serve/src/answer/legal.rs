@@ -2,6 +2,8 @@
 
 use burn_dfa::table::RowPosition;
 use burn_dfa::{TokenId, TokenTable};
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::task::block_in_place;
 
 /// Widest vocabulary whose tokens are counted: each step looks at all of them.
 pub const MAX_VOCABULARY: usize = 1 << 16;
@@ -26,13 +28,17 @@ impl Legal {
     pub fn follow(&mut self, answer: usize, tokens: &[TokenId]) -> Vec<usize> {
         let Self { table, positions } = self;
         let all = (0..table.vocabulary_len() as u32).map(TokenId);
-        let mut count = |&token: &TokenId| {
+        let count = |&token: &TokenId| {
             let at = &positions[answer];
             let legal = all.clone().filter(|&token| table.can_end(&table.after(at, token))).count();
             positions[answer] = table.after(at, token);
             legal
         };
-        // It takes its time, and others are served meanwhile.
-        tokio::task::block_in_place(|| tokens.iter().map(&mut count).collect())
+        let counts = || tokens.iter().map(count).collect();
+        // It takes its time; where there are other threads, others are served meanwhile.
+        match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
+            Ok(RuntimeFlavor::MultiThread) => block_in_place(counts),
+            _ => counts(),
+        }
     }
 }
