@@ -13,9 +13,6 @@ use crate::traffic::client::{Client, Reply};
 use crate::traffic::judge::Answer;
 use crate::traffic::{CHAT, requests, token_times};
 
-/// Distinct schemas.
-const SCHEMAS: u64 = 64;
-
 /// The same requests with a constraint and without.
 pub struct Arms {
     /// With a schema each.
@@ -27,14 +24,14 @@ pub struct Arms {
 }
 
 impl Arms {
-    /// Asks each of the structured requests once, which tells how many tokens its answer has, and compiles its schema.
+    /// Asks each of so many structured requests once, which tells how many tokens its answer has, and compiles its schema.
     ///
     /// # Errors
     /// An answer that is wrong.
-    pub fn new(address: SocketAddr) -> Result<Self, Failure> {
+    pub fn new(address: SocketAddr, schemas: u64) -> Result<Self, Failure> {
         let mut arms = Self { structured: Vec::new(), free: Vec::new(), tokens: 0 };
         let mut client = Client::new(address);
-        for number in 0..SCHEMAS {
+        for number in 0..schemas {
             let mut free = json!({"messages": [{"role": "user", "content": format!("Please send {number} brass lamps to Oscar Lund.")}]});
             let mut structured = free.clone();
             structured["guided_json"] = requests::schema(number);

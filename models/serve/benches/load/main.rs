@@ -57,6 +57,9 @@ struct Args {
     bench: bool,
 }
 
+/// Distinct schemas.
+const SCHEMAS: u64 = 64;
+
 /// How often a round of the server against its batch has all requests: the more, the less its beginning counts, when not all
 /// of them are there yet.
 const REPEATED: usize = 4;
@@ -102,7 +105,6 @@ fn measure(args: &Args, report: &mut Report) -> Result<(), Failure> {
     if wants(Part::Mixed) {
         mixed(&host, args, report)?;
     }
-    let arms = Arms::new(host.address)?;
     let turns = |name: &'static str, rounds: usize| {
         let style = ProgressStyle::with_template("{msg:22} {bar:30} {pos}/{len}").expect("it is one");
         let bar = ProgressBar::new(rounds as u64).with_style(style).with_message(name);
@@ -112,6 +114,22 @@ fn measure(args: &Args, report: &mut Report) -> Result<(), Failure> {
             round % 2 == 0
         })
     };
+    if wants(Part::First) {
+        let rounds = turns("time to first token", 10 * args.rounds).enumerate();
+        let rounds =
+            rounds.map(|(number, is_first)| first_token(&host, args.seed << 16 | number as u64, is_first));
+        let rounds: Vec<[f64; 3]> = rounds.collect::<Result<_, _>>()?;
+        let names = ["first token of a new schema, ms", "its compilation, ms", "first token without, ms"];
+        for (index, name) in names.into_iter().enumerate() {
+            report.add(name, median(&rounds.iter().map(|round| round[index]).collect::<Vec<_>>()));
+        }
+        let beyond: Vec<f64> = rounds.iter().map(|[new, compiled, free]| new - compiled - free).collect();
+        report.hold("beyond both, p50, ms", median(&beyond), Bar::Most(1.0));
+    }
+    if ![Part::Throughput, Part::Between, Part::Server].into_iter().any(wants) {
+        return Ok(());
+    }
+    let arms = Arms::new(host.address, if args.test { 8 } else { SCHEMAS })?;
     if wants(Part::Throughput) {
         // The first round warms up.
         let rounds = turns("requests per second", args.rounds + 1)
@@ -138,18 +156,6 @@ fn measure(args: &Args, report: &mut Report) -> Result<(), Failure> {
             let bar = if name == "p99" { Bar::Most(1.05) } else { Bar::None };
             report.hold(format!("{name} structured ÷ free"), one / other, bar);
         }
-    }
-    if wants(Part::First) {
-        let rounds = turns("time to first token", 10 * args.rounds).enumerate();
-        let rounds =
-            rounds.map(|(number, is_first)| first_token(&host, args.seed << 16 | number as u64, is_first));
-        let rounds: Vec<[f64; 3]> = rounds.collect::<Result<_, _>>()?;
-        let names = ["first token of a new schema, ms", "its compilation, ms", "first token without, ms"];
-        for (index, name) in names.into_iter().enumerate() {
-            report.add(name, median(&rounds.iter().map(|round| round[index]).collect::<Vec<_>>()));
-        }
-        let beyond: Vec<f64> = rounds.iter().map(|[new, compiled, free]| new - compiled - free).collect();
-        report.hold("beyond both, p50, ms", median(&beyond), Bar::Most(1.0));
     }
     if wants(Part::Server) {
         server(&host, &arms, args, report, turns("tokens per second", args.rounds + 1))?;
