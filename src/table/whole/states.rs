@@ -51,8 +51,7 @@ impl TokenStates {
             joiner.follow(state)?;
             state += 1;
         }
-        let (dfa, groups, joined, boundaries) = joiner.finish();
-        Ok(Self { dfa: dfa.into(), free, groups, joined, boundaries, unrolled })
+        Ok(joiner.finish(free, unrolled))
     }
 
     /// Where a token leads that bytes lead to `bytes` and an edge to `whole`, either of which may be dead.
@@ -299,7 +298,7 @@ impl<'a> Joiner<'a> {
         Ok(found)
     }
 
-    fn finish(mut self) -> (ByteDfa, Groups, FastMap<(u32, u32), u32>, Vec<u32>) {
+    fn finish(mut self, free: u32, unrolled: Option<Unrolled>) -> TokenStates {
         let mut next = Vec::new();
         for state in 0..self.dfa.state_count() as u32 {
             next.extend_from_slice(self.dfa.row(ByteStateId(state)));
@@ -310,6 +309,7 @@ impl<'a> Joiner<'a> {
         accepting.extend(self.sets.iter().map(|set| set.iter().any(|&state| is_accepting(state))));
         let (classes, count) = (*self.dfa.classes(), self.dfa.class_count());
         let dfa = ByteDfa::from_parts(classes, count, next, accepting, self.dfa.start());
-        (dfa, self.groups, self.joined, self.boundaries)
+        let Self { groups, joined, boundaries, .. } = self;
+        TokenStates { dfa: dfa.into(), free, groups, joined, boundaries, unrolled }
     }
 }

@@ -150,7 +150,7 @@ impl<'a> Reader<'a> {
             Format::Sequence { elements } => {
                 let first = self.input.ending([start].into());
                 elements.iter().fold(first, |before, format| {
-                    let after = self.from_each(&before.ends, |at| self.format(format, at, around));
+                    let after = self.after_each(&before.ends, |at| self.format(format, at, around));
                     Reading { open: before.open || after.open, ends: after.ends }
                 })
             }
@@ -168,7 +168,7 @@ impl<'a> Reader<'a> {
                 let one = |at| self.one_of(&tags.tags, at);
                 let separated = |at| {
                     let before = self.input.starts_with(tags.separator.as_bytes(), at);
-                    let after = self.from_each(&before.ends, one);
+                    let after = self.after_each(&before.ends, one);
                     Reading { open: before.open || after.open, ends: after.ends }
                 };
                 let mut all = one(start);
@@ -194,7 +194,7 @@ impl<'a> Reader<'a> {
                     });
                     of_trigger.fold(Reading::NONE, |all, (tag, rest)| {
                         let begun = self.input.starts_with(rest.as_bytes(), at);
-                        let inside = self.from_each(&begun.ends, |at| self.inside(tag, at));
+                        let inside = self.after_each(&begun.ends, |at| self.inside(tag, at));
                         all.or(Reading { open: begun.open || inside.open, ends: inside.ends })
                     })
                 };
@@ -238,7 +238,7 @@ impl<'a> Reader<'a> {
                     (false, false) => self.closure([start].into(), |at| one(at).or(tagged(at))),
                     (false, true) => {
                         let free = self.closure([start].into(), one);
-                        let last = self.from_each(&free.ends, tagged);
+                        let last = self.after_each(&free.ends, tagged);
                         free.or(last)
                     }
                 }
@@ -251,7 +251,7 @@ impl<'a> Reader<'a> {
                     dispatch.rules.iter().fold(Reading::NONE, |all, (token, format)| {
                         let before = self.named(token, at);
                         let after =
-                            self.from_each(&before.ends, |at| self.format(format, at, &Around::default()));
+                            self.after_each(&before.ends, |at| self.format(format, at, &Around::default()));
                         all.or(Reading { open: before.open || after.open, ends: after.ends })
                     })
                 };
@@ -259,7 +259,7 @@ impl<'a> Reader<'a> {
                     return self.closure([start].into(), |at| one(at).or(called(at)));
                 }
                 let free = self.closure([start].into(), one);
-                let last = self.from_each(&free.ends, called);
+                let last = self.after_each(&free.ends, called);
                 free.or(last)
             }
             other => unimplemented!("{other:?}"),
@@ -348,7 +348,7 @@ impl<'a> Reader<'a> {
             Begin::Text(begin) => self.input.starts_with(begin.as_bytes(), start),
             Begin::Token(token) => self.named(&token.token, start),
         };
-        let inside = self.from_each(&begun.ends, |at| self.inside(tag, at));
+        let inside = self.after_each(&begun.ends, |at| self.inside(tag, at));
         Reading { open: begun.open || inside.open, ends: inside.ends }
     }
 
@@ -365,7 +365,7 @@ impl<'a> Reader<'a> {
             around.tokens = self.ids(std::slice::from_ref(&token.token));
         }
         let content = self.format(&tag.content, start, &around);
-        let ended = self.from_each(&content.ends, |at| match &tag.end {
+        let ended = self.after_each(&content.ends, |at| match &tag.end {
             End::Token(token) => self.named(&token.token, at),
             _ => texts
                 .iter()
@@ -400,7 +400,7 @@ impl<'a> Reader<'a> {
         let mut at = self.input.ending(starts);
         let mut open = at.open;
         for _ in 0..min {
-            at = self.from_each(&at.ends, &one);
+            at = self.after_each(&at.ends, &one);
             open |= at.open;
         }
         let more = match max {
@@ -408,7 +408,7 @@ impl<'a> Reader<'a> {
             Some(max) => {
                 let mut all = at.clone();
                 for _ in min..max {
-                    at = self.from_each(&at.ends, &one);
+                    at = self.after_each(&at.ends, &one);
                     all = all.or(at.clone());
                 }
                 all
@@ -422,14 +422,14 @@ impl<'a> Reader<'a> {
         let mut all = self.input.ending(starts);
         let mut new = all.ends.clone();
         while !new.is_empty() {
-            let after = self.from_each(&new, &one);
+            let after = self.after_each(&new, &one);
             new = &after.ends - &all.ends;
             all = all.or(after);
         }
         all
     }
 
-    fn from_each(&self, starts: &Places, one: impl Fn(usize) -> Reading) -> Reading {
+    fn after_each(&self, starts: &Places, one: impl Fn(usize) -> Reading) -> Reading {
         starts.iter().fold(Reading::NONE, |all, &at| all.or(one(at)))
     }
 
