@@ -28,13 +28,12 @@ const MAX_TOKENS: usize = 96;
 /// Calls in a row after which the model has to answer.
 const MAX_CALLS: usize = 4;
 
-const PROMPTS: [&str; 6] = [
+const PROMPTS: [&str; 5] = [
     "Will it rain in Lisbon tomorrow?",
     "What is 17 times 23?",
-    "How many EUR are 250 USD?",
     "Set a timer of 12 minutes for the soup.",
     "Play the songs of Mira Holt.",
-    "Hello!",
+    "Good morning!",
 ];
 
 /// The embedded model calls Rust functions, and answers with what they return.

@@ -37,7 +37,7 @@ fn nanogpt_format_writes_names_and_lines_for_ten_seeds() {
 
 #[test]
 fn tools_are_called_and_answered_from() {
-    let output = succeeds(example("tools").args(["What is 17 times 23?", "Hello!"]));
+    let output = succeeds(example("tools").args(["What is 17 times 23?", "Good morning!"]));
     assert_lines(
         &output,
         &[
@@ -46,7 +46,7 @@ fn tools_are_called_and_answered_from() {
             r#"tool   \{"result":391\}"#,
             r"model  17 times 23 is 391\.",
             "",
-            "user   Hello!",
+            "user   Good morning!",
             r"model  Hello! How can I help\?",
             "",
         ],
