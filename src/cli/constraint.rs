@@ -38,7 +38,7 @@ struct OneOf {
     #[arg(long, value_name = "FILE", visible_alias = "response-format")]
     spec: Option<PathBuf>,
     /// The output is a text of the context-free grammar in this file.
-    #[arg(long, value_name = "FILE", requires = "syntax")]
+    #[arg(long, value_name = "FILE")]
     grammar: Option<PathBuf>,
     /// The output is a text of the structural tag in this file: free text, tags and schemas, as XGrammar takes them in JSON.
     #[arg(long, value_name = "FILE")]
@@ -48,7 +48,8 @@ struct OneOf {
 /// How a grammar is read.
 #[derive(Args, Clone, Debug, Default)]
 struct ReadingArgs {
-    /// How the grammar is written: `gbnf` as llama.cpp reads it, `ebnf` as XGrammar does, `lark` as llguidance does.
+    /// How the grammar is written: `gbnf` as llama.cpp reads it, `ebnf` as XGrammar does, `lark` as llguidance does; where it is
+    /// left out, the extension of the file says so.
     #[arg(long, value_parser = syntaxes(), requires = "grammar", conflicts_with_all = OTHERS)]
     syntax: Option<Syntax>,
     /// The rule of the grammar where texts begin, instead of `root`, or `start` of a Lark grammar.
@@ -106,7 +107,13 @@ impl ConstraintArgs {
     pub fn read_grammar(&self) -> Result<Option<crate::Result<Constraint>>, Failure> {
         let Some(path) = &self.one.grammar else { return Ok(None) };
         let ReadingArgs { syntax, start } = &self.reading;
-        let syntax = syntax.ok_or("name the syntax of the grammar with --syntax")?;
+        let named = || path.extension()?.to_str()?.parse().ok();
+        let syntax = syntax.or_else(named).ok_or_else(|| {
+            format!(
+                "{}: name the syntax of the grammar with --syntax, or by the extension .gbnf, .ebnf or .lark",
+                path.display()
+            )
+        })?;
         let text = text(path)?;
         Ok(Some(match start {
             Some(start) => Constraint::grammar_from(syntax, &text, start),

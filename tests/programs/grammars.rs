@@ -11,7 +11,13 @@ fn a_grammar_has_a_syntax_that_is_not_guessed() {
     let Some(tool) = tool() else { return };
     succeeds(&mut tool(&[&["check", "1+(2*3)"], &ARITHMETIC[..]].concat()));
     succeeds(&mut tool(&[&["check", "12", "--start", "number"], &ARITHMETIC[..]].concat()));
-    fails(&mut tool(&[&["check", "1"], &ARITHMETIC[..2]].concat()), &["--syntax"]);
+    // The extension of a file names it as well.
+    succeeds(&mut tool(&[&["check", "1"], &ARITHMETIC[..2]].concat()));
+    let unnamed = file("arithmetic.txt", "root ::= \"1\"");
+    fails(
+        &mut tool(&["check", "1", "--grammar", unnamed.to_str().unwrap()]),
+        &["arithmetic.txt", "--syntax", ".gbnf"],
+    );
     fails(&mut tool(&[&["check", "1", "--syntax", "bnf"], &ARITHMETIC[..2]].concat()), &["gbnf, ebnf, lark"]);
     fails(&mut tool(&[&["check", "1", "--regex", "1"], &ARITHMETIC[2..]].concat()), &["--syntax", "--regex"]);
     fails(&mut tool(&["check", "1", "--regex", "1", "--start", "a"]), &["--start", "--regex"]);
