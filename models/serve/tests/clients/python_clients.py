@@ -1,0 +1,48 @@
+"""Asks a running server with instructor, LangChain and Pydantic AI.
+
+    pip install instructor langchain-openai "pydantic-ai-slim[openai]"
+    cargo run --release --bin burn-dfa-serve &
+    python models/serve/tests/clients/python_clients.py http://127.0.0.1:8000
+
+Every check prints a line; the first that fails ends the program with an error.
+"""
+
+import sys
+
+import instructor
+from langchain_openai import ChatOpenAI
+from openai import OpenAI
+from pydantic import BaseModel
+from pydantic_ai import Agent, NativeOutput
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.openai import OpenAIProvider
+
+URL = (sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8000") + "/v1"
+SENTENCE = "Please send 12 brass lamps to Oscar Lund."
+
+
+class Order(BaseModel):
+    item: str
+    quantity: int
+
+
+def check(name: str, order: Order) -> None:
+    assert isinstance(order, Order), order
+    print(name, order)
+
+
+messages = [{"role": "user", "content": SENTENCE}]
+for mode in (instructor.Mode.JSON_SCHEMA, instructor.Mode.TOOLS):
+    client = instructor.from_openai(OpenAI(base_url=URL, api_key="none"), mode=mode)
+    check(f"instructor {mode}", client.chat.completions.create(model="tiny", messages=messages, response_model=Order))
+
+chain = ChatOpenAI(base_url=URL, api_key="none", model="tiny")
+for method in ("json_schema", "function_calling"):
+    check(f"langchain {method}", chain.with_structured_output(Order, method=method).invoke(SENTENCE))
+streamed = "".join(chunk.content for chunk in chain.stream(SENTENCE))
+assert streamed, "an empty stream"
+print("langchain stream", streamed)
+
+model = OpenAIChatModel("tiny", provider=OpenAIProvider(base_url=URL, api_key="none"))
+for name, output in (("tool", Order), ("native", NativeOutput(Order))):
+    check(f"pydantic-ai {name}", Agent(model, output_type=output).run_sync(SENTENCE).output)
