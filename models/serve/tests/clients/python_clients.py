@@ -1,6 +1,6 @@
-"""Asks a running server with instructor, LangChain and Pydantic AI.
+"""Asks a running server with instructor, LangChain, Pydantic AI and LiteLLM.
 
-    pip install instructor langchain-openai "pydantic-ai-slim[openai]"
+    pip install instructor langchain-openai "pydantic-ai-slim[openai]" litellm
     cargo run --release --bin burn-dfa-serve &
     python models/serve/tests/clients/python_clients.py http://127.0.0.1:8000
 
@@ -10,6 +10,7 @@ Every check prints a line; the first that fails ends the program with an error.
 import sys
 
 import instructor
+import litellm
 from langchain_openai import ChatOpenAI
 from openai import OpenAI
 from pydantic import BaseModel
@@ -46,3 +47,6 @@ print("langchain stream", streamed)
 model = OpenAIChatModel("tiny", provider=OpenAIProvider(base_url=URL, api_key="none"))
 for name, output in (("tool", Order), ("native", NativeOutput(Order))):
     check(f"pydantic-ai {name}", Agent(model, output_type=output).run_sync(SENTENCE).output)
+
+answer = litellm.completion(model="openai/tiny", api_base=URL, api_key="none", messages=messages, response_format=Order)
+check("litellm", Order.model_validate_json(answer.choices[0].message.content))
