@@ -7,6 +7,7 @@ pub mod data;
 pub mod devices;
 pub mod embedded;
 pub mod model;
+pub mod python;
 pub mod skip;
 pub mod words;
 

@@ -1,10 +1,13 @@
 //! Errors as the API tells them: `{"error": {"message", "type", "param", "code"}}`.
 
+use std::collections::BTreeMap;
+
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use burn_dfa::Error;
 use serde::Serialize;
-use utoipa::ToSchema;
+use utoipa::openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder};
+use utoipa::{IntoResponses, ToSchema};
 
 /// A request that was not answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,6 +119,26 @@ impl ApiError {
         };
         let Self { message, param, code, .. } = self.clone();
         ErrorBody { error: ErrorObject { message, kind, param, code } }
+    }
+}
+
+/// The refusals of an endpoint that reads a body.
+impl IntoResponses for ApiError {
+    fn responses() -> BTreeMap<String, RefOr<utoipa::openapi::Response>> {
+        let refusals = [
+            ("400", "The request is wrong, or asks for what is not offered."),
+            ("401", "A key is missing or wrong."),
+            ("404", "The model, or the response that is named, does not exist."),
+            ("408", "The request did not come in time."),
+            ("413", "The request is too large."),
+            ("500", "A fault of the server."),
+            ("503", "Too much is waiting, or the server ends."),
+        ];
+        let body = || ContentBuilder::new().schema(Some(Ref::from_schema_name("ErrorBody"))).build();
+        let response = |description: &str| {
+            ResponseBuilder::new().description(description).content("application/json", body()).build()
+        };
+        refusals.map(|(status, description)| (status.into(), response(description).into())).into()
     }
 }
 

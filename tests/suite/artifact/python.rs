@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::process::Command;
 
 use burn::tensor::{Device, Tensor};
 use burn_dfa::processor::DfaProcessor;
@@ -13,27 +12,7 @@ use safetensors::tensor::{Dtype, TensorView};
 use serde_json::json;
 
 use super::tiny;
-use crate::common::skip::skipped;
-use crate::common::{bools, ints};
-
-/// Set where a missing Python, numpy or safetensors must fail the test instead of skipping it.
-const REQUIRE: &str = "BURN_DFA_REQUIRE_PYTHON";
-
-/// A Python that has what is needed.
-fn python() -> Option<Command> {
-    let python = std::env::var_os("BURN_DFA_PYTHON").unwrap_or_else(|| "python3".into());
-    let found = Command::new(&python).args(["-c", "import numpy, safetensors"]).output();
-    if found.is_ok_and(|output| output.status.success()) {
-        return Some(Command::new(python));
-    }
-    assert!(
-        std::env::var_os(REQUIRE).is_none(),
-        "{REQUIRE} is set, and {} lacks numpy or safetensors",
-        python.display()
-    );
-    skipped("no Python with numpy and safetensors (BURN_DFA_PYTHON names it)");
-    None
-}
+use crate::common::{bools, ints, python};
 
 /// Random walks in step, some of which break the constraint, with the masks of every step: what is left of a budget of
 /// `steps` tokens, the tokens taken, and the legal tokens as bits.
@@ -76,7 +55,7 @@ fn walks(table: &TokenTable, width: usize, [steps, walks]: [usize; 2], path: &Pa
 
 #[test]
 fn numpy_has_the_same_masks() {
-    let Some(mut python) = python() else { return };
+    let Some(mut python) = python::with("numpy, safetensors") else { return };
     let folder = std::env::temp_dir().join(format!("burn-dfa-python-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let vocabulary = tiny();

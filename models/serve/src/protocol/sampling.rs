@@ -15,10 +15,12 @@ use crate::error::{ApiError, Result};
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 pub struct SamplingFields {
     /// Answers. Default: 1.
+    #[schema(minimum = 1)]
     pub n: Option<usize>,
     /// The seed of the first answer; those of the others follow it.
     pub seed: Option<i64>,
     /// 0: the likeliest token. Default: 0.
+    #[schema(minimum = 0)]
     pub temperature: Option<f32>,
     /// The likeliest tokens of this probability together.
     pub top_p: Option<f32>,

@@ -8,7 +8,7 @@ use axum::response::IntoResponse;
 
 use super::payload::Payload;
 use crate::app::App;
-use crate::error::{ApiError, ErrorBody, Result};
+use crate::error::{ApiError, Result};
 use crate::protocol::constraint::ConstraintFields;
 
 /// Draws the automaton of a constraint, if it is small.
@@ -16,7 +16,7 @@ use crate::protocol::constraint::ConstraintFields;
     post,
     path = "/automaton",
     request_body = ConstraintFields,
-    responses((status = 200, body = String, content_type = "image/svg+xml"), (status = 400, body = ErrorBody))
+    responses((status = 200, body = String, content_type = "image/svg+xml"), ApiError)
 )]
 pub async fn automaton(State(app): State<Arc<App>>, Payload(mut body): Payload) -> Result<impl IntoResponse> {
     let constraint: ConstraintFields = body.take()?;

@@ -14,7 +14,7 @@ use crate::answer::chat::{ChatFrames, completion};
 use crate::answer::legal::{Legal, MAX_VOCABULARY};
 use crate::answer::{Head, stream, whole};
 use crate::app::App;
-use crate::error::{ApiError, ErrorBody, Result};
+use crate::error::{ApiError, Result};
 use crate::protocol::chat::{ChatCompletion, ChatFields, ChatRequest};
 use crate::protocol::constraint::ConstraintFields;
 use crate::protocol::message::messages;
@@ -25,7 +25,7 @@ use crate::protocol::sampling::SamplingFields;
     post,
     path = "/v1/chat/completions",
     request_body = ChatRequest,
-    responses((status = 200, body = ChatCompletion), (status = 400, body = ErrorBody), (status = 503, body = ErrorBody))
+    responses((status = 200, body = ChatCompletion), ApiError)
 )]
 pub async fn chat(State(app): State<Arc<App>>, Payload(mut body): Payload) -> Result<Response> {
     let own: ChatFields = body.take()?;

@@ -11,7 +11,7 @@ use super::payload::Payload;
 use crate::answer::completion::{CompletionFrames, completion};
 use crate::answer::{Head, stream, whole};
 use crate::app::App;
-use crate::error::{ErrorBody, Result};
+use crate::error::{ApiError, Result};
 use crate::protocol::completion::{Completion, CompletionFields, CompletionRequest, Prompt};
 use crate::protocol::constraint::ConstraintFields;
 use crate::protocol::sampling::SamplingFields;
@@ -24,7 +24,7 @@ const USUAL_TOKENS: usize = 16;
     post,
     path = "/v1/completions",
     request_body = CompletionRequest,
-    responses((status = 200, body = Completion), (status = 400, body = ErrorBody), (status = 503, body = ErrorBody))
+    responses((status = 200, body = Completion), ApiError)
 )]
 pub async fn completions(State(app): State<Arc<App>>, Payload(mut body): Payload) -> Result<Response> {
     let own: CompletionFields = body.take()?;

@@ -4,6 +4,8 @@ use axum::Json;
 use utoipa::OpenApi;
 use utoipa::openapi::OpenApi as Description;
 
+use crate::error::ErrorBody;
+
 /// The endpoints of the server.
 #[derive(OpenApi)]
 #[openapi(
@@ -20,7 +22,8 @@ use utoipa::openapi::OpenApi as Description;
         super::automaton::automaton,
         super::tokens::tokenize,
         super::tokens::detokenize,
-    )
+    ),
+    components(schemas(ErrorBody))
 )]
 struct Endpoints;
 

@@ -14,7 +14,7 @@ use crate::answer::response::ResponseFrames;
 use crate::answer::stream::Frames;
 use crate::answer::{Head, stream, whole};
 use crate::app::App;
-use crate::error::{ApiError, ErrorBody, Result};
+use crate::error::{ApiError, Result};
 use crate::protocol::constraint::ConstraintFields;
 use crate::protocol::message::messages;
 use crate::protocol::response::{ResponseObject, ResponseRequest};
@@ -25,7 +25,7 @@ use crate::protocol::sampling::SamplingFields;
     post,
     path = "/v1/responses",
     request_body = ResponseRequest,
-    responses((status = 200, body = ResponseObject), (status = 400, body = ErrorBody), (status = 503, body = ErrorBody))
+    responses((status = 200, body = ResponseObject), ApiError)
 )]
 pub async fn responses(State(app): State<Arc<App>>, Payload(mut body): Payload) -> Result<Response> {
     let own: ResponseRequest = body.take()?;

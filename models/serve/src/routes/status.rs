@@ -12,7 +12,7 @@ use crate::error::{ApiError, ErrorBody, Result};
 use crate::protocol::models::{ModelCard, ModelList, Version};
 
 /// The models.
-#[utoipa::path(get, path = "/v1/models", responses((status = 200, body = ModelList)))]
+#[utoipa::path(get, path = "/v1/models", responses((status = 200, body = ModelList), (status = 401, body = ErrorBody)))]
 pub async fn models(State(app): State<Arc<App>>) -> Json<ModelList> {
     Json(ModelList { object: "list", data: vec![card(&app)] })
 }
@@ -22,7 +22,7 @@ pub async fn models(State(app): State<Arc<App>>) -> Json<ModelList> {
     get,
     path = "/v1/models/{name}",
     params(("name" = String, Path, description = "The name of a model.")),
-    responses((status = 200, body = ModelCard), (status = 404, body = ErrorBody))
+    responses((status = 200, body = ModelCard), (status = 401, body = ErrorBody), (status = 404, body = ErrorBody))
 )]
 pub async fn model(State(app): State<Arc<App>>, Path(name): Path<String>) -> Result<Json<ModelCard>> {
     app.check_model(Some(&name))?;

@@ -7,7 +7,7 @@ use axum::extract::State;
 
 use super::payload::Payload;
 use crate::app::App;
-use crate::error::{ApiError, ErrorBody, Result};
+use crate::error::{ApiError, Result};
 use crate::protocol::message::messages;
 use crate::protocol::tokens::{DetokenizeRequest, Detokenized, TokenizeRequest, Tokenized};
 
@@ -16,7 +16,7 @@ use crate::protocol::tokens::{DetokenizeRequest, Detokenized, TokenizeRequest, T
     post,
     path = "/tokenize",
     request_body = TokenizeRequest,
-    responses((status = 200, body = Tokenized), (status = 400, body = ErrorBody))
+    responses((status = 200, body = Tokenized), ApiError)
 )]
 pub async fn tokenize(State(app): State<Arc<App>>, Payload(mut body): Payload) -> Result<Json<Tokenized>> {
     let request: TokenizeRequest = body.take()?;
@@ -55,7 +55,7 @@ fn tokens_of(app: &App, request: &TokenizeRequest) -> Result<Tokenized> {
     post,
     path = "/detokenize",
     request_body = DetokenizeRequest,
-    responses((status = 200, body = Detokenized), (status = 400, body = ErrorBody))
+    responses((status = 200, body = Detokenized), ApiError)
 )]
 pub async fn detokenize(
     State(app): State<Arc<App>>,

@@ -2,11 +2,16 @@
 
 mod answers;
 mod client;
+mod clients;
 mod constraints;
 mod engine;
 mod guards;
 mod hostile;
 mod load;
+#[path = "../../../../tests/common/python.rs"]
+mod python;
 mod reasoning;
 mod responses;
+#[path = "../../../../tests/common/skip.rs"]
+mod skip;
 mod tools;
