@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use burn_dfa::constraint::{Format, StructuralTag, Tag, TriggeredTags};
 use burn_dfa::generation::{
-    DecodeGraph, Finish, GenerationConfig, Output, Piece, SamplingKinds, SamplingOptions, generate,
+    DecodeGraph, Finish, GenerationConfig, Logprobs, Output, Piece, SamplingKinds, SamplingOptions, generate,
 };
 use burn_dfa::{Capacity, Constraint, Kernels, Limits, TensorOptions, TokenId};
 use serde_json::{Value, json};
@@ -51,6 +51,40 @@ fn cases() -> Vec<(&'static str, usize, GenerationConfig)> {
     ]
 }
 
+/// Largest difference of log-probabilities where fusion sums a recorded step in another order than an eager one.
+const TOLERANCE: f32 = 1e-4;
+
+/// Equal outputs; log-probabilities to the bit, or within [`TOLERANCE`].
+#[track_caller]
+fn assert_same(output: &Output, expected: &Output, is_exact: bool, what: &str) {
+    if is_exact {
+        return assert_eq!(output, expected, "{what}");
+    }
+    let rest = |output: &Output| Output { logprobs: Vec::new(), ..output.clone() };
+    assert_eq!(rest(output), rest(expected), "{what}");
+    assert_eq!(output.logprobs.len(), expected.logprobs.len(), "{what}");
+    for (at, (found, expected)) in output.logprobs.iter().zip(&expected.logprobs).enumerate() {
+        assert_near(&found.model, &expected.model, &format!("{what}, token {at}, of the model"));
+        assert_near(&found.constrained, &expected.constrained, &format!("{what}, token {at}, constrained"));
+    }
+}
+
+#[track_caller]
+fn assert_near(found: &Logprobs, expected: &Logprobs, what: &str) {
+    let is_near = |a: f32, b: f32| (a - b).abs() <= TOLERANCE;
+    assert!(is_near(found.chosen, expected.chosen), "{what}: {found:?} for {expected:?}");
+    assert_eq!(found.top.len(), expected.top.len(), "{what}: {found:?} for {expected:?}");
+    for (place, (&(token, found), &(other, logprob))) in found.top.iter().zip(&expected.top).enumerate() {
+        // As likely as another of them, or as one past the last.
+        let is_tie = || {
+            let among = |(at, &(_, tied)): (usize, &(TokenId, f32))| at != place && is_near(tied, logprob);
+            place + 1 == expected.top.len() || expected.top.iter().enumerate().any(among)
+        };
+        assert!(is_near(found, logprob), "{what}, place {place}: {found} for {logprob}");
+        assert!(token == other || is_tie(), "{what}, place {place}: {token:?} for {other:?}");
+    }
+}
+
 #[test]
 fn a_replayed_step_writes_the_tokens_of_the_eager_loop() {
     let _turn = alone();
@@ -76,7 +110,7 @@ fn a_replayed_step_writes_the_tokens_of_the_eager_loop() {
             for (requests, expected) in [(&first, &of_first), (&first, &of_first), (&second, &of_second)] {
                 let outputs = graph.generate(requests, go_on).unwrap();
                 for (row, (output, expected)) in outputs.iter().zip(expected).enumerate() {
-                    assert_eq!(output, expected, "{name}, {kind}, row {row}");
+                    assert_same(output, expected, name == "flex", &format!("{name}, {kind}, row {row}"));
                 }
             }
             eprintln!("{name}, {kind}: {steps} steps, thrice");
