@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use burn::tensor::FloatDType;
 use burn_dfa::generation::SlotLm;
@@ -110,6 +111,11 @@ impl App {
     /// Whether new requests are answered.
     pub fn is_ready(&self) -> bool {
         !self.ends.load(Ordering::Acquire) && self.engine.is_alive()
+    }
+
+    /// How long pieces of an answer are kept for its next event; without, until its end.
+    pub fn interval(&self, streams: bool) -> Option<Duration> {
+        streams.then_some(self.config.stream_interval)
     }
 
     /// Answers no new requests.

@@ -46,6 +46,9 @@ pub struct Config {
     /// Steps between two reads from the device. More are faster on a GPU, and stream in larger pieces.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = usizes(1..=256))]
     pub read_every: usize,
+    /// How long the tokens of a stream are kept for its next event, in seconds; 0: each piece is an event.
+    #[arg(long, value_name = "SECONDS", default_value = "0.005", value_parser = interval)]
+    pub stream_interval: Duration,
     /// Tokens of prompts that are read between two steps, so that a long prompt does not hold up the other answers for long.
     #[arg(long, value_name = "TOKENS", default_value_t = 256, value_parser = usizes(1..=1 << 20))]
     pub prompt_chunk: usize,
@@ -171,9 +174,14 @@ fn usizes(range: std::ops::RangeInclusive<u64>) -> RangedU64ValueParser<usize> {
     RangedU64ValueParser::new().range(range)
 }
 
+/// A number of seconds.
+fn interval(text: &str) -> Result<Duration, String> {
+    let time = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    time.ok_or_else(|| "this has to be a number of seconds".to_owned())
+}
+
 /// A positive number of seconds.
 fn seconds(text: &str) -> Result<Duration, String> {
-    let wrong = || "this has to be a positive number of seconds".to_owned();
-    let seconds: f64 = text.parse().map_err(|_| wrong())?;
-    Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero()).ok_or_else(wrong)
+    let time = interval(text).ok().filter(|time| !time.is_zero());
+    time.ok_or_else(|| "this has to be a positive number of seconds".to_owned())
 }

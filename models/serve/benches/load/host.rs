@@ -19,12 +19,14 @@ pub struct Host {
 }
 
 impl Host {
-    /// Starts a server of so many rows.
+    /// Starts a server of so many rows, with more options.
     ///
     /// # Errors
     /// Those of its start.
-    pub fn start(rows: usize) -> Result<Self, Failure> {
-        let config = Config::try_parse_from(["burn-dfa-serve", "--port", "0", "--rows", &rows.to_string()])?;
+    pub fn start(rows: usize, options: &[&str]) -> Result<Self, Failure> {
+        let rows = rows.to_string();
+        let all = ["burn-dfa-serve", "--port", "0", "--rows", &rows];
+        let config = Config::try_parse_from(all.iter().chain(options))?;
         let app = App::load(config)?;
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let server = runtime.block_on(Server::bind(app))?;

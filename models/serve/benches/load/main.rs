@@ -101,7 +101,7 @@ fn main() -> ExitCode {
 
 fn measure(args: &Args, report: &mut Report) -> Result<(), Failure> {
     let wants = |part| args.only.is_empty() || args.only.contains(&part);
-    let host = Host::start(args.rows)?;
+    let host = Host::start(args.rows, &[])?;
     if wants(Part::Mixed) {
         mixed(&host, args, report)?;
     }
@@ -129,6 +129,7 @@ fn measure(args: &Args, report: &mut Report) -> Result<(), Failure> {
     if ![Part::Throughput, Part::Between, Part::Server].into_iter().any(wants) {
         return Ok(());
     }
+    let each_token = Host::start(args.rows, &["--stream-interval", "0"])?;
     let arms = Arms::new(host.address, if args.test { 8 } else { SCHEMAS })?;
     if wants(Part::Throughput) {
         // The first round warms up.
@@ -145,7 +146,7 @@ fn measure(args: &Args, report: &mut Report) -> Result<(), Failure> {
     if wants(Part::Between) {
         let [mut with, mut without] = [Vec::new(), Vec::new()];
         for is_first in turns("time between tokens", args.rounds) {
-            let [one, other] = between(&host, &arms, is_first)?;
+            let [one, other] = between(&each_token, &arms, is_first)?;
             with.extend(one);
             without.extend(other);
         }
@@ -158,7 +159,7 @@ fn measure(args: &Args, report: &mut Report) -> Result<(), Failure> {
         }
     }
     if wants(Part::Server) {
-        server(&host, &arms, args, report, turns("tokens per second", args.rounds + 1))?;
+        server([&host, &each_token], &arms, args, report, turns("tokens per second", args.rounds + 1))?;
     }
     Ok(())
 }
@@ -166,7 +167,7 @@ fn measure(args: &Args, report: &mut Report) -> Result<(), Failure> {
 /// The server against its batch alone: tokens per second, and what a token takes of a processor, which other programs on the
 /// machine change less.
 fn server(
-    host: &Host,
+    [host, each_token]: [&Host; 2],
     arms: &Arms,
     args: &Args,
     report: &mut Report,
@@ -186,23 +187,26 @@ fn server(
         let body = || timed([None, None], &|| direct.rate(&host.app, REPEATED));
         std::thread::scope(|scope| scope.spawn(body).join().expect("the batch does not panic"))
     };
-    let over_http = |streams| {
+    let over_http = |host: &Host, streams| {
         timed([Some("engine"), Some("tokio-rt-worker")], &|| {
             let bodies = Arms::bodies(&arms.structured, streams, REPEATED);
             let (elapsed, replies) = drive(host.address, args.clients, &bodies)?;
             Ok(tokens(&replies)? as f64 / elapsed.as_secs_f64())
         })
     };
+    const ARMS: [&str; 4] =
+        ["the batch alone", "served whole", "served as streams", "streams, an event a token"];
     let mut rounds = Vec::new();
     for is_first in turns {
         let before = is_first.then(alone).transpose()?;
-        let [whole, streams] = [over_http(false)?, over_http(true)?];
-        rounds.push([before.map_or_else(alone, Ok)?, whole, streams]);
+        let served = [over_http(host, false)?, over_http(host, true)?, over_http(each_token, true)?];
+        let [whole, streams, by_token] = served;
+        rounds.push([before.map_or_else(alone, Ok)?, whole, streams, by_token]);
     }
     // The first round warms up.
     let of =
-        |value: &dyn Fn(&[[f64; 3]; 3]) -> f64| median(&rounds[1..].iter().map(value).collect::<Vec<_>>());
-    for (arm, name) in ["the batch alone", "served whole", "served as streams"].into_iter().enumerate() {
+        |value: &dyn Fn(&[[f64; 3]; 4]) -> f64| median(&rounds[1..].iter().map(value).collect::<Vec<_>>());
+    for (arm, name) in ARMS.into_iter().enumerate() {
         report.add(format!("tokens/s, {name}"), of(&|round| round[arm][0]));
         report
             .add(format!("  model's thread, µs of a processor a token, {name}"), of(&|round| round[arm][1]));

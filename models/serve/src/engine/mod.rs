@@ -44,8 +44,8 @@ pub struct Ask {
     pub sampling: Sampling,
     /// Answers to each prompt. Those to the first come first.
     pub n: usize,
-    /// Whether it is told of each piece as it comes; otherwise of all of them as one, at the end.
-    pub streams: bool,
+    /// How long pieces are kept for the next event, zero for none; without, all of them come as one at the end.
+    pub interval: Option<Duration>,
 }
 
 impl Ask {
@@ -114,7 +114,7 @@ struct Job {
     sampling: Sampling,
     cancel: Cancel,
     events: Events,
-    streams: bool,
+    interval: Option<Duration>,
     /// Its place in the queue, which it gives back when it begins.
     place: Option<OwnedSemaphorePermit>,
     queued: Instant,
@@ -275,7 +275,7 @@ impl Engine {
                 sampling: ask.sampling.of_answer(index % ask.n),
                 cancel: cancel.clone(),
                 events: Events { index, sender: sender.clone() },
-                streams: ask.streams,
+                interval: ask.interval,
                 place: places.split(1),
                 queued: Instant::now(),
             };

@@ -38,8 +38,22 @@ struct Running {
     last: Option<Instant>,
     tokens: usize,
     prompt: usize,
-    /// What is not passed on before the end, which spares those who wait for all of it from being woken at each token.
-    held: Option<(Tokens, String)>,
+    /// What was not passed on yet.
+    held: (Tokens, String),
+    /// How long it may be held, and since when; without, until the end. This spares those who wait from being woken at each
+    /// token.
+    interval: Option<Duration>,
+    passed: Option<Instant>,
+}
+
+impl Running {
+    /// Passes on what was held, where there is anything.
+    fn pass_held(&mut self) {
+        let (tokens, text) = std::mem::take(&mut self.held);
+        if !tokens.ids.is_empty() || !text.is_empty() {
+            self.events.send(Event::Piece { tokens, text });
+        }
+    }
 }
 
 impl Desk {
@@ -155,7 +169,9 @@ impl Desk {
                 last: None,
                 tokens: 0,
                 prompt: request.prompt.len(),
-                held: (!job.streams).then(Default::default),
+                held: Default::default(),
+                interval: job.interval,
+                passed: None,
             });
             match slots.admit(row, &request) {
                 Ok(()) => {
@@ -196,14 +212,14 @@ impl Desk {
         running.last = Some(now);
         running.tokens += count;
         self.metrics.generation_tokens.increment(count as u64);
-        let tokens = Tokens { ids: piece.tokens, logprobs: piece.logprobs };
-        match &mut running.held {
-            None => running.events.send(Event::Piece { tokens, text: piece.text }),
-            Some((held, text)) => {
-                held.ids.extend(tokens.ids);
-                held.logprobs.extend(tokens.logprobs);
-                text.push_str(&piece.text);
-            }
+        let (tokens, text) = &mut running.held;
+        tokens.ids.extend(piece.tokens);
+        tokens.logprobs.extend(piece.logprobs);
+        text.push_str(&piece.text);
+        let is_due = |interval| running.passed.is_none_or(|passed| now - passed >= interval);
+        if running.interval.is_some_and(is_due) {
+            running.passed = Some(now);
+            running.pass_held();
         }
     }
 
@@ -242,10 +258,8 @@ impl Desk {
             return;
         }
         self.measure(slots);
-        for (running, event) in ended {
-            if let Some((tokens, text)) = running.held {
-                running.events.send(Event::Piece { tokens, text });
-            }
+        for (mut running, event) in ended {
+            running.pass_held();
             running.events.send(event);
         }
     }

@@ -1,6 +1,7 @@
 //! From a request to the first event of its answers: encode the prompt, compile the constraint, queue.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::http::StatusCode;
 use burn_dfa::constraint::{ToolChoice, ToolFormat, Tools};
@@ -43,8 +44,8 @@ pub struct Wanted {
     pub max_tokens_param: &'static str,
     /// How tokens are chosen.
     pub sampling: Sampling,
-    /// Whether the answers come as events.
-    pub streams: bool,
+    /// How long pieces are kept for the next event, where the answers come as events.
+    pub interval: Option<Duration>,
     /// The constraint.
     pub constraint: Option<Given>,
     /// Tools that may be called.
@@ -103,7 +104,7 @@ pub async fn begin(app: &Arc<App>, wanted: Wanted) -> Result<Begun> {
     };
     let prompts = prompts.into_iter().map(with_budget).collect::<Result<Vec<_>>>()?;
     let (own_table, most) = (table.clone(), prompts.first().map_or(0, |(_, budget)| *budget));
-    let ask = Ask { prompts, table, sampling: wanted.sampling, n: wanted.n, streams: wanted.streams };
+    let ask = Ask { prompts, table, sampling: wanted.sampling, n: wanted.n, interval: wanted.interval };
     if ask.answers() > app.engine.max_queue() {
         let most = app.engine.max_queue();
         let message = format!("{} answers are more than the {most} that may wait", ask.answers());

@@ -1,6 +1,7 @@
 //! `/v1/chat/completions`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
@@ -60,7 +61,10 @@ pub async fn chat(State(app): State<Arc<App>>, Payload(mut body): Payload) -> Re
             "max_tokens"
         },
         sampling: sampling.read()?,
-        streams: sampling.streams(),
+        // What is told of each token stands in an event of its own.
+        interval: app
+            .interval(sampling.streams())
+            .map(|interval| if wants_legal { Duration::ZERO } else { interval }),
         constraint,
         tools,
     };

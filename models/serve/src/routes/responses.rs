@@ -52,7 +52,7 @@ pub async fn responses(State(app): State<Arc<App>>, Payload(mut body): Payload) 
         usual_tokens: usize::MAX,
         max_tokens_param: "max_output_tokens",
         sampling: sampling.read()?,
-        streams: sampling.streams(),
+        interval: app.interval(sampling.streams()),
         constraint,
         tools,
     };

@@ -47,20 +47,25 @@ fn a_schema_holds() {
 
 #[test]
 fn a_stream_is_the_same_in_pieces() {
-    let request = chat(json!({"response_format": order()}));
+    let mut request = chat(json!({"response_format": order()}));
     let whole = server().post("/v1/chat/completions", &request).json(200);
-    let mut request = request;
     request["stream"] = json!(true);
     request["stream_options"] = json!({"include_usage": true});
-    let events = server().post("/v1/chat/completions", &request).events();
-    assert_eq!(events[0]["choices"][0]["delta"]["role"], "assistant");
-    let text: String =
-        events.iter().filter_map(|event| event["choices"][0]["delta"]["content"].as_str()).collect();
-    assert_eq!(whole["choices"][0]["message"]["content"], text);
-    let last = &events[events.len() - 1];
-    assert_eq!((&last["choices"], &last["usage"]), (&json!([]), &whole["usage"]));
-    assert_eq!(events[events.len() - 2]["choices"][0]["finish_reason"], "stop");
-    assert!(events.len() > 10, "tokens come one by one");
+    let streamed = |server: &Running| {
+        let events = server.post("/v1/chat/completions", &request).events();
+        assert_eq!(events[0]["choices"][0]["delta"]["role"], "assistant");
+        let text: String =
+            events.iter().filter_map(|event| event["choices"][0]["delta"]["content"].as_str()).collect();
+        assert_eq!(whole["choices"][0]["message"]["content"], text);
+        let last = &events[events.len() - 1];
+        assert_eq!((&last["choices"], &last["usage"]), (&json!([]), &whole["usage"]));
+        assert_eq!(events[events.len() - 2]["choices"][0]["finish_reason"], "stop");
+        events.len()
+    };
+    streamed(server());
+    assert!(streamed(&start(&["--stream-interval", "0"])) > 10, "tokens come one by one");
+    // The role, the first token, the others, the reason and the usage.
+    assert_eq!(streamed(&start(&["--stream-interval", "3600"])), 5);
 }
 
 #[test]
