@@ -32,12 +32,16 @@ fn the_server_is_as_it_describes_itself() {
     // That all which the schema allows is accepted cannot be asked for: the schema does not say what a regex is.
     let options = "--phases coverage,fuzzing --max-examples 30 --generation-deterministic --request-timeout 60 \
                    --exclude-checks positive_data_acceptance --no-color";
+    let folder = std::env::temp_dir().join(format!("burn-dfa-schemathesis-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder for what it leaves behind");
     let said = succeeds(
         python
+            .current_dir(&folder)
             .args(["-m", "schemathesis.cli", "run", &format!("http://{}/openapi.json", server.address)])
             .args(["-H", "Authorization: Bearer secret"])
             .args(options.split_whitespace()),
     );
     assert!(said.contains("Selected: 11/11"), "{said}");
+    std::fs::remove_dir_all(folder).expect("it is there");
     assert_eq!(server.get("/health").status, 200);
 }
