@@ -1,6 +1,6 @@
-"""Asks a running server with instructor, LangChain, Pydantic AI and LiteLLM.
+"""Asks a running server with instructor, LangChain, Pydantic AI, LiteLLM and Outlines.
 
-    pip install instructor langchain-openai "pydantic-ai-slim[openai]" litellm
+    pip install instructor langchain-openai "pydantic-ai-slim[openai]" litellm outlines
     cargo run --release --bin burn-dfa-serve &
     python models/serve/tests/clients/python_clients.py http://127.0.0.1:8000
 
@@ -11,8 +11,10 @@ import sys
 
 import instructor
 import litellm
+import outlines
 from langchain_openai import ChatOpenAI
 from openai import OpenAI
+from outlines.types import CFG, Regex
 from pydantic import BaseModel
 from pydantic_ai import Agent, NativeOutput
 from pydantic_ai.models.openai import OpenAIChatModel
@@ -50,3 +52,15 @@ for name, output in (("tool", Order), ("native", NativeOutput(Order))):
 
 answer = litellm.completion(model="openai/tiny", api_base=URL, api_key="none", messages=messages, response_format=Order)
 check("litellm", Order.model_validate_json(answer.choices[0].message.content))
+
+client = OpenAI(base_url=URL, api_key="none")
+check("outlines openai", Order.model_validate_json(outlines.from_openai(client, "tiny")(SENTENCE, Order)))
+# The fields of vLLM and of SGLang.
+for name, of_server in (("vllm", outlines.from_vllm), ("sglang", outlines.from_sglang)):
+    model = of_server(client, "tiny")
+    check(f"outlines {name}", Order.model_validate_json(model(SENTENCE, Order)))
+    digits = model(SENTENCE, Regex("[0-9]{2}"))
+    assert len(digits) == 2 and digits.isdigit(), digits
+    answer = model(SENTENCE, CFG('root ::= "yes" | "no"'))
+    assert answer in ("yes", "no"), answer
+    print(f"outlines {name}", digits, answer)
