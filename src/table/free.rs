@@ -67,8 +67,7 @@ impl TableParts {
         let own = (StateId::RESERVED..).zip(&rests[StateId::RESERVED as usize..]);
         let found = own
             .filter(|&(_, rests)| (rests & PRINTABLE).count_ones() >= enough)
-            .map(|(state, _)| (state, self.leading_back(StateId(state))))
-            .filter(|(_, back)| back.ascii() >= 128 - MOST_OTHERS);
+            .filter_map(|(state, _)| Some((state, self.leading_back(StateId(state))?)));
         let found: Vec<(u32, FirstBytes)> = found.collect();
         let Some(&(_, first)) = found.first() else { return };
         // What all of them share, without those that share too little with the ones before.
@@ -84,14 +83,17 @@ impl TableParts {
         }
     }
 
-    /// The characters that lead a state to itself, those of a first byte together.
-    fn leading_back(&self, state: StateId) -> FirstBytes {
-        let TokenReading::Bytes { column_of, .. } = &self.reading else { return FirstBytes::default() };
+    /// The characters that lead a state to itself, those of a first byte together; `None` where they are too few for free text.
+    fn leading_back(&self, state: StateId) -> Option<FirstBytes> {
+        let TokenReading::Bytes { column_of, .. } = &self.reading else { return None };
         if !self.has_end(state) || !self.rests(state) {
-            return FirstBytes::default();
+            return None;
         }
         let reads = |from: u32, byte: u8| self.row(StateId(from))[column_of[byte as usize] as usize];
-        let ascii = (0..128).filter(|&byte| reads(state.0, byte) == state.0);
+        let ascii = FirstBytes::new((0..128).filter(|&byte| reads(state.0, byte) == state.0));
+        if ascii.ascii() < 128 - MOST_OTHERS {
+            return None;
+        }
         // By what a first byte leads to, whether all that may follow leads back.
         let wide = WIDE.iter().flat_map(|sequence| {
             let (first, last) = sequence[0];
@@ -113,7 +115,7 @@ impl TableParts {
                 })
             })
         });
-        FirstBytes::new(ascii.chain(wide))
+        Some(ascii.or(FirstBytes::new(wide)))
     }
 
     /// The states of free text, and those behind them, and behind these in turn, from which most characters lead where they lead

@@ -70,9 +70,10 @@ impl TableParts {
         let states = self.tokens_to_end.len();
         // Of each kind the states that take any character.
         let mut takes = [Characters::new(states), Characters::new(states)];
-        let (mut after, mut next) = (Vec::new(), Vec::new());
-        // By sequence and state: what follows the rest of a character that began so, if all of them can be read.
-        let mut rests: FastMap<(usize, u32), Option<Rc<[u32]>>> = FastMap::default();
+        let (mut after, mut next, mut begun) = (Vec::new(), Vec::new(), Vec::new());
+        let first: Vec<u32> = wide.iter().flat_map(|sequence| &sequence[0]).copied().collect();
+        // By what the first bytes of all sequences lead to: what follows these characters, if all of them can be read.
+        let mut rests: FastMap<Box<[u32]>, Option<Rc<[u32]>>> = FastMap::default();
         for state in StateId::RESERVED..states as u32 {
             after.clear();
             after.push(state);
@@ -82,27 +83,16 @@ impl TableParts {
             let [of_ascii, of_any] = &mut takes;
             of_ascii.takes[state as usize] = true;
             after.iter().for_each(|&to| of_ascii.add(self, state, to));
-            let begin = of_any.edges.len();
-            after.iter().for_each(|&to| of_any.add(self, state, to));
-            of_any.takes[state as usize] = wide.iter().enumerate().all(|(number, sequence)| {
-                after.clear();
-                after.push(state);
-                self.follow(&mut after, &mut next, &sequence[0])
-                    && after.iter().all(|&begun| {
-                        let rest = rests.entry((number, begun)).or_insert_with(|| {
-                            let mut after = vec![begun];
-                            let mut rest = sequence[1..].iter();
-                            let is_read = rest.all(|columns| self.follow(&mut after, &mut next, columns));
-                            (is_read && self.may_end(&after)).then(|| after.into())
-                        });
-                        let landings = rest.iter().flat_map(|rest| rest.iter());
-                        landings.for_each(|&to| of_any.add(self, state, to));
-                        rest.is_some()
-                    })
-            });
-            if !of_any.takes[state as usize] {
-                of_any.edges.truncate(begin);
-                of_any.leaves[state as usize] = 0;
+            let row = self.row(StateId(state));
+            begun.clear();
+            begun.extend(first.iter().map(|&column| row[column as usize]));
+            if !rests.contains_key(&begun[..]) {
+                let rest = self.after_wide(&wide, &begun);
+                rests.insert(begun[..].into(), rest);
+            }
+            if let Some(rest) = &rests[&begun[..]] {
+                of_any.takes[state as usize] = true;
+                after.iter().chain(rest.iter()).for_each(|&to| of_any.add(self, state, to));
             }
         }
         let [ascii, wide] = takes.map(Characters::tokens);
@@ -117,6 +107,27 @@ impl TableParts {
         if let TokenReading::Bytes { takes_plain, farthest, .. } = &mut self.reading {
             (*takes_plain, *farthest) = (takes, most);
         }
+    }
+
+    /// What follows the characters of some sequences of columns, whose first columns lead to `begun`; `None` where one of them
+    /// cannot be read.
+    fn after_wide(&self, wide: &[Vec<Vec<u32>>], begun: &[u32]) -> Option<Rc<[u32]>> {
+        let (mut all, mut next, mut begun) = (Vec::new(), Vec::new(), begun);
+        for sequence in wide {
+            let (own, others) = begun.split_at(sequence[0].len());
+            let mut after = own.to_vec();
+            after.sort_unstable();
+            after.dedup();
+            begun = others;
+            let is_read = sequence[1..].iter().all(|columns| self.follow(&mut after, &mut next, columns));
+            if own.contains(&StateId::DEAD.0) || !is_read || !self.may_end(&after) {
+                return None;
+            }
+            all.extend(after);
+        }
+        all.sort_unstable();
+        all.dedup();
+        Some(all.into())
     }
 
     /// Replaces states by those that the columns lead to; false where one of them leads nowhere.

@@ -21,6 +21,11 @@ impl FirstBytes {
         Self([self.0[0] & other.0[0], self.0[1] & other.0[1]])
     }
 
+    /// Those that are in one of the sets.
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self([self.0[0] | other.0[0], self.0[1] | other.0[1]])
+    }
+
     pub(crate) fn contains(self, byte: u8) -> bool {
         self.0[usize::from(byte >> 7)] >> (byte & 127) & 1 == 1
     }
