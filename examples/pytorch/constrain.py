@@ -34,7 +34,10 @@ class TokenTable(LogitsProcessor):
             columns[places < lengths[:, None]] = tensors["column"][symbols]
         if form == "called":
             self.jumps, self.max_frames = tensors["jumps"], int(self.metadata["frames"])
-            self.ways, self.height = shortest_ways(self.next, self.jumps, tensors["column"][:256].unique())
+            # Bytes that are tokens.
+            only = symbols[tensors["offsets"][:-1][lengths == 1]]
+            spelled = tensors["column"][only[only < 256]].unique()
+            self.ways, self.height = shortest_ways(self.next, self.jumps, spelled)
         else:
             self.jumps, self.max_frames = self.next.new_zeros(len(self.next), 2), 0
             self.ways = tensors["tokens_to_end"][:, None]

@@ -35,7 +35,7 @@ impl ByteRows {
     }
 
     /// All states but the dead one, with their rows.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (u32, &[Run])> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = (u32, &[Run])> + Clone {
         (1..self.state_count() as u32).map(|state| (state, self.row(state)))
     }
 

@@ -11,7 +11,7 @@
 //! Reference: R. Alur and P. Madhusudan, *Visibly Pushdown Languages*, STOC 2004.
 
 use super::specialise::Specialised;
-use super::{ByteRows, ByteStateId, Configuration, FastMap, Graph, Rows, Run, Way};
+use super::{ByteRows, ByteStateId, Configuration, Csr, FastMap, Graph, Rows, Run, Way};
 use crate::error::Result;
 use crate::limits::Meter;
 
@@ -182,7 +182,7 @@ impl Pushdown {
         }
         rows.check(meter)?;
         let to_start = missing.iter().map(|missing| {
-            let way = self.ways(1)[0];
+            let way = self.ways[self.ends];
             Way { bytes: way.bytes.saturating_add(*missing), ..way }
         });
         let mut ways = vec![Way::NONE; ends];
@@ -295,9 +295,44 @@ impl Pushdown {
         self.ends
     }
 
-    /// The way from `state` to each end.
-    pub(crate) fn ways(&self, state: u32) -> &[Way] {
-        &self.ways[state as usize * self.ends..][..self.ends]
+    /// The way from each state to each end, `[states, ends]`.
+    pub(crate) fn ways(&self) -> &[Way] {
+        &self.ways
+    }
+
+    /// The way from each state to each end along bytes of these classes alone, `[states, ends]`; `None` where some state has a
+    /// way to an end, and none so.
+    ///
+    /// # Errors
+    /// Where a limit is breached.
+    pub(crate) fn ways_along(&self, classes: &[bool], meter: &Meter) -> Result<Option<Vec<Way>>> {
+        let states = self.state_count();
+        let class_of = self.rows.classes();
+        let is_read =
+            |run: &&Run| (run.first..=run.last).any(|byte| classes[class_of[byte as usize] as usize]);
+        let rows = self.rows.all();
+        let edges =
+            rows.flat_map(|(state, row)| row.iter().filter(is_read).map(move |run| (run.target, state)));
+        let jumps = || (0..).zip(&self.jumps);
+        let returning = jumps().filter_map(|(state, jump)| match jump {
+            Jump::Return(outcome) => Some((state, *outcome)),
+            _ => None,
+        });
+        let calls = jumps().filter_map(|(state, jump)| match jump {
+            Jump::Call(call) => Some((state, call.clone())),
+            _ => None,
+        });
+        let graph = Graph {
+            states,
+            ends: self.ends,
+            backward: Csr::new(states, edges),
+            accepting: (1..states as u32).filter(|&state| self.rows.is_accepting(state)).collect(),
+            returning: returning.collect(),
+            calls: &calls.collect(),
+        };
+        let ways = graph.ways(meter)?;
+        let is_same = ways.iter().zip(&self.ways).all(|(along, all)| along.is_some() == all.is_some());
+        Ok(is_same.then_some(ways))
     }
 
     /// The same with so many frames.

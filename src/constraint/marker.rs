@@ -94,7 +94,7 @@ impl Marker {
 
 impl FreeText {
     /// Whether there is none, and all tokens are read as text.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.states == 0 && !self.reads_whole()
     }
 

@@ -534,7 +534,7 @@ fn finite(rows: RowDfa, tokens: TokenEdges, meter: &Meter) -> Result<Lowered> {
 /// Of a recursive grammar where a finite automaton is asked for.
 fn recursive() -> Error {
     Error::grammar_as_a_whole(
-        "it is recursive, and no finite automaton has its texts: give it a stack, by `Limits::frames` above 0 and a vocabulary with a token for each byte in use, or take `to_automaton`",
+        "it is recursive, and no finite automaton has its texts: give it a stack, by `Limits::frames` above 0 and a vocabulary with a token for each byte without which its texts cannot go on, or take `to_automaton`",
     )
 }
 

@@ -55,6 +55,7 @@ mod walk;
 mod whole;
 
 use std::fmt;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 pub use artifact::{Artifact, Origin};
@@ -121,9 +122,9 @@ impl TokenTable {
     /// - whatever lowering the constraint yields, see [`Constraint`].
     pub fn compile(constraint: &Constraint, vocabulary: &Vocabulary, limits: &Limits) -> Result<Self> {
         let meter = Meter::start(limits);
-        let lowered = match Self::lower_called(constraint, vocabulary, &meter)? {
-            Called::Yes(text) => return pushdown::from_called(&text, vocabulary, &meter),
-            Called::No(lowered) => lowered,
+        let lowered = match Self::with_stack(constraint, vocabulary, &meter)? {
+            ControlFlow::Break(table) => return Ok(table),
+            ControlFlow::Continue(lowered) => lowered,
         };
         let text = match lowered {
             Lowered::Bytes(text) => text,
@@ -184,9 +185,9 @@ impl TokenTable {
     /// counts tokens.
     pub fn walk(constraint: &Constraint, vocabulary: &Vocabulary, limits: &Limits) -> Result<Self> {
         let meter = Meter::start(limits);
-        let lowered = match Self::lower_called(constraint, vocabulary, &meter)? {
-            Called::Yes(text) => return pushdown::from_called(&text, vocabulary, &meter),
-            Called::No(lowered) => lowered,
+        let lowered = match Self::with_stack(constraint, vocabulary, &meter)? {
+            ControlFlow::Break(table) => return Ok(table),
+            ControlFlow::Continue(lowered) => lowered,
         };
         match lowered {
             Lowered::Bytes(text) => {
@@ -207,17 +208,26 @@ impl TokenTable {
         }
     }
 
-    /// The automaton, with calls where there is to be a stack and the vocabulary spells every byte in use.
-    fn lower_called(constraint: &Constraint, vocabulary: &Vocabulary, meter: &Meter) -> Result<Called> {
+    /// The table with calls, where there is to be a stack and the vocabulary spells the ways to the end; else the automaton
+    /// without.
+    fn with_stack(
+        constraint: &Constraint,
+        vocabulary: &Vocabulary,
+        meter: &Meter,
+    ) -> Result<ControlFlow<Self, Lowered>> {
         check_eos(vocabulary)?;
         let constraint = &*constraint.with_ids(vocabulary)?;
         if meter.limits().frames > 0 {
-            let called = constraint.lower_called(meter)?;
-            if !matches!(&called, Called::Yes(text) if !pushdown::spells_every_byte(text, vocabulary)) {
-                return Ok(called);
+            match constraint.lower_called(meter)? {
+                Called::No(lowered) => return Ok(ControlFlow::Continue(lowered)),
+                Called::Yes(text) => {
+                    if let Some(table) = pushdown::from_called(&text, vocabulary, meter)? {
+                        return Ok(ControlFlow::Break(table));
+                    }
+                }
             }
         }
-        constraint.lower(meter).map(Called::No)
+        constraint.lower(meter).map(ControlFlow::Continue)
     }
 
     fn lower(constraint: &Constraint, vocabulary: &Vocabulary, meter: &Meter) -> Result<Lowered> {

@@ -1,5 +1,6 @@
 //! Tables with calls: from a pushdown automaton to a walked table, and the tokens that follow in it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::build::RESERVED_TOKENS_TO_END;
@@ -14,18 +15,22 @@ use crate::error::{Error, Limit, Result};
 use crate::limits::Meter;
 use crate::vocabulary::Vocabulary;
 
-/// Spreads the rows out. The vocabulary [spells every byte](spells_every_byte) in use: otherwise what is alive would depend on
-/// the stack.
+/// Spreads the rows out; `None` where the vocabulary does not [spell the ways](spelled_ways) to the end.
 ///
 /// # Errors
 /// Where a limit is breached.
-pub(super) fn from_called(text: &CalledText, vocabulary: &Vocabulary, meter: &Meter) -> Result<TokenTable> {
+pub(super) fn from_called(
+    text: &CalledText,
+    vocabulary: &Vocabulary,
+    meter: &Meter,
+) -> Result<Option<TokenTable>> {
+    let Some(ways) = spelled_ways(text, vocabulary, meter)? else { return Ok(None) };
     let CalledText { automaton, free } = text;
     let ends = automaton.ends();
     let groups = Groups::new(free, vocabulary)?;
     let mut parts =
         TableParts::spread(automaton.rows(), free.states, &groups, 2 + 3 * ends, vocabulary, meter)?;
-    let calls = calls(automaton, vocabulary, meter);
+    let calls = calls(automaton, &ways, vocabulary, meter);
     let needed = calls.frames[parts.start.index() * ends];
     if needed > calls.depth {
         return Err(Error::limit(Limit::Frames(calls.depth as usize)));
@@ -35,11 +40,11 @@ pub(super) fn from_called(text: &CalledText, vocabulary: &Vocabulary, meter: &Me
     parts.find_plain();
     parts.find_rests();
     parts.find_free();
-    Ok(TokenTable { parts: Arc::new(parts), unrolled: None })
+    Ok(Some(TokenTable { parts: Arc::new(parts), unrolled: None }))
 }
 
 /// What the states do to the stack.
-fn calls(automaton: &Pushdown, vocabulary: &Vocabulary, meter: &Meter) -> Calls {
+fn calls(automaton: &Pushdown, spelled: &[Way], vocabulary: &Vocabulary, meter: &Meter) -> Calls {
     let ends = automaton.ends();
     let mut jumps = vec![0; StateId::RESERVED as usize * (1 + ends)];
     let mut ways = reserved_ways(ends);
@@ -56,7 +61,7 @@ fn calls(automaton: &Pushdown, vocabulary: &Vocabulary, meter: &Meter) -> Calls 
             Jump::Return(outcome) => jumps.push(-1 - *outcome as i32),
         }
         jumps.resize(from + 1 + ends, 0);
-        ways.extend_from_slice(automaton.ways(state));
+        ways.extend_from_slice(&spelled[state as usize * ends..][..ends]);
         for run in automaton.rows().row(state).iter().filter(|run| *automaton.jump(run.target) != Jump::None)
         {
             entered[run.first as usize..=run.last as usize].fill(true);
@@ -74,18 +79,34 @@ pub(super) fn reserved_ways(ends: usize) -> Vec<Way> {
     ways
 }
 
-/// Whether for every byte that a live state takes there is a token of one byte that acts like it there.
-pub(super) fn spells_every_byte(text: &CalledText, vocabulary: &Vocabulary) -> bool {
+/// The way from each state to each end in tokens of one byte, `[states, ends]`.
+///
+/// `None` where the vocabulary lacks some bytes and a state has no way without them: there a longer token may have them, so what is
+/// alive would depend on the stack. Otherwise a state is alive in tokens as it is in bytes.
+///
+/// # Errors
+/// Where a limit is breached.
+fn spelled_ways<'t>(
+    text: &'t CalledText,
+    vocabulary: &Vocabulary,
+    meter: &Meter,
+) -> Result<Option<Cow<'t, [Way]>>> {
     let CalledText { automaton, free } = text;
     let rows = automaton.rows();
     let spelled = spelled_classes(rows.classes(), rows.class_count(), free, vocabulary);
     let mut row = vec![0; rows.class_count()];
-    spelled.iter().all(|&spelled| spelled)
+    let spells = spelled.iter().all(|&spelled| spelled)
         || (1..rows.state_count() as u32).all(|state| {
             row.fill(0);
             rows.fill(state, &mut row, 0);
             row.iter().zip(&spelled).all(|(&to, &spelled)| spelled || to == 0)
-        })
+        });
+    match spells {
+        true => Ok(Some(automaton.ways().into())),
+        // The ways of free text are not those of its bytes.
+        false if !free.is_empty() => Ok(None),
+        false => Ok(automaton.ways_along(&spelled, meter)?.map(Cow::from)),
+    }
 }
 
 impl TableParts {

@@ -9,7 +9,7 @@ use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
-use crate::common::words::{EOS, vocabulary_of};
+use crate::common::words::vocabulary_of;
 
 /// A part of a grammar.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -219,62 +219,112 @@ fn vocabulary() -> Vocabulary {
     ])
 }
 
+/// Follows a grammar by the table of its schema and by the recogniser, on walks of up to 200 tokens, and compares what they
+/// take at each step; gives the number of tokens that left three pieces at once.
+fn compare(schema: &Value, grammar: &Grammar, table: &TokenTable, vocabulary: &Vocabulary) -> usize {
+    let needed = table.tokens_to_end(table.start());
+    assert_eq!(needed as usize, grammar.shortest[0] + 1, "{schema}");
+    let mut crossed = 0;
+    for seed in 0..24 {
+        let mut rng = StdRng::seed_from_u64(seed);
+        // Tight budgets, and one for a walk of 200 tokens.
+        let budget = needed + [0, 1, 3, 9, 30, 600][seed as usize % 6];
+        let mut position = RowPosition::new(table.start(), budget);
+        let mut ways = grammar.start();
+        for step in 0..200 {
+            let left = position.remaining.saturating_sub(1) as usize;
+            let mut legal = Vec::new();
+            for token in (0..vocabulary.len() as u32).map(TokenId) {
+                let found = table.can_end(&table.after(&position, token));
+                let expected = match vocabulary.bytes(token) {
+                    // The end is legal after a whole text.
+                    None => position.remaining > 0 && ways.iter().any(|rest| grammar.left(rest) == 0),
+                    Some(bytes) => {
+                        let after = bytes.iter().fold(ways.clone(), |ways, &byte| grammar.after(&ways, byte));
+                        left > 0 && grammar.can_end(&after, left - 1)
+                    }
+                };
+                let text = vocabulary.bytes(token).map(String::from_utf8_lossy);
+                assert_eq!(
+                    found, expected,
+                    "{schema}, seed {seed}, step {step}, token {text:?}, {position:?}"
+                );
+                if found {
+                    legal.push(token);
+                }
+            }
+            assert!(!legal.is_empty());
+            let is_long = |token: &TokenId| vocabulary.bytes(*token).is_some_and(|bytes| bytes.len() > 1);
+            let words: Vec<_> = legal.iter().copied().filter(is_long).collect();
+            let token = if words.is_empty() || rng.random_range(0..4) == 0 {
+                legal[rng.random_range(0..legal.len())]
+            } else {
+                words[rng.random_range(0..words.len())]
+            };
+            let Some(bytes) = vocabulary.bytes(token) else { break };
+            crossed += usize::from(bytes.ends_with(b"]]]") || bytes.ends_with(b"}]}"));
+            ways = bytes.iter().fold(ways, |ways, &byte| grammar.after(&ways, byte));
+            position = table.after(&position, token);
+        }
+    }
+    crossed
+}
+
 #[test]
 fn every_token_is_legal_just_where_a_recogniser_without_tables_finds_a_way_to_the_end() {
     let vocabulary = vocabulary();
     let limits = Limits::new().with_frames(Limits::MAX_FRAMES);
     let mut crossed = 0;
     for (schema, grammar) in cases() {
-        let table =
-            TokenTable::compile(&Constraint::json_schema(schema.clone()).unwrap(), &vocabulary, &limits)
-                .unwrap();
+        let constraint = Constraint::json_schema(schema.clone()).unwrap();
+        let table = TokenTable::compile(&constraint, &vocabulary, &limits).unwrap();
         assert!(table.outcomes() > 0, "{schema}");
-        let needed = table.tokens_to_end(table.start());
-        assert_eq!(needed as usize, grammar.shortest[0] + 1, "{schema}");
-        for seed in 0..24 {
-            let mut rng = StdRng::seed_from_u64(seed);
-            // Tight budgets, and one for a walk of 200 tokens.
-            let budget = needed + [0, 1, 3, 9, 30, 600][seed as usize % 6];
-            let mut position = RowPosition::new(table.start(), budget);
-            let mut ways = grammar.start();
-            for step in 0..200 {
-                let left = position.remaining.saturating_sub(1) as usize;
-                let mut legal = Vec::new();
-                for token in (0..vocabulary.len() as u32).map(TokenId) {
-                    let found = table.can_end(&table.after(&position, token));
-                    let expected = match vocabulary.bytes(token) {
-                        // The end is legal after a whole text.
-                        None => position.remaining > 0 && ways.iter().any(|rest| grammar.left(rest) == 0),
-                        Some(bytes) => {
-                            let after =
-                                bytes.iter().fold(ways.clone(), |ways, &byte| grammar.after(&ways, byte));
-                            left > 0 && grammar.can_end(&after, left - 1)
-                        }
-                    };
-                    let text = vocabulary.bytes(token).map(String::from_utf8_lossy);
-                    assert_eq!(
-                        found, expected,
-                        "{schema}, seed {seed}, step {step}, token {text:?}, {position:?}"
-                    );
-                    if found {
-                        legal.push(token);
-                    }
-                }
-                assert!(!legal.is_empty());
-                let words: Vec<_> = legal.iter().copied().filter(|token| token.0 > EOS.0).collect();
-                let token = if words.is_empty() || rng.random_range(0..4) == 0 {
-                    legal[rng.random_range(0..legal.len())]
-                } else {
-                    words[rng.random_range(0..words.len())]
-                };
-                let Some(bytes) = vocabulary.bytes(token) else { break };
-                crossed += usize::from(bytes.ends_with(b"]]]") || bytes.ends_with(b"}]}"));
-                ways = bytes.iter().fold(ways, |ways, &byte| grammar.after(&ways, byte));
-                position = table.after(&position, token);
-            }
-        }
+        crossed += compare(&schema, &grammar, &table, &vocabulary);
     }
     assert!(crossed > 20, "{crossed} tokens left three pieces at once");
+}
+
+/// A stack needs no token of each byte in use, only ways to the end over bytes that are tokens.
+#[test]
+fn bytes_that_are_no_tokens_may_be_on_no_way_to_the_end() {
+    let words = [
+        &b"\""[..],
+        b"[",
+        b"]",
+        b",",
+        b"a",
+        b"\xa9",
+        b"\xc3\xa9",
+        b"a\xc3",
+        b"\xa9\"]",
+        b"\xc3\xa9\",[[",
+        b"]]",
+        b"],[",
+    ];
+    let vocabulary = Vocabulary::from_bytes(words.map(Some).into_iter().chain([None])).unwrap();
+    let vocabulary = vocabulary.with_eos([TokenId(words.len() as u32)]).unwrap();
+    let limits = Limits::new().with_frames(Limits::MAX_FRAMES);
+    let schema = |texts: &[&str]| json!({"type": "array", "items": {"anyOf": [{"enum": texts}, {"type": "array", "items": {"$ref": "#/items"}}]}});
+    let compile = |texts: &[&str]| {
+        TokenTable::compile(&Constraint::json_schema(schema(texts)).unwrap(), &vocabulary, &limits).unwrap()
+    };
+    let grammar = Grammar::new([
+        all([Text("["), Rule(1)]),
+        one([Text("]"), all([Rule(3), Rule(2)])]),
+        one([Text("]"), all([Text(","), Rule(3), Rule(2)])]),
+        one([Text("\"a\""), Text("\"aé\""), Rule(0)]),
+    ]);
+    let texts = ["a", "aé"];
+    let table = compile(&texts);
+    assert!(table.outcomes() > 0);
+    compare(&schema(&texts), &grammar, &table, &vocabulary);
+    // The way to the end is that of the tokens of one byte, though another takes fewer bytes.
+    let nested =
+        json!({"type": "array", "items": {"anyOf": [{"enum": ["é", "aaa"]}, {"$ref": "#"}]}, "minItems": 1});
+    let table = TokenTable::compile(&Constraint::json_schema(nested).unwrap(), &vocabulary, &limits).unwrap();
+    assert_eq!((table.outcomes() > 0, table.tokens_to_end(table.start())), (true, 8));
+    // Here a longer token is on the only way: what is alive would depend on the stack.
+    assert_eq!(compile(&["é"]).outcomes(), 0);
 }
 
 /// Long strings are counted by blocks that are called. Borders of blocks lie within tokens, characters and escapes.

@@ -95,17 +95,16 @@ impl StoredTable<'_> {
         Ok(())
     }
 
-    /// The ways to the ends of the pieces, `[states, outcomes]`. They are not stored, but found anew.
+    /// The ways to the ends of the pieces in tokens of one byte, `[states, outcomes]`. They are not stored, but found anew.
     ///
     /// # Errors
-    /// Where a piece can end as a call of it cannot go on from, where the start reaches no end, and where a limit is
-    /// breached.
+    /// Where bytes lead to an end and such tokens do not, where a piece can end as a call of it cannot go on from, where the
+    /// start reaches no end, and where a limit is breached.
     pub(super) fn ways(&self, meter: &Meter) -> Result<Vec<Way>> {
         let (states, ends) = (self.states(), self.outcomes());
         meter.bytes(states.saturating_mul(ends).saturating_mul(2 * size_of::<Way>()))?;
         let own = || StateId::RESERVED..states as u32;
         let row = |state: u32| &self[StoredArray::Next][state as usize * self.columns()..][..self.columns()];
-        let text = |state: u32| row(state)[TokenTable::RESERVED_COLUMNS..].iter().filter(|&&to| to != 0);
         let calls: FastMap<u32, Call> = own()
             .filter(|&state| self.jump(state)[0].cast_signed() > 0)
             .map(|state| {
@@ -113,18 +112,34 @@ impl StoredTable<'_> {
             })
             .collect();
         let outcome = |state: u32| -1 - self.jump(state)[0].cast_signed();
-        let graph = Graph {
-            states,
-            ends,
-            backward: Csr::new(states, own().flat_map(|state| text(state).map(move |&to| (to, state)))),
-            accepting: own().filter(|&state| row(state)[TokenTable::EOS as usize] != 0).collect(),
-            returning: own()
-                .filter(|&state| outcome(state) >= 0)
-                .map(|state| (state, outcome(state) as u32))
-                .collect(),
-            calls: &calls,
+        let along = |columns: &[usize]| {
+            let edges =
+                own().flat_map(|state| columns.iter().map(move |&column| (row(state)[column], state)));
+            let graph = Graph {
+                states,
+                ends,
+                backward: Csr::new(states, edges.filter(|&(to, _)| to != 0)),
+                accepting: own().filter(|&state| row(state)[TokenTable::EOS as usize] != 0).collect(),
+                returning: own()
+                    .filter(|&state| outcome(state) >= 0)
+                    .map(|state| (state, outcome(state) as u32))
+                    .collect(),
+                calls: &calls,
+            };
+            graph.ways(meter)
         };
-        let mut ways = graph.ways(meter)?;
+        let usable = self.check_symbols()?;
+        let all: Vec<usize> = (TokenTable::RESERVED_COLUMNS..self.columns()).collect();
+        let spelled: Vec<usize> = all.iter().copied().filter(|&column| usable[column]).collect();
+        let mut ways = along(&spelled)?;
+        if !self.spells(&usable) {
+            let all = along(&all)?;
+            let lost = ways.iter().zip(&all).position(|(way, any)| way.is_some() != any.is_some());
+            if let Some(at) = lost {
+                let what = format!("state {}: its way to the end takes a byte that is no token", at / ends);
+                return Err(broken("symbols", what));
+            }
+        }
         let has_end = |state: u32| ways[state as usize * ends..][..ends].iter().any(|way| way.is_some());
         for (state, call) in &calls {
             let stuck =

@@ -27,12 +27,7 @@ impl StoredTable<'_> {
         self.check_reserved()?;
         if self.form == Form::Called {
             self.check_jumps()?;
-            return match self.spells(&usable) {
-                true => Ok(true),
-                false => {
-                    Err(broken("symbols", "a byte that a state takes is no token, though there is a stack"))
-                }
-            };
+            return Ok(true);
         }
         self.check_start()?;
         self.check_columns(&usable)?;
@@ -121,7 +116,7 @@ impl StoredTable<'_> {
     }
 
     /// Checks what the symbols of tokens are; gives the columns that tokens of one symbol have.
-    fn check_symbols(&self) -> Result<Vec<bool>> {
+    pub(super) fn check_symbols(&self) -> Result<Vec<bool>> {
         let (columns, column) = (self.columns(), &self[StoredArray::Column]);
         let bytes = RESERVED_SYMBOL as usize;
         let first_special = FIRST_SPECIAL as usize;
@@ -224,7 +219,7 @@ impl StoredTable<'_> {
     }
 
     /// Whether of each byte that a state takes some token acts like it there; otherwise tokens have to be followed.
-    fn spells(&self, usable: &[bool]) -> bool {
+    pub(super) fn spells(&self, usable: &[bool]) -> bool {
         let open: Vec<_> = open(usable).collect();
         let spelled = |row: &[u32]| {
             let like = |to| (RESERVED_COLUMNS..row.len()).any(|column| usable[column] && row[column] == to);

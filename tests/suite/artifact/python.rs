@@ -81,6 +81,10 @@ fn numpy_has_the_same_masks() {
         table.save(folder.join(format!("{form}.safetensors")), &Origin::new(constraint, limits)).unwrap();
         walks(&table, vocabulary.len(), size, &folder.join(format!("{form}.walks")));
     }
+    // Some bytes are no tokens.
+    let (_, words, table, bytes) = super::called_with_words();
+    std::fs::write(folder.join("words.safetensors"), bytes).unwrap();
+    walks(&table, words.len(), [20, 100], &folder.join("words.walks"));
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("suite/artifact/walks.py");
     let output = python.arg(script).arg(&folder).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
@@ -90,6 +94,7 @@ fn numpy_has_the_same_masks() {
         let equal = format!("{form}: {walks} walks of {steps} tokens, at most ");
         assert!(said.contains(&equal), "{said}");
     }
+    assert!(said.contains("words: 100 walks of 20 tokens, at most "), "{said}");
     assert!(said.contains("at most 3 frames"), "the stack is never full: {said}");
     std::fs::remove_dir_all(folder).unwrap();
 }

@@ -78,7 +78,10 @@ class Table:
             self.columns[np.arange(lengths.max()) < lengths[:, None]] = columns
         if form == "called":
             self.jumps, self.max_frames = tensors["jumps"], int(metadata["frames"])
-            self.ways, self.height = shortest_ways(self.next, self.jumps, np.unique(tensors["column"][:256]))
+            # Bytes that are tokens.
+            only = tensors["symbols"][offsets[:-1][lengths == 1]]
+            spelled = np.unique(tensors["column"][only[only < 256]])
+            self.ways, self.height = shortest_ways(self.next, self.jumps, spelled)
         else:
             self.ways = tensors["tokens_to_end"][:, None]
             self.jumps, self.max_frames = np.zeros((len(self.next), 2), int), 0
