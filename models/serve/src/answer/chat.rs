@@ -7,7 +7,6 @@ use super::logprobs::Logprobs;
 use super::stream::{Frame, Frames};
 use super::whole::Whole;
 use crate::engine::Tokens;
-use crate::error::ApiError;
 use crate::protocol::chat::{
     AnswerMessage, CallDelta, ChatChoice, ChatChunk, ChatCompletion, ChatDelta, ChatLogprobs, ChunkChoice,
     FunctionDelta,
@@ -136,7 +135,7 @@ impl Frames for ChatFrames {
     }
 
     fn piece(&mut self, index: usize, tokens: &Tokens, deltas: Vec<Delta>) -> Vec<Frame> {
-        self.usage = Usage::new(self.usage.prompt_tokens, self.usage.completion_tokens + tokens.ids.len());
+        self.usage = self.usage.and(tokens.ids.len());
         let logprobs = self.logprobs.as_ref().map(|logprobs| logprobs.chat(tokens));
         let legal = self.legal.as_mut().map(|legal| legal.follow(index, &tokens.ids));
         self.deltas(index, deltas, logprobs, legal.unwrap_or_default())
@@ -151,9 +150,5 @@ impl Frames for ChatFrames {
     fn end(&mut self) -> Vec<Frame> {
         let usage = self.with_usage.then(|| self.chunk(Vec::new(), Some(self.usage)));
         usage.into_iter().chain([Frame::done()]).collect()
-    }
-
-    fn failed(&mut self, error: &ApiError) -> Vec<Frame> {
-        vec![Frame::data(&error.body()), Frame::done()]
     }
 }

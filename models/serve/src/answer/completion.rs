@@ -6,7 +6,6 @@ use super::logprobs::Logprobs;
 use super::stream::{Frame, Frames};
 use super::whole::Whole;
 use crate::engine::Tokens;
-use crate::error::ApiError;
 use crate::protocol::completion::{Completion, CompletionChoice, CompletionLogprobs};
 use crate::protocol::{FinishReason, Usage};
 
@@ -83,7 +82,7 @@ impl Frames for CompletionFrames {
     }
 
     fn piece(&mut self, index: usize, tokens: &Tokens, deltas: Vec<Delta>) -> Vec<Frame> {
-        self.usage = Usage::new(self.usage.prompt_tokens, self.usage.completion_tokens + tokens.ids.len());
+        self.usage = self.usage.and(tokens.ids.len());
         let (text, offset) = (text(deltas), &mut self.offsets[index]);
         let logprobs = self.logprobs.as_ref().map(|logprobs| logprobs.completion(tokens, offset));
         let says_nothing = text.is_empty() && logprobs.is_none();
@@ -97,9 +96,5 @@ impl Frames for CompletionFrames {
     fn end(&mut self) -> Vec<Frame> {
         let usage = || Frame::data(&body(self.head.clone(), Vec::new(), Some(self.usage)));
         self.with_usage.then(usage).into_iter().chain([Frame::done()]).collect()
-    }
-
-    fn failed(&mut self, error: &ApiError) -> Vec<Frame> {
-        vec![Frame::data(&error.body()), Frame::done()]
     }
 }

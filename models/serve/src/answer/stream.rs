@@ -57,7 +57,9 @@ pub trait Frames: Send + 'static {
     /// After all answers.
     fn end(&mut self) -> Vec<Frame>;
     /// Instead of the rest.
-    fn failed(&mut self, error: &ApiError) -> Vec<Frame>;
+    fn failed(&mut self, error: &ApiError) -> Vec<Frame> {
+        vec![Frame::data(&error.body()), Frame::done()]
+    }
 }
 
 /// Answers while they are sent.

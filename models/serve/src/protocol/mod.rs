@@ -34,6 +34,12 @@ impl Usage {
     pub fn new(prompt_tokens: usize, completion_tokens: usize) -> Self {
         Self { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens }
     }
+
+    /// With more tokens of answers.
+    #[must_use]
+    pub fn and(self, tokens: usize) -> Self {
+        Self::new(self.prompt_tokens, self.completion_tokens + tokens)
+    }
 }
 
 /// `stream_options`.
