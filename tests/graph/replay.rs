@@ -47,7 +47,7 @@ fn cases() -> Vec<(&'static str, usize, GenerationConfig)> {
         ("sampled under penalties and a bias, with log-probabilities", 40, penalties.with_logprobs(5)),
         ("greedy by built-in operations", 40, built_in),
         ("sampled", 60, base.clone().with_temperature(0.9)),
-        ("greedy", 120, base),
+        ("greedy", 70, base),
     ]
 }
 
