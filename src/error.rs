@@ -48,6 +48,7 @@ enum Kind {
     Input(String),
     Full { needed: Room, free: Room },
     Model(String),
+    Connection(String),
     Cancelled { tokens: usize, text: String },
     Output(String),
 }
@@ -220,6 +221,11 @@ impl Error {
         Kind::Model(reason.into()).into()
     }
 
+    #[cfg(feature = "remote")]
+    pub(crate) fn connection(reason: impl Into<String>) -> Self {
+        Kind::Connection(reason.into()).into()
+    }
+
     pub(crate) fn cancelled(tokens: usize, text: String) -> Self {
         Kind::Cancelled { tokens, text }.into()
     }
@@ -309,6 +315,11 @@ impl Error {
     /// The model or its device failed: no usable logits, or tokens that could not be read.
     pub fn is_model(&self) -> bool {
         matches!(self.kind, Kind::Model(_))
+    }
+
+    /// The server of a remote device cannot be reached, or the connection was lost.
+    pub fn is_connection(&self) -> bool {
+        matches!(self.kind, Kind::Connection(_))
     }
 
     /// The row was cancelled; see [`tokens_done`](Self::tokens_done).
@@ -462,6 +473,7 @@ impl fmt::Display for Error {
                 "the arena is full: the table needs {needed}, free are {free}: release others first, or reserve more in `TensorOptions::capacity`"
             ),
             Kind::Model(reason) => write!(f, "model: {reason}"),
+            Kind::Connection(reason) => write!(f, "remote device: {reason}"),
             Kind::Cancelled { tokens, text } => write!(f, "cancelled after {tokens} tokens, at {text:?}"),
             Kind::Output(reason) => write!(f, "output: {reason}"),
         }

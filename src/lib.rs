@@ -56,7 +56,7 @@
 //!
 //! # Features
 //! `flex` (default), `vulkan`, `wgpu`, `cuda`, `cuda-cpp` and `fusion` are Burn's backends and options; they
-//! combine freely. `typed` (default) is generation of Rust types by their schema; `cli` builds the command line tool
+//! combine freely. `remote` adds devices of a server elsewhere, `remote-server` such a server. `typed` (default) is generation of Rust types by their schema; `cli` builds the command line tool
 //! `burn-dfa`.
 
 // Without Flex, what only its loops use is unused.
@@ -76,7 +76,11 @@ mod persistent;
 pub mod prelude;
 pub mod processor;
 mod random;
+#[cfg(feature = "remote")]
+pub mod remote;
 pub mod sampling;
+#[cfg(feature = "remote-server")]
+pub mod server;
 pub mod table;
 pub mod tensor;
 pub mod vocabulary;

@@ -142,6 +142,16 @@ impl Keys {
         Ok(Self { halves: halves(seeds), factors: factors(temperatures)? })
     }
 
+    /// The keys of a client, see [`GumbelMax::keys`].
+    #[cfg(feature = "remote-server")]
+    pub(crate) fn read(keys: &[i32]) -> Self {
+        let rows = keys.as_chunks::<3>().0;
+        Self {
+            halves: rows.iter().map(|&[low, high, _]| [low as u32, high as u32]).collect(),
+            factors: rows.iter().map(|&[_, _, factor]| f32::from_bits(factor as u32)).collect(),
+        }
+    }
+
     /// The noise of `row` at `step`; none where the row is greedy.
     pub(crate) fn noise(&self, row: usize, step: i32) -> Option<Noise> {
         let ([low, high], factor) = (self.halves[row], self.factors[row]);
@@ -247,7 +257,7 @@ impl GumbelMax {
     }
 
     /// The keys of the rows, `[batch, 3]`.
-    #[cfg(feature = "cube")]
+    #[cfg(any(feature = "cube", feature = "remote"))]
     pub(crate) fn keys(&self) -> Tensor<2, Int> {
         self.keys.clone()
     }

@@ -25,7 +25,7 @@ use super::session::Session;
 use crate::error::{Error, Result};
 use crate::processor::Persistent;
 use crate::table::TokenTable;
-use crate::tensor::{is_flex, is_fused};
+use crate::tensor::records;
 use crate::vocabulary::Vocabulary;
 
 /// What to do where a step cannot be recorded.
@@ -213,7 +213,7 @@ pub(super) fn record_step<'m>(
     instead: &str,
 ) -> Result<StepGraph<'m>> {
     let graph = capture(device, step);
-    if !graph.is_hardware() && is_fused(device) && !is_flex(device) {
+    if !graph.is_hardware() && records(device) {
         return Err(Error::model(format!(
             "its step cannot be recorded on this device: it reads back, or makes tensors from host data; {instead}"
         )));

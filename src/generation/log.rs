@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use burn::backend::ExecutionError;
 use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor, TensorData, Transaction};
 
 use super::logprobs::{Logprobs, TokenLogprobs};
@@ -49,8 +50,9 @@ impl StepLog {
         let [_, batch] = self.lines.dims();
         let tokens = self.lines.clone().slice([lines.clone(), 0..batch]);
         let values = logprobs.lines.clone().slice([lines, 0..batch, 0..logprobs.columns()]);
-        let read = Transaction::default().register(tokens).register(values).try_execute();
-        let read = read.map_err(|error| Error::model(format!("tokens: {error}")))?;
+        let device = tokens.device();
+        let read = move || Transaction::default().register(tokens).register(values).try_execute();
+        let read = wait(&device, read)?;
         let [tokens, values] = <[TensorData; 2]>::try_from(read)
             .map_err(|read| Error::model(format!("tokens: {} tensors were read for 2", read.len())))?;
         let unreadable = |error| Error::model(format!("tokens: {error:?}"));
@@ -64,9 +66,25 @@ impl StepLog {
     }
 }
 
+/// Waits for what a device gives; for that of a server no longer than its deadline.
+fn wait<T: Send + 'static>(
+    device: &Device,
+    read: impl FnOnce() -> std::result::Result<T, ExecutionError> + Send + 'static,
+) -> Result<T> {
+    #[cfg(feature = "remote")]
+    if crate::remote::is_remote(device) {
+        let lost = |error: ExecutionError| {
+            Error::connection(format!("the connection is lost ({error}): connect again"))
+        };
+        return crate::remote::within_deadline(read)?.map_err(lost);
+    }
+    read().map_err(|error| Error::model(format!("tokens: {error}")))
+}
+
 /// Reads integers back from the device.
 pub(super) fn read<const D: usize>(tensor: Tensor<D, Int>) -> Result<Vec<i32>> {
-    let data = tensor.try_into_data().map_err(|error| Error::model(format!("tokens: {error}")))?;
+    let device = tensor.device();
+    let data = wait(&device, move || tensor.try_into_data())?;
     data.try_to_vec::<i32>().map_err(|error| Error::model(format!("tokens: {error:?}")))
 }
 

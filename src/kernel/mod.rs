@@ -4,4 +4,6 @@
 //! Burn's built-in operations are the reference, and what runs on every other backend.
 
 pub(crate) mod filter;
+#[cfg(all(feature = "remote-server", feature = "flex"))]
+pub(crate) mod hosting;
 pub(crate) mod step;

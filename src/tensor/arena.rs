@@ -6,6 +6,8 @@ use burn::tensor::Device;
 
 #[cfg(feature = "flex")]
 use super::HostTable;
+#[cfg(feature = "remote")]
+use super::Hosted;
 use super::placement::{PAGE, pages_of, placed};
 use super::{Image, Layout, Sizes, Store, TensorOptions, TensorTable};
 use crate::error::{Error, Result, Room};
@@ -106,6 +108,8 @@ impl Arena {
             device,
             #[cfg(feature = "flex")]
             || HostTable::paged(&free, sizes.tables, sizes.pages(), sizes.frame()),
+            #[cfg(feature = "remote")]
+            || Hosted::paged(vocabulary, &free, (sizes.tables, sizes.pages()), sizes.frame(), device),
             || Image::vacant(&sizes, vocabulary, &free, device),
         )?;
         let mut table = TensorTable::of(sizes, store, fingerprint, device);
@@ -151,9 +155,9 @@ impl Arena {
             return Err(Error::full(needed, self.room()));
         };
         let pages: Vec<u32> = self.free.iter().copied().take(count).collect();
-        pages.iter().for_each(|page| _ = self.free.remove(page));
         let index = place + 1;
-        self.table.store.put(index, table, &pages);
+        self.table.store.put(index, table, &pages)?;
+        pages.iter().for_each(|page| _ = self.free.remove(page));
         self.table.starts[index] = placed(&pages, table.start());
         self.table.start_tokens[index] = table.tokens_to_end(table.start()) as usize;
         self.loaded[place] = Some(Loaded { table: table.clone(), pages, holders: 1 });

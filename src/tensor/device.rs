@@ -10,16 +10,18 @@ pub(crate) fn is_fused(device: &Device) -> bool {
         DispatchDevice::Flex(_) => true,
         #[cfg(feature = "cube")]
         DispatchDevice::Cube(_) => true,
+        #[cfg(feature = "remote")]
+        DispatchDevice::Remote(_) => crate::remote::hosts_operations(device),
         #[allow(unreachable_patterns, reason = "which other backends there are depends on features")]
         _ => false,
     }
 }
 
-/// Whether `device` is the CPU backend Flex.
-pub(crate) fn is_flex(device: &Device) -> bool {
+/// Whether `device` records operations and replays them.
+pub(crate) fn records(device: &Device) -> bool {
     match device.as_dispatch() {
-        #[cfg(feature = "flex")]
-        DispatchDevice::Flex(_) => true,
+        #[cfg(feature = "cube")]
+        DispatchDevice::Cube(_) => true,
         #[allow(unreachable_patterns, reason = "which other backends there are depends on features")]
         _ => false,
     }

@@ -100,6 +100,12 @@ impl HostTable {
         (index, own)
     }
 
+    /// The tokens of the largest vocabulary.
+    #[cfg(feature = "remote-server")]
+    pub(super) fn vocabulary_len(&self) -> usize {
+        self.tables.iter().map(|entry| entry.table.vocabulary_len()).max().unwrap_or(0)
+    }
+
     /// The numbers of a frame of the stack.
     pub(super) fn frame(&self) -> usize {
         self.frame

@@ -22,6 +22,10 @@ mod device;
 mod free_rows;
 #[cfg(feature = "flex")]
 mod host;
+#[cfg(feature = "remote")]
+mod hosted;
+#[cfg(all(feature = "remote-server", feature = "flex"))]
+mod hosting;
 mod image;
 mod options;
 mod placement;
@@ -42,11 +46,15 @@ use crate::error::{Error, Result};
 use crate::table::{StateId, TokenTable};
 use crate::vocabulary::Fingerprint;
 use device::largest_binding;
-pub(crate) use device::{is_flex, is_fused, reads};
+pub(crate) use device::{is_fused, reads, records};
 #[cfg(feature = "flex")]
 pub(crate) use free_rows::FreeRow;
 #[cfg(feature = "flex")]
 pub(crate) use host::{HostRow, HostTable};
+#[cfg(feature = "remote")]
+pub(crate) use hosted::Hosted;
+#[cfg(all(feature = "remote-server", feature = "flex"))]
+pub(crate) use hosting::{HostedTables, Refused};
 pub(crate) use image::{Array, Image};
 use placement::Joined;
 pub(crate) use position::UNLIMITED;
@@ -93,6 +101,9 @@ pub(crate) enum Store {
     /// On the device, for the kernels of CubeCL.
     #[cfg(feature = "cube")]
     Cube(Image),
+    /// On a server, for the fused operations that it hosts.
+    #[cfg(feature = "remote")]
+    Hosted(Hosted),
     /// On the device, for the built-in operations.
     BuiltIn(Image),
 }
@@ -103,6 +114,7 @@ impl Store {
         kernels: Kernels,
         device: &Device,
         #[cfg(feature = "flex")] host: impl FnOnce() -> HostTable,
+        #[cfg(feature = "remote")] hosted: impl FnOnce() -> Result<Hosted>,
         image: impl FnOnce() -> Image,
     ) -> Result<Self> {
         let fused = kernels == Kernels::Fused && is_fused(device);
@@ -116,6 +128,11 @@ impl Store {
                 sizes.check_stack()?;
                 Self::Cube(image())
             }
+            // A pruned table cannot be sent as it is.
+            #[cfg(feature = "remote")]
+            burn::backend::DispatchDevice::Remote(_) if fused && sizes.layout != Layout::Dense => {
+                hosted().map_or_else(|_| Self::BuiltIn(image()), Self::Hosted)
+            }
             _ => Self::BuiltIn(image()),
         })
     }
@@ -125,6 +142,8 @@ impl Store {
         match self {
             #[cfg(feature = "flex")]
             Self::Host(_) => None,
+            #[cfg(feature = "remote")]
+            Self::Hosted(_) => None,
             #[cfg(feature = "cube")]
             Self::Cube(image) => Some(image),
             Self::BuiltIn(image) => Some(image),
@@ -132,25 +151,31 @@ impl Store {
     }
 
     /// Puts other tables in the place of those that it holds.
-    fn replace(&mut self, tables: &[&TokenTable], joined: &Joined) {
+    fn replace(&mut self, tables: &[&TokenTable], joined: &Joined) -> Result<()> {
         match self {
+            #[cfg(feature = "remote")]
+            Self::Hosted(hosted) => hosted.replace(tables)?,
             #[cfg(feature = "flex")]
             Self::Host(host) => *host = Arc::new(HostTable::joined(tables, host.frame())),
             #[cfg(feature = "cube")]
             Self::Cube(image) => image.replace(tables, joined),
             Self::BuiltIn(image) => image.replace(tables, joined),
         }
+        Ok(())
     }
 
     /// Puts one table of an arena in its place, and leaves the others as they are.
-    fn put(&mut self, index: usize, table: &TokenTable, pages: &[u32]) {
+    fn put(&mut self, index: usize, table: &TokenTable, pages: &[u32]) -> Result<()> {
         match self {
+            #[cfg(feature = "remote")]
+            Self::Hosted(hosted) => hosted.put(index, table, pages)?,
             #[cfg(feature = "flex")]
             Self::Host(host) => Arc::make_mut(host).put(index, table, pages),
             #[cfg(feature = "cube")]
             Self::Cube(image) => image.put(index, table, pages),
             Self::BuiltIn(image) => image.put(index, table, pages),
         }
+        Ok(())
     }
 
     /// Forgets one table of an arena. On a device there is nothing to do: no state leads to its rows any more.
@@ -158,6 +183,10 @@ impl Store {
         #[cfg(feature = "flex")]
         if let Self::Host(host) = self {
             Arc::make_mut(host).take_out(index);
+        }
+        #[cfg(feature = "remote")]
+        if let Self::Hosted(hosted) = self {
+            hosted.take_out(index);
         }
     }
 }
@@ -189,6 +218,8 @@ impl TensorTable {
             device,
             #[cfg(feature = "flex")]
             || HostTable::joined(tables, sizes.frame()),
+            #[cfg(feature = "remote")]
+            || Hosted::joined(tables, sizes.frame(), device),
             || Image::upload(&sizes, tables, &joined, device),
         )?;
         let mut table = Self::of(sizes, store, fingerprint, device);
@@ -249,7 +280,7 @@ impl TensorTable {
                 self.sizes.columns
             )));
         }
-        self.store.replace(tables, &joined);
+        self.store.replace(tables, &joined)?;
         self.set_starts(tables, &joined);
         Ok(())
     }

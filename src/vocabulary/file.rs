@@ -61,7 +61,7 @@ impl Vocabulary {
         Self::from_file(&bytes).map_err(|error| in_file(path, &error))
     }
 
-    fn to_file(&self) -> Vec<u8> {
+    pub(crate) fn to_file(&self) -> Vec<u8> {
         let order = self.trie().all_tokens();
         let mut file = MAGIC.to_vec();
         let numbers = [self.len(), self.contents.len(), self.eos.len(), order.len()].map(|n| n as u32);
@@ -81,7 +81,7 @@ impl Vocabulary {
         file
     }
 
-    fn from_file(file: &[u8]) -> Result<Self> {
+    pub(crate) fn from_file(file: &[u8]) -> Result<Self> {
         let damaged = |what: &str| Error::vocabulary(format!("the file is damaged: {what}"));
         let Some(rest) = file.strip_prefix(MAGIC) else {
             return Err(Error::vocabulary("not a saved vocabulary, or one of another version"));

@@ -11,6 +11,8 @@ mod built_in_stack;
 mod cube;
 #[cfg(feature = "flex")]
 mod flex;
+#[cfg(feature = "remote")]
+mod hosted;
 #[cfg(feature = "cube")]
 mod kernels;
 #[cfg(feature = "flex")]
@@ -22,6 +24,9 @@ mod lookups;
 mod row;
 #[cfg(feature = "cube")]
 mod stack;
+
+#[cfg(all(feature = "remote-server", feature = "flex"))]
+pub(crate) use flex::{FlexRule, FlexStep};
 
 use std::sync::Arc;
 
@@ -38,6 +43,8 @@ pub(crate) fn after(table: &TensorTable, position: Position, tokens: Tensor<1, I
     match table.store() {
         #[cfg(feature = "flex")]
         Store::Host(host) => flex::after(host, position, tokens, table.width()),
+        #[cfg(feature = "remote")]
+        Store::Hosted(tables) => hosted::after(tables, position, tokens, table.width()),
         #[cfg(feature = "cube")]
         Store::Cube(image) => built_in::after(image, position, tokens),
         Store::BuiltIn(image) => built_in::after(image, position, tokens),
@@ -58,6 +65,8 @@ pub(crate) fn mask(
     match table.store() {
         #[cfg(feature = "flex")]
         Store::Host(host) => flex::mask(host, logits, position, tokens),
+        #[cfg(feature = "remote")]
+        Store::Hosted(tables) => hosted::mask(tables, logits, position, tokens),
         #[cfg(feature = "cube")]
         Store::Cube(image) => cube::mask(image, logits, position, tokens),
         Store::BuiltIn(image) => built_in::mask(image, logits, position, tokens),
@@ -84,6 +93,8 @@ pub(crate) fn mask_tree(
     let image = match table.store() {
         #[cfg(feature = "flex")]
         Store::Host(host) => return flex::mask_tree(host, parents, logits, position, tokens),
+        #[cfg(feature = "remote")]
+        Store::Hosted(tables) => return hosted::mask_tree(tables, parents, logits, position, tokens),
         #[cfg(feature = "cube")]
         Store::Cube(image) => image,
         Store::BuiltIn(image) => image,
@@ -115,6 +126,8 @@ pub(crate) fn choose(
     match table.store() {
         #[cfg(feature = "flex")]
         Store::Host(host) => flex::choose(host, logits, position, tokens, step, rule),
+        #[cfg(feature = "remote")]
+        Store::Hosted(tables) => hosted::choose(tables, logits, position, tokens, step, rule),
         #[cfg(feature = "cube")]
         Store::Cube(image) => cube::choose(image, logits, position, tokens, step, rule),
         Store::BuiltIn(_) => panic!("the table's lookups are not fused"),

@@ -41,6 +41,18 @@ impl StoredTable<'_> {
         Ok(true)
     }
 
+    /// Checks that every lookup stays in bounds, and nothing else.
+    #[cfg(all(feature = "remote-server", feature = "flex"))]
+    pub(super) fn check_bounds(&self) -> Result<()> {
+        self.check_sizes()?;
+        StoredArray::of(self.form).try_for_each(|array| self.check_entries(array))?;
+        if self.form != Form::Tabulated {
+            self.check_symbols()?;
+        }
+        self.check_reserved()?;
+        if self.form == Form::Called { self.check_jumps() } else { self.check_start() }
+    }
+
     /// Checks that `state` is as far from the end as it says, `nearest` being the distance of the nearest state that
     /// it leads to. If all states pass, the distances are right: they fall by one along some way, down to one.
     pub(super) fn check_distance(&self, state: StateId, nearest: u32) -> Result<()> {

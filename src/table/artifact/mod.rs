@@ -19,7 +19,8 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::Arc;
 
-use super::TokenTable;
+use super::stack::Calls;
+use super::{TableParts, TokenTable};
 use crate::error::{Error, Result};
 use crate::limits::{Limits, Meter};
 use crate::vocabulary::Vocabulary;
@@ -124,17 +125,38 @@ impl<'a> Artifact<'a> {
             stored.check_token_distances(vocabulary, &meter)?;
         }
         let called = if stored.form == Form::Called { Some(stored.calls(vocabulary, &meter)?) } else { None };
-        let mut parts = stored.into_parts(vocabulary);
-        if let Some(calls) = called {
-            parts.set_calls(calls);
-        }
-        parts.find_plain();
-        parts.find_rests();
-        parts.find_free();
-        let table = TokenTable { parts: Arc::new(parts), unrolled: None };
-        table.validate()?;
-        Ok(table)
+        finish(stored.into_parts(vocabulary), called)
     }
+
+    /// The table of a client, of which only the bounds are checked: a client that lies about distances harms its own rows. A
+    /// tabulated table needs no vocabulary.
+    #[cfg(all(feature = "remote-server", feature = "flex"))]
+    pub(crate) fn to_hosted(&self, vocabulary: &Vocabulary, limits: &Limits) -> Result<TokenTable> {
+        let meter = Meter::start(limits);
+        let (stored, fingerprint) = self.stored(&meter)?;
+        stored.check_bounds()?;
+        if stored.form == Form::Tabulated {
+            return finish(stored.into_parts_of(fingerprint, vocabulary), None);
+        }
+        if stored.tokens() != vocabulary.len() || fingerprint != vocabulary.fingerprint() {
+            return Err(broken("fingerprint", "of another vocabulary than that which came with the tables"));
+        }
+        let called = if stored.form == Form::Called { Some(stored.calls(vocabulary, &meter)?) } else { None };
+        finish(stored.into_parts(vocabulary), called)
+    }
+}
+
+/// What a table is made of once its arrays are checked.
+fn finish(mut parts: TableParts, calls: Option<Calls>) -> Result<TokenTable> {
+    if let Some(calls) = calls {
+        parts.set_calls(calls);
+    }
+    parts.find_plain();
+    parts.find_rests();
+    parts.find_free();
+    let table = TokenTable { parts: Arc::new(parts), unrolled: None };
+    table.validate()?;
+    Ok(table)
 }
 
 /// A fault of an artefact, in one of its tensors or metadata.

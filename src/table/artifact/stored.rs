@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::limits::Meter;
 use crate::table::symbols::FIRST_SPECIAL;
 use crate::table::{FreeStates, SpecialTokens, StateId, TableParts, TokenReading, TokenTable};
-use crate::vocabulary::{TokenId, Vocabulary};
+use crate::vocabulary::{Fingerprint, TokenId, Vocabulary};
 
 /// A table as it is stored: indexed by [`StoredArray`], it gives the entries as they are in the file.
 pub(super) struct StoredTable<'a> {
@@ -86,7 +86,13 @@ impl<'a> StoredTable<'a> {
     }
 
     /// The table of checked arrays; what is plain is not found yet, nor what the states do to the stack.
-    pub(super) fn into_parts(mut self, vocabulary: &Vocabulary) -> TableParts {
+    pub(super) fn into_parts(self, vocabulary: &Vocabulary) -> TableParts {
+        self.into_parts_of(vocabulary.fingerprint(), vocabulary)
+    }
+
+    /// The same of a vocabulary with this fingerprint, which itself is looked at only where tokens are read as text.
+    pub(super) fn into_parts_of(mut self, fingerprint: Fingerprint, vocabulary: &Vocabulary) -> TableParts {
+        let vocabulary_len = self.tokens();
         let reading = match self.form {
             Form::Tabulated => TokenReading::Classes(self.take(StoredArray::Class)),
             Form::Walked | Form::Called => TokenReading::Bytes {
@@ -109,8 +115,8 @@ impl<'a> StoredTable<'a> {
             calls: None,
             landings: None,
             start: self.start,
-            vocabulary_len: vocabulary.len(),
-            fingerprint: vocabulary.fingerprint(),
+            vocabulary_len,
+            fingerprint,
         }
     }
 

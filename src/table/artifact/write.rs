@@ -31,7 +31,21 @@ impl TokenTable {
     /// [`Error::is_table`]: a table that [`from_bytes`](Self::from_bytes) would refuse, as one that was
     /// [pruned](Self::prune) is: its distances are those of another vocabulary.
     pub fn to_bytes(&self, origin: &Origin) -> Result<Vec<u8>> {
-        let stored = self.stored().map_err(|error| pruned(&error))?;
+        self.written(&self.stored().map_err(|error| pruned(&error))?, origin)
+    }
+
+    /// As [`to_bytes`](Self::to_bytes) for a reader that believes the distances to the end,
+    /// [`hosted_from_bytes`](Self::hosted_from_bytes): also of a table without calls that was pruned.
+    #[cfg(feature = "remote")]
+    pub(crate) fn to_hosted_bytes(&self) -> Result<Vec<u8>> {
+        let stored = StoredTable::of(self.parts())?;
+        if stored.form == Form::Called {
+            stored.check().map_err(|error| pruned(&error))?;
+        }
+        self.written(&stored, &Origin::default())
+    }
+
+    fn written(&self, stored: &StoredTable, origin: &Origin) -> Result<Vec<u8>> {
         let mut metadata: BTreeMap<String, String> = [
             ("format", FORMAT.to_owned()),
             ("format_version", stored.form.version().to_owned()),

@@ -1,0 +1,2 @@
+//! Remote devices.
+fn main() {}

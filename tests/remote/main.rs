@@ -1,0 +1,2 @@
+//! Devices of a server.
+fn main() {}
