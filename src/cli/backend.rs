@@ -1,18 +1,25 @@
-//! The backend that a model runs on.
+//! The device that a model runs on.
+
+use std::fmt;
+use std::str::FromStr;
 
 use burn::tensor::Device;
-use clap::ValueEnum;
 
 use super::error::Failure;
 
-/// A backend by name. One that is not compiled in is refused when it is opened, with the feature that it needs.
+/// A device, as it is written on a command line: `flex`, `vulkan`, `wgpu`, `cuda`, or `remote:ws://host:port` for one of a
+/// server. One that is not compiled in is refused when it is opened, with the feature that it needs.
 ///
 /// ```
 /// use burn_dfa::cli::Backend;
 ///
 /// assert!(Backend::Flex.open().is_ok());
+/// let remote: Backend = "remote:ws://gpu:3000".parse().unwrap();
+/// assert_eq!(remote, Backend::Remote("ws://gpu:3000".to_owned()));
+/// let error = "tpu".parse::<Backend>().unwrap_err();
+/// assert_eq!(error, "no device of this name: there are flex, vulkan, wgpu, cuda and remote:ws://host:port");
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Backend {
     /// The CPU.
     Flex,
@@ -22,14 +29,16 @@ pub enum Backend {
     Wgpu,
     /// CUDA.
     Cuda,
+    /// A device of the server at this address.
+    Remote(String),
 }
 
 impl Backend {
     /// Its first device.
     ///
     /// # Errors
-    /// A backend that is not compiled in.
-    pub fn open(self) -> Result<Device, Failure> {
+    /// A backend that is not compiled in; an address that is malformed, or where no server answers.
+    pub fn open(&self) -> Result<Device, Failure> {
         match self {
             Self::Flex => Ok(Device::flex()),
             #[cfg(feature = "vulkan")]
@@ -38,11 +47,47 @@ impl Backend {
             Self::Wgpu => Ok(Device::wgpu(burn::tensor::DeviceKind::DefaultDevice)),
             #[cfg(feature = "cuda")]
             Self::Cuda => Ok(Device::cuda(0)),
+            #[cfg(feature = "remote")]
+            Self::Remote(address) => Ok(crate::remote::connect(address)?),
             #[allow(unreachable_patterns)]
             other => {
-                let name = format!("{other:?}").to_lowercase();
+                let name = other.name();
                 Err(format!("this build has no {name}: build it with `--features {name}`").into())
             }
         }
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Flex => "flex",
+            Self::Vulkan => "vulkan",
+            Self::Wgpu => "wgpu",
+            Self::Cuda => "cuda",
+            Self::Remote(_) => "remote",
+        }
+    }
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Remote(address) => write!(f, "remote:{address}"),
+            local => f.write_str(local.name()),
+        }
+    }
+}
+
+impl FromStr for Backend {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if let Some(address) = text.strip_prefix("remote:") {
+            return Ok(Self::Remote(address.to_owned()));
+        }
+        let local = [Self::Flex, Self::Vulkan, Self::Wgpu, Self::Cuda];
+        local
+            .into_iter()
+            .find(|local| local.name() == text)
+            .ok_or("no device of this name: there are flex, vulkan, wgpu, cuda and remote:ws://host:port")
     }
 }

@@ -76,7 +76,7 @@ fn wait<T: Send + 'static>(
         let lost = |error: ExecutionError| {
             Error::connection(format!("the connection is lost ({error}): connect again"))
         };
-        return crate::remote::within_deadline(read)?.map_err(lost);
+        return crate::remote::within(crate::remote::deadline(device), read)?.map_err(lost);
     }
     read().map_err(|error| Error::model(format!("tokens: {error}")))
 }

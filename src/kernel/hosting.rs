@@ -2,8 +2,7 @@
 //!
 //! Nothing that a client sends is taken on trust: tensors that are not there, or of another type or shape than an operation
 //! takes, are refused, as is whatever the loops panic at. A refused operation gives rows without a legal token and dead
-//! positions where it knows their shapes, so that the session goes on and the client's tokens are an error; where it knows
-//! none, it gives tensors that cannot be read. The reason goes to the log of the server.
+//! positions, so that the session goes on and the client's tokens are an error. The reason goes to the log of the server.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -70,11 +69,24 @@ fn host(
             instead = call.instead.take();
             outputs.unwrap_or_else(|_| Err("it panicked".to_owned()))
         });
-        let outputs = outputs.or_else(|reason| {
-            log::warn!("{name}: refused: {reason}");
-            instead.ok_or(reason)
+        let outputs = outputs.and_then(|outputs| {
+            let (own, declared) = (outputs.len(), wanted.outputs.len());
+            if own == declared {
+                Ok(outputs)
+            } else {
+                Err(format!("{declared} outputs are declared, of {own}"))
+            }
         });
-        give(handles, wanted, outputs);
+        match outputs {
+            Ok(outputs) => give(handles, wanted, outputs),
+            Err(reason) => {
+                log::warn!("{name}: refused: {reason}");
+                match instead.filter(|instead| instead.len() == wanted.outputs.len()) {
+                    Some(instead) => give(handles, wanted, instead),
+                    None => give_nothing(handles, wanted, &reason),
+                }
+            }
+        }
     };
     server.with_custom_op::<Flex, _>(name, run)
 }
@@ -97,21 +109,27 @@ fn take(handles: &mut Handles, wanted: &CustomOpIr) -> Result<Vec<HandleKind<Fle
 }
 
 /// Puts the outputs of an operation among the tensors of the session.
-fn give(handles: &mut Handles, wanted: &CustomOpIr, outputs: Result<Vec<HandleKind<Flex>>, Refused>) {
-    let outputs = outputs.and_then(|outputs| {
-        let (own, declared) = (outputs.len(), wanted.outputs.len());
-        if own == declared { Ok(outputs) } else { Err(format!("{declared} outputs are declared, of {own}")) }
-    });
-    match outputs {
-        Ok(outputs) => {
-            for (output, ir) in outputs.into_iter().zip(&wanted.outputs) {
-                handles.register_handle(ir.id, output);
-            }
-        }
-        Err(reason) => {
-            let error =
-                TensorError::new(ExecutionError::with_context(format!("{}: refused: {reason}", wanted.id)));
-            wanted.outputs.iter().for_each(|ir| handles.set_error(ir.id, error.clone()));
+fn give(handles: &mut Handles, wanted: &CustomOpIr, outputs: Vec<HandleKind<Flex>>) {
+    for (output, ir) in outputs.into_iter().zip(&wanted.outputs) {
+        handles.register_handle(ir.id, output);
+    }
+}
+
+/// The most elements of a tensor that stands for the output of a refused operation.
+const MOST_INSTEAD: usize = 1 << 24;
+
+/// Stands for the outputs of an operation whose inputs are not as they must be. To read or to use a tensor that is not there
+/// would end the session; one that is declared so large does.
+fn give_nothing(handles: &mut Handles, wanted: &CustomOpIr, reason: &str) {
+    for ir in &wanted.outputs {
+        let elements = ir.shape.iter().try_fold(1usize, |all, &size| all.checked_mul(size));
+        let nothing = elements.filter(|&elements| elements <= MOST_INSTEAD).map(|_| match ir.dtype {
+            dtype if crate::tensor::reads(dtype) => illegal(&FlexTensor::zeros(ir.shape.clone(), dtype)),
+            dtype => int(FlexTensor::zeros(ir.shape.clone(), dtype)),
+        });
+        match nothing {
+            Some(nothing) => handles.register_handle(ir.id, nothing),
+            None => handles.set_error(ir.id, TensorError::new(ExecutionError::with_context(reason))),
         }
     }
 }

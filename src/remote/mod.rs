@@ -27,10 +27,10 @@ use burn::tensor::Device;
 use crate::error::{Error, Result};
 
 pub(crate) use call::{OPERATIONS, VERSION, call, like};
-pub use connect::connect;
-pub(crate) use connect::hosts_operations;
+pub use connect::{connect, connect_within};
+pub(crate) use connect::{deadline, hosts_operations};
 
-/// The longest time that a read from a remote device may take, and that a session may take to open.
+/// The longest time that a read from a remote device may take, and that a session may take to open; see [`connect_within`].
 pub const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Whether `device` is one of a server.
@@ -38,11 +38,14 @@ pub(crate) fn is_remote(device: &Device) -> bool {
     matches!(device.as_dispatch(), DispatchDevice::Remote(_))
 }
 
-/// Does what waits for a server, on a thread of its own, for at most [`DEADLINE`].
+/// Does what waits for a server, on a thread of its own, for at most `deadline`.
 ///
 /// # Errors
 /// [`Error::is_connection`]: no answer in time, or the client of the connection panicked.
-pub(crate) fn within_deadline<T: Send + 'static>(wait: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+pub(crate) fn within<T: Send + 'static>(
+    deadline: Duration,
+    wait: impl FnOnce() -> T + Send + 'static,
+) -> Result<T> {
     let (sender, receiver) = mpsc::channel();
     let lost = |what: &str| Error::connection(format!("{what}: connect again"));
     let spawned = thread::Builder::new().name("burn-dfa-remote".to_owned()).spawn(move || {
@@ -50,8 +53,8 @@ pub(crate) fn within_deadline<T: Send + 'static>(wait: impl FnOnce() -> T + Send
         let _ = sender.send(wait());
     });
     spawned.map_err(|error| lost(&format!("no thread to wait on: {error}")))?;
-    receiver.recv_timeout(DEADLINE).map_err(|error| match error {
-        mpsc::RecvTimeoutError::Timeout => lost(&format!("the server has not answered in {DEADLINE:?}")),
+    receiver.recv_timeout(deadline).map_err(|error| match error {
+        mpsc::RecvTimeoutError::Timeout => lost(&format!("the server has not answered in {deadline:?}")),
         mpsc::RecvTimeoutError::Disconnected => lost("the session with the server has broken off"),
     })
 }

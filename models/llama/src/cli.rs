@@ -68,8 +68,8 @@ pub struct GenerateArgs {
     /// How tokens are chosen.
     #[command(flatten)]
     pub sampling: SamplingArgs,
-    /// Where the model runs. GPU backends need the feature of the same name.
-    #[arg(long, value_enum, default_value = "flex", visible_alias = "device")]
+    /// Where the model runs: flex, vulkan, wgpu, cuda, or remote:ws://host:port. All but flex need the feature of the same name.
+    #[arg(long, value_name = "DEVICE", default_value = "flex", visible_alias = "device")]
     pub backend: Backend,
     /// Rows to generate from the prompt.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=4096))]

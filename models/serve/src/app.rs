@@ -1,17 +1,19 @@
 //! What all requests share.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use burn::tensor::FloatDType;
+use burn_dfa::cli::Backend;
 use burn_dfa::generation::SlotLm;
 use burn_dfa_llama::Pretrained;
 
 use crate::answer::logprobs::Logprobs;
 use crate::answer::now;
 use crate::config::Config;
-use crate::engine::{Compiler, Engine, Pool, Shape};
+use crate::engine::{Compiler, Engine, Pool, Reload, Shape};
 use crate::error::{ApiError, Result};
 use crate::metrics::Metrics;
 use crate::text::TextModel;
@@ -52,13 +54,18 @@ impl App {
     /// # Errors
     /// A model that cannot be read, a backend that is not compiled in, sizes that do not fit.
     pub fn load(config: Config) -> std::result::Result<Self, Failure> {
-        let device = config.device.open().map_err(|failure| failure.to_string())?;
-        let pretrained = match &config.model {
-            None => burn_dfa_tiny::load(&device)?,
-            Some(folder) => Pretrained::load(folder, FloatDType::F32, &device)?,
-        };
+        let pretrained = load(&config.device, config.model.as_deref())?;
         let model = pretrained.model().clone();
-        Self::new(config, Arc::new(pretrained), model)
+        let (device, folder) = (config.device.clone(), config.model.clone());
+        let reload = move || match load(&device, folder.as_deref()) {
+            Ok(pretrained) => Ok(pretrained.model().clone()),
+            Err(failure) => Err(failure.to_string()),
+        };
+        let reload: Option<Reload<_>> = match config.device {
+            Backend::Remote(_) => Some(Box::new(reload)),
+            _ => None,
+        };
+        Self::begin(config, Arc::new(pretrained), model, reload)
     }
 
     /// Serves `model` with the texts of `pretrained`.
@@ -70,6 +77,15 @@ impl App {
         pretrained: Arc<Pretrained>,
         model: M,
     ) -> std::result::Result<Self, Failure> {
+        Self::begin(config, pretrained, model, None)
+    }
+
+    fn begin<M: SlotLm + Send + 'static>(
+        config: Config,
+        pretrained: Arc<Pretrained>,
+        model: M,
+        reload: Option<Reload<M>>,
+    ) -> std::result::Result<Self, Failure> {
         let folder = config.model.as_ref().and_then(|folder| folder.file_name());
         let of_folder = || folder.map_or_else(|| TINY.to_owned(), |name| name.to_string_lossy().into_owned());
         let name = config.served_model_name.clone().unwrap_or_else(of_folder);
@@ -79,7 +95,7 @@ impl App {
         let pool = Pool::new(config.compile_threads, config.max_queue.saturating_mul(WORK_PER_ANSWER));
         let vocabulary = text.vocabulary().clone();
         let compiler = Compiler::new(&config, vocabulary.clone(), &shape, pool.clone(), metrics.clone())?;
-        let engine = Engine::start(model, vocabulary, shape, metrics.clone())?;
+        let engine = Engine::start(model, vocabulary, shape, metrics.clone(), reload)?;
         Ok(Self {
             config,
             name,
@@ -156,4 +172,13 @@ impl App {
         let message = format!("the prompt has {} bytes, of {most} that it may have", prompt.len());
         Err(ApiError::invalid(param, message).code("context_length_exceeded"))
     }
+}
+
+/// The model of a folder, or the embedded one.
+fn load(device: &Backend, folder: Option<&Path>) -> std::result::Result<Pretrained, Failure> {
+    let device = device.open().map_err(|failure| failure.to_string())?;
+    Ok(match folder {
+        None => burn_dfa_tiny::load(&device)?,
+        Some(folder) => Pretrained::load(folder, FloatDType::F32, &device)?,
+    })
 }

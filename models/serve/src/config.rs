@@ -34,8 +34,8 @@ pub struct Config {
     /// The name by which requests call the model. Default: the name of its folder, or tiny.
     #[arg(long, value_name = "NAME")]
     pub served_model_name: Option<String>,
-    /// Where the model runs. GPU backends need the feature of the same name.
-    #[arg(long, value_enum, default_value = "flex", visible_alias = "backend")]
+    /// Where the model runs: flex, vulkan, wgpu, cuda, or remote:ws://host:port. All but flex need the feature of the same name.
+    #[arg(long, value_name = "DEVICE", default_value = "flex", visible_alias = "backend")]
     pub device: Backend,
     /// Answers that are generated at the same time. Keys and values of all rows are reserved at the start.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = usizes(1..=4096))]

@@ -51,6 +51,9 @@ pub fn now() -> u64 {
 /// What a client is told of an answer that failed, whose constraint stands in `param`.
 pub fn failure(failure: &Failure, param: &str) -> ApiError {
     match failure {
+        Failure::Library(error) if error.is_connection() => {
+            ApiError::overloaded(format!("{error}; the server does so by itself: send the request again"))
+        }
         Failure::Library(error) => match error.tokens_needed() {
             Some(needed) => ApiError::budget("max_tokens", needed, 0),
             None => ApiError::of_library(error, param),

@@ -189,6 +189,9 @@ impl Shape {
     }
 }
 
+/// Loads a model again.
+pub(crate) type Reload<M> = Box<dyn Fn() -> std::result::Result<M, String> + Send>;
+
 /// The engine, as requests see it.
 #[derive(Debug)]
 pub struct Engine {
@@ -201,23 +204,29 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Starts the thread of a model, and waits until it is ready.
+    /// Starts the thread of a model, and waits until it is ready. Where its device is lost with its server, `reload` loads it
+    /// again.
     ///
     /// # Errors
     /// As [`Slots::new`](burn_dfa::generation::Slots::new), whose sizes do not fit the model or the device.
     pub(crate) fn start<M: SlotLm + Send + 'static>(
-        model: M,
+        mut model: M,
         vocabulary: Vocabulary,
         shape: Shape,
         metrics: Arc<Metrics>,
+        reload: Option<Reload<M>>,
     ) -> burn_dfa::Result<Self> {
         let (jobs, receiver) = mpsc::channel();
         let (ready, is_ready) = mpsc::sync_channel(1);
         let (alive, stop) = (Arc::new(AtomicBool::new(true)), Cancel::default());
-        let desk = thread::Desk::new(receiver, shape.clone(), metrics, stop.clone());
+        let mut desk = thread::Desk::new(receiver, shape.clone(), metrics, stop.clone());
         let living = alive.clone();
         let body = move || {
-            desk.run(&model, &vocabulary, &ready);
+            while let Some(lost) = desk.run(&model, &vocabulary, &ready) {
+                let loaded = reload.as_ref().and_then(|reload| desk.load_again(reload, &lost));
+                let Some(loaded) = loaded else { break };
+                model = loaded;
+            }
             living.store(false, Ordering::Release);
         };
         let thread = std::thread::Builder::new().name("engine".into()).spawn(body);

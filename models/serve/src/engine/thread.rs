@@ -9,11 +9,13 @@ use std::time::{Duration, Instant};
 use burn_dfa::generation::{Cancel, Finish, GenerationConfig, Piece, Request, SamplingKinds, SlotLm, Slots};
 use burn_dfa::{Result, Vocabulary};
 
-use super::{Ending, Event, Events, Failure, Job, Sampling, Shape, Tokens};
+use super::{Ending, Event, Events, Failure, Job, Reload, Sampling, Shape, Tokens};
 use crate::metrics::Metrics;
 
 /// How often the thread looks whether it is asked to end while it has nothing to do.
 const IDLE: Duration = Duration::from_millis(200);
+/// How long to wait before a model is loaded again once more.
+const RELOAD: Duration = Duration::from_secs(1);
 
 /// The jobs of the engine: those that wait, and those that are in a row. It outlives a panic of the model.
 pub(super) struct Desk {
@@ -63,17 +65,20 @@ impl Desk {
     }
 
     /// Serves until there are no more jobs. After a panic the answers in the rows are given up, and the next begin in new
-    /// ones. Says on `ready` whether the first rows could be made.
+    /// ones. Says on `ready` whether the first rows could be made. Gives the failure where the device is lost.
     pub(super) fn run<M: SlotLm>(
-        mut self,
+        &mut self,
         model: &M,
         vocabulary: &Vocabulary,
         ready: &SyncSender<Result<()>>,
-    ) {
+    ) -> Option<Failure> {
         loop {
             let served = catch_unwind(AssertUnwindSafe(|| self.serve(model, vocabulary, ready)));
             let failure = match served {
-                Ok(Ok(())) => return self.give_up(&Failure::Shutdown),
+                Ok(Ok(())) => {
+                    self.give_up(&Failure::Shutdown);
+                    return None;
+                }
                 Ok(Err(error)) => {
                     tracing::error!(%error, "the engine failed");
                     Failure::Library(error)
@@ -84,10 +89,14 @@ impl Desk {
                 }
             };
             if !self.has_rows {
-                return self.give_up(&failure);
+                self.give_up(&failure);
+                return None;
             }
             self.metrics.engine_restarts.increment(1);
             self.fail_rows(&failure);
+            if matches!(&failure, Failure::Library(error) if error.is_connection()) {
+                return Some(failure);
+            }
         }
     }
 
@@ -285,8 +294,26 @@ impl Desk {
         self.metrics.running.set(0.0);
     }
 
+    /// Loads the model again, as often as it takes; answers that are asked for meanwhile fail as those in the rows did. `None`:
+    /// it is time to end.
+    pub(super) fn load_again<M>(&mut self, reload: &Reload<M>, lost: &Failure) -> Option<M> {
+        while !self.stop.is_cancelled() {
+            self.give_up(lost);
+            match reload() {
+                Ok(model) => {
+                    tracing::info!("the model is loaded again");
+                    return Some(model);
+                }
+                Err(error) => tracing::warn!(%error, "the model cannot be loaded again yet"),
+            }
+            std::thread::sleep(RELOAD);
+        }
+        self.give_up(&Failure::Shutdown);
+        None
+    }
+
     /// Tells all answers that they will not end.
-    fn give_up(mut self, failure: &Failure) {
+    fn give_up(&mut self, failure: &Failure) {
         self.fail_rows(failure);
         self.waiting.extend(self.jobs.try_iter());
         for job in self.waiting.drain(..) {

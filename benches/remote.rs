@@ -1,2 +1,0 @@
-//! Remote devices.
-fn main() {}

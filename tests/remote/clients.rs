@@ -1,0 +1,69 @@
+//! Several clients of one server.
+
+use std::thread;
+
+use burn::remote::RemoteHost;
+use burn::server::RemoteServer;
+use burn::tensor::{DType, Device, Tensor};
+use burn_dfa::generation::{GenerationConfig, Request};
+use burn_dfa::{Constraint, Limits, TokenId, TokenTable};
+
+use crate::common::model::{RandomLm, run};
+use crate::common::words::vocabulary;
+use crate::servers::{device, hosting, serve};
+
+#[test]
+fn two_clients_at_once_write_their_own_tokens() {
+    let vocabulary = vocabulary();
+    let compile = |pattern: &str| {
+        TokenTable::walk(&Constraint::regex(pattern).unwrap(), &vocabulary, &Limits::default()).unwrap()
+    };
+    let tables = ["[a-f]{9,20}", "[0-9,]{9,20}"].map(compile);
+    let write = |client: usize, device: &Device| {
+        let model = RandomLm::new(vocabulary.len(), client as u64, DType::F32, device);
+        let config = GenerationConfig::new().with_temperature(0.8).with_read_every(2);
+        let mut texts = Vec::new();
+        for seed in 0..4 {
+            let request = Request::new(vec![TokenId(1)], 24).with_table(&tables[client]).with_seed(seed);
+            texts.push(run(&model, &vocabulary, &[request], &config).unwrap()[0].text());
+        }
+        texts
+    };
+    let expected = [0, 1].map(|client| write(client, &Device::flex()));
+    assert_ne!(expected[0], expected[1]);
+    let found = thread::scope(|scope| {
+        let clients = [0, 1].map(|client| scope.spawn(move || write(client, &device())));
+        clients.map(|client| client.join().unwrap())
+    });
+    assert_eq!(found, expected);
+}
+
+/// Burn keeps one session for each name of a server; here each call opens its own.
+#[test]
+fn each_connection_is_a_session_of_its_own() {
+    let (one, other) = (device(), device());
+    assert_ne!(one, other);
+    for device in [one, other] {
+        let sum = Tensor::<1>::from_floats([1.0, 2.0], &device).sum().into_data();
+        assert_eq!(sum.try_to_vec::<f32>().unwrap(), [3.0]);
+    }
+}
+
+#[test]
+fn a_device_that_the_server_lacks_is_refused() {
+    let address = serve(RemoteServer::new([Device::flex()]));
+    let error = burn_dfa::remote::connect(&format!("{address}/1")).unwrap_err();
+    assert!(error.is_connection() && error.to_string().contains("hosts only 1 device"), "{error}");
+}
+
+/// A device that Burn opened is not known to host the operations.
+#[test]
+fn a_device_opened_by_other_means_takes_the_built_in_operations() {
+    let device = Device::remote_options(&RemoteHost::websocket(&hosting())).init().unwrap();
+    let vocabulary = vocabulary();
+    let table =
+        TokenTable::tabulate(&Constraint::regex("abc").unwrap(), &vocabulary, &Limits::default()).unwrap();
+    let model = RandomLm::new(vocabulary.len(), 1, DType::F32, &device);
+    let request = Request::new(vec![TokenId(1)], 8).with_table(&table);
+    assert_eq!(run(&model, &vocabulary, &[request], &GenerationConfig::new()).unwrap()[0].text(), "abc");
+}

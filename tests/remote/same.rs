@@ -1,0 +1,198 @@
+//! A device of a server gives the tokens that Flex gives, whichever operations the server hosts.
+
+use std::ops::ControlFlow;
+
+use burn::tensor::{DType, Device};
+use burn_dfa::generation::speculative::{DraftToken, Drafter, DrafterContext, Sequences, speculate};
+use burn_dfa::generation::{GenerationConfig, Output, Request, Slots};
+use burn_dfa::processor::{DraftTree, Position};
+use burn_dfa::{
+    Capacity, Constraint, Error, Kernels, Layout, Limits, TensorOptions, TensorTable, TokenId, TokenTable,
+    Vocabulary,
+};
+use serde_json::json;
+
+use crate::common::ints;
+use crate::common::model::{RandomLm, run};
+use crate::common::words::vocabulary;
+use crate::servers::devices;
+
+fn regex(pattern: &str) -> Constraint {
+    Constraint::regex(pattern).unwrap()
+}
+
+/// Tabulated and walked ones, and one with a stack.
+fn tables(vocabulary: &Vocabulary) -> Vec<TokenTable> {
+    let limits = Limits::default();
+    let tree = json!({"type": "object", "properties": {"name": {"type": "string", "maxLength": 4},
+        "age": {"type": "array", "items": {"$ref": "#"}}}, "required": ["name"], "additionalProperties": false});
+    let tree = Constraint::json_schema(tree).unwrap();
+    let stack = TokenTable::walk(&tree, vocabulary, &limits.with_frames(5)).unwrap();
+    assert!(stack.outcomes() > 0, "it has calls");
+    vec![
+        TokenTable::tabulate(&regex("[a-z]{5,30}"), vocabulary, &Limits::default()).unwrap(),
+        TokenTable::walk(&regex(r"\d+(,\d+)*"), vocabulary, &Limits::default()).unwrap(),
+        TokenTable::tabulate(&regex("(true|false|null)+"), vocabulary, &Limits::default()).unwrap(),
+        stack,
+    ]
+}
+
+fn requests<'a>(tables: &[Option<&'a TokenTable>]) -> Vec<Request<'a>> {
+    let row = |(index, &table): (usize, &Option<&'a TokenTable>)| {
+        let prompt = (0..=index as u32 % 5).map(TokenId).collect();
+        let needed = table.map_or(1, |table| table.tokens_to_end(table.start()) as usize);
+        Request { table, ..Request::new(prompt, needed + 6 + index).with_seed(40 + index as u64) }
+    };
+    tables.iter().enumerate().map(row).collect()
+}
+
+fn tokens(outputs: &[Output]) -> Vec<Vec<TokenId>> {
+    outputs.iter().map(|output| output.tokens.clone()).collect()
+}
+
+/// Greedy, sampled, and with every filter.
+fn configs() -> Vec<GenerationConfig> {
+    let greedy = GenerationConfig::new().with_read_every(4);
+    let sampled = greedy.clone().with_temperature(0.9);
+    let filters =
+        greedy.clone().with_temperature(1.3).with_top_k(60).with_min_p(0.001).with_repetition_penalty(1.2);
+    vec![greedy, sampled, filters]
+}
+
+fn model(vocabulary: &Vocabulary, device: &Device) -> RandomLm {
+    RandomLm::new(vocabulary.len() + 4, 3, DType::F32, device)
+}
+
+#[test]
+fn batches_write_the_same_tokens() {
+    let vocabulary = vocabulary();
+    let tables = tables(&vocabulary);
+    let of = |indices: &[usize]| indices.iter().map(|&index| tables.get(index)).collect::<Vec<_>>();
+    // Tabulated ones alone, in each layout; all in one batch; one with a stack.
+    let batches = [
+        (of(&[0, 2, 9]), Some(Layout::Classes)),
+        (of(&[0, 2, 9]), Some(Layout::Dense)),
+        (of(&[0, 1, 2, 9]), Some(Layout::Walk)),
+        (of(&[3, 0, 1]), None),
+    ];
+    for (batch, layout) in batches {
+        for config in configs() {
+            let config = config.with_tensors(TensorOptions { layout, ..TensorOptions::default() });
+            let requests = requests(&batch);
+            let mut expected = None;
+            for (name, device) in devices() {
+                let outputs = run(&model(&vocabulary, &device), &vocabulary, &requests, &config).unwrap();
+                for (request, output) in
+                    requests.iter().zip(&outputs).filter(|(request, _)| request.table.is_some())
+                {
+                    let table = request.table.unwrap();
+                    assert!(output.is_complete(), "{name}: {table:?}");
+                }
+                let found = tokens(&outputs);
+                assert_eq!(*expected.get_or_insert(found.clone()), found, "{name}, {layout:?}, {config:?}");
+            }
+            // What would pass if all rows were empty, or if the constraint were left out.
+            let free: Vec<_> =
+                requests.iter().map(|request| Request { table: None, ..request.clone() }).collect();
+            let free = run(&model(&vocabulary, &Device::flex()), &vocabulary, &free, &config).unwrap();
+            assert_ne!(tokens(&free), expected.unwrap());
+        }
+    }
+}
+
+#[test]
+fn slots_write_the_same_tokens() {
+    let vocabulary = vocabulary();
+    let tables = tables(&vocabulary);
+    let capacity =
+        Capacity { tables: 2, states: 600, classes: 300, outcomes: 4, frames: 5, ..Capacity::new() };
+    // Each table comes twice, and the arena holds two at a time.
+    let order = [0, 1, 9, 3, 2, 0, 3, 1, 2].map(|index| tables.get(index));
+    for config in configs() {
+        let config = config.with_tensors(TensorOptions { capacity, ..TensorOptions::default() });
+        let requests = requests(&order);
+        let mut expected = None;
+        // The built-in operations take long, and are the same in every config.
+        let plain = config.sampling.temperature.is_none();
+        for (name, device) in devices().into_iter().filter(|(name, _)| plain || *name != "plain") {
+            let model = model(&vocabulary, &device);
+            let mut slots = Slots::new(&model, &vocabulary, 2, 200, &config).unwrap();
+            let mut outputs = vec![Vec::new(); requests.len()];
+            let mut next = 0;
+            let mut served = [0; 2];
+            while next < requests.len() || slots.idle().count() < 2 {
+                for row in slots.idle().collect::<Vec<_>>() {
+                    if next < requests.len() {
+                        slots.admit(row, &requests[next]).unwrap();
+                        (served[row], next) = (next, next + 1);
+                    }
+                }
+                slots.step(3, |_| {}).unwrap();
+                for row in slots.finished().collect::<Vec<_>>() {
+                    outputs[served[row]] = slots.release(row).unwrap().tokens;
+                }
+            }
+            assert!(outputs.iter().all(|tokens| !tokens.is_empty()));
+            assert_eq!(*expected.get_or_insert(outputs.clone()), outputs, "{name}, {config:?}");
+        }
+    }
+}
+
+/// Proposes the same tree each time: letters and digits that one constraint or another allows.
+struct Letters;
+
+impl Drafter for Letters {
+    fn tree(&self) -> DraftTree {
+        DraftTree::new(&[0, 0, 1, 2]).unwrap()
+    }
+
+    fn start(&mut self, _: &DrafterContext) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn draft(&mut self, text: &Sequences, _: &Position) -> Vec<DraftToken> {
+        let ([batch], device) = (text.lengths().dims(), text.lengths().device());
+        let tokens = *b"a1,b";
+        let node = |token| ints(vec![i32::from(token); batch], &device);
+        tokens.map(|token| DraftToken { tokens: node(token), probabilities: None }).into()
+    }
+}
+
+#[test]
+fn drafts_write_the_same_tokens() {
+    let vocabulary = vocabulary();
+    let tables = tables(&vocabulary);
+    let batch = [0, 3, 1].map(|index| tables.get(index));
+    for config in configs().into_iter().take(2) {
+        let requests = requests(&batch);
+        let alone = run(&model(&vocabulary, &Device::flex()), &vocabulary, &requests, &config).unwrap();
+        let mut expected = None;
+        for (name, device) in devices() {
+            let model = model(&vocabulary, &device);
+            let go_on = |_| ControlFlow::Continue(());
+            let outputs = speculate(&model, &vocabulary, &requests, &config, Letters, go_on).unwrap();
+            let found: Vec<_> = outputs.iter().map(|output| output.output.tokens.clone()).collect();
+            // Greedy drafts change nothing; sampled ones take other random numbers.
+            let greedy = config.sampling.temperature.is_none();
+            let expected = expected.get_or_insert(if greedy { tokens(&alone) } else { found.clone() });
+            assert_eq!(*expected, found, "{name}, {config:?}");
+        }
+    }
+}
+
+#[test]
+fn a_server_with_the_operations_runs_them_and_one_without_does_not() {
+    let vocabulary = vocabulary();
+    let tables = tables(&vocabulary);
+    for (name, device) in devices() {
+        for (layout, kernels, fused) in [
+            (Layout::Walk, Kernels::Fused, name != "plain"),
+            (Layout::Walk, Kernels::BuiltIn, false),
+            (Layout::Dense, Kernels::Fused, false),
+        ] {
+            let options = TensorOptions { layout: Some(layout), kernels, ..TensorOptions::default() };
+            let table = TensorTable::new(&[&tables[0]], vocabulary.len(), &options, &device).unwrap();
+            assert_eq!(table.is_fused(), fused, "{name}, {options:?}");
+        }
+    }
+}
