@@ -24,7 +24,7 @@ use line::{Counts, Line};
 /// Tokens of a text.
 const TOKENS: usize = 120;
 /// Measurements of each case, of which the fastest counts.
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 7;
 
 /// A model that never ends a text.
 struct Endless {
