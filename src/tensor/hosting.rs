@@ -58,12 +58,6 @@ impl HostedTables {
         handle
     }
 
-    /// The number of handles.
-    #[cfg(test)]
-    fn len(&self) -> usize {
-        self.lock().len()
-    }
-
     fn lock(&self) -> MutexGuard<'_, HashMap<usize, (FlexTensor, Tables)>> {
         // Entries are put in whole.
         self.of_handle.lock().unwrap_or_else(PoisonError::into_inner)

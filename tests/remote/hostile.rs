@@ -14,6 +14,9 @@ use crate::servers::{device, wait};
 /// A tensor: its type, its shape, and what all of its elements are.
 type Given<'a> = (DType, &'a [usize], i32);
 
+/// An operation with its inputs, the types and shapes of its outputs, and its numbers.
+type Case<'a> = (&'static str, Vec<Given<'a>>, &'a [(DType, &'a [usize])], Vec<u64>);
+
 const F32: DType = DType::F32;
 const I32: DType = DType::I32;
 
@@ -62,7 +65,7 @@ fn what_is_not_as_it_must_be_is_refused_and_the_session_goes_on() {
     let tree: &[(DType, &[usize])] = &[(F32, &[3, 2, 5]), (I32, &[3, 2, 2])];
     let nodes = [handle, (F32, &[3, 2, 5][..], 0), (I32, rows, 0), (I32, rows, 0)];
     let keyed = |keys: Given<'static>| [&step[..], &[(I32, &[1], 0), keys]].concat();
-    let cases: Vec<(&'static str, Vec<Given>, &[(DType, &[usize])], Vec<u64>)> = vec![
+    let cases: Vec<Case> = vec![
         ("burn-dfa::tables", none.to_vec(), one, vec![0, 0, 0]),
         ("burn-dfa::tables", vec![(F32, three, 0)], one, vec![0, 0, 0]),
         ("burn-dfa::tables", vec![(I32, three, 0)], one, vec![0, 0, 0]),

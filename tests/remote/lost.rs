@@ -34,18 +34,26 @@ fn a_server_that_goes_amid_a_batch_is_an_error_and_the_request_can_be_sent_again
         let line = Line::to(&server);
         let device = connect(&line.address).unwrap();
         let began = Instant::now();
-        let lost = generate(&model(&vocabulary, &device), &vocabulary, &[request.clone()], &config, |_| {
-            line.cut();
-            ControlFlow::Continue(())
-        });
+        let lost = generate(
+            &model(&vocabulary, &device),
+            &vocabulary,
+            std::slice::from_ref(&request),
+            &config,
+            |_| {
+                line.cut();
+                ControlFlow::Continue(())
+            },
+        );
         let error = lost.unwrap_err();
         assert!(error.is_connection() && error.to_string().contains("connect again"), "{error}");
         assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
         // The device stays lost, without a panic.
-        let error = run(&model(&vocabulary, &device), &vocabulary, &[request.clone()], &config).unwrap_err();
+        let error = run(&model(&vocabulary, &device), &vocabulary, std::slice::from_ref(&request), &config)
+            .unwrap_err();
         assert!(error.is_connection(), "{error}");
         let device = connect(&line.address).unwrap();
-        let outputs = run(&model(&vocabulary, &device), &vocabulary, &[request.clone()], &config).unwrap();
+        let outputs =
+            run(&model(&vocabulary, &device), &vocabulary, std::slice::from_ref(&request), &config).unwrap();
         assert_eq!(outputs[0].text(), TEXT);
     }
 }
