@@ -74,7 +74,7 @@ fn wait<T: Send + 'static>(
     #[cfg(feature = "remote")]
     if crate::remote::is_remote(device) {
         let lost = |error: ExecutionError| {
-            Error::connection(format!("the connection is lost ({error}): connect again"))
+            Error::connection(format!("the connection is lost ({}): connect again", error.reason()))
         };
         return crate::remote::within(crate::remote::deadline(device), read)?.map_err(lost);
     }
