@@ -221,7 +221,7 @@ impl Error {
         Kind::Model(reason.into()).into()
     }
 
-    #[cfg(feature = "remote")]
+    #[cfg_attr(not(feature = "remote"), allow(dead_code, reason = "other devices have no connection"))]
     pub(crate) fn connection(reason: impl Into<String>) -> Self {
         Kind::Connection(reason.into()).into()
     }

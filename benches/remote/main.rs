@@ -196,7 +196,7 @@ fn main() {
         for delay in [0, 1, 10] {
             let line = Line::to(address, Duration::from_micros(delay * 500));
             let device = burn_dfa::remote::connect(&line.address).expect("a server");
-            assert!(!line.counts.now()[0].contains(&0));
+            assert!(!line.counts.now()[0].contains(&0), "the line is in use");
             let bench = Bench::new(&device);
             let counts = &line.counts;
             let measured = fastest(&[

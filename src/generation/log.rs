@@ -67,6 +67,7 @@ impl StepLog {
 }
 
 /// Waits for what a device gives; for that of a server no longer than its deadline.
+#[cfg_attr(not(feature = "remote"), allow(unused_variables, reason = "other devices have no deadline"))]
 fn wait<T: Send + 'static>(
     device: &Device,
     read: impl FnOnce() -> std::result::Result<T, ExecutionError> + Send + 'static,

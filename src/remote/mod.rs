@@ -26,7 +26,9 @@ use burn::tensor::Device;
 
 use crate::error::{Error, Result};
 
-pub(crate) use call::{OPERATIONS, VERSION, call, like};
+#[cfg(all(feature = "remote-server", feature = "flex"))]
+pub(crate) use call::VERSION;
+pub(crate) use call::{OPERATIONS, call, like};
 pub use connect::{connect, connect_within};
 pub(crate) use connect::{deadline, hosts_operations};
 

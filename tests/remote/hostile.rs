@@ -14,8 +14,11 @@ use crate::servers::{device, wait};
 /// A tensor: its type, its shape, and what all of its elements are.
 type Given<'a> = (DType, &'a [usize], i32);
 
-/// An operation with its inputs, the types and shapes of its outputs, and its numbers.
-type Case<'a> = (&'static str, Vec<Given<'a>>, &'a [(DType, &'a [usize])], Vec<u64>);
+/// The types and shapes that an operation is said to give.
+type Declared<'a> = &'a [(DType, &'a [usize])];
+
+/// An operation, its inputs, what it is said to give, and its scalars.
+type Case<'a> = (&'static str, Vec<Given<'a>>, Declared<'a>, Vec<u64>);
 
 const F32: DType = DType::F32;
 const I32: DType = DType::I32;
@@ -25,7 +28,7 @@ fn ask(
     device: &Device,
     operation: &'static str,
     inputs: &[Given],
-    outputs: &[(DType, &[usize])],
+    outputs: Declared,
     scalars: &[u64],
 ) -> Result<Vec<f32>, String> {
     let DispatchDevice::Remote(remote) = device.as_dispatch() else { unreachable!("a remote device") };
@@ -60,9 +63,9 @@ fn what_is_not_as_it_must_be_is_refused_and_the_session_goes_on() {
         step[at] = given;
         step
     };
-    let one: &[(DType, &[usize])] = &[(I32, &[1])];
-    let both: &[(DType, &[usize])] = &[(F32, &[3, 5]), (I32, &[3, 2])];
-    let tree: &[(DType, &[usize])] = &[(F32, &[3, 2, 5]), (I32, &[3, 2, 2])];
+    let one: Declared = &[(I32, &[1])];
+    let both: Declared = &[(F32, &[3, 5]), (I32, &[3, 2])];
+    let tree: Declared = &[(F32, &[3, 2, 5]), (I32, &[3, 2, 2])];
     let nodes = [handle, (F32, &[3, 2, 5][..], 0), (I32, rows, 0), (I32, rows, 0)];
     let keyed = |keys: Given<'static>| [&step[..], &[(I32, &[1], 0), keys]].concat();
     let cases: Vec<Case> = vec![

@@ -2,6 +2,7 @@
 
 use std::net::TcpListener;
 use std::ops::ControlFlow;
+use std::slice;
 use std::time::{Duration, Instant};
 
 use burn::tensor::{DType, Device};
@@ -34,26 +35,21 @@ fn a_server_that_goes_amid_a_batch_is_an_error_and_the_request_can_be_sent_again
         let line = Line::to(&server);
         let device = connect(&line.address).unwrap();
         let began = Instant::now();
-        let lost = generate(
-            &model(&vocabulary, &device),
-            &vocabulary,
-            std::slice::from_ref(&request),
-            &config,
-            |_| {
+        let lost =
+            generate(&model(&vocabulary, &device), &vocabulary, slice::from_ref(&request), &config, |_| {
                 line.cut();
                 ControlFlow::Continue(())
-            },
-        );
+            });
         let error = lost.unwrap_err();
         assert!(error.is_connection() && error.to_string().contains("connect again"), "{error}");
         assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
         // The device stays lost, without a panic.
-        let error = run(&model(&vocabulary, &device), &vocabulary, std::slice::from_ref(&request), &config)
-            .unwrap_err();
+        let error =
+            run(&model(&vocabulary, &device), &vocabulary, slice::from_ref(&request), &config).unwrap_err();
         assert!(error.is_connection(), "{error}");
         let device = connect(&line.address).unwrap();
         let outputs =
-            run(&model(&vocabulary, &device), &vocabulary, std::slice::from_ref(&request), &config).unwrap();
+            run(&model(&vocabulary, &device), &vocabulary, slice::from_ref(&request), &config).unwrap();
         assert_eq!(outputs[0].text(), TEXT);
     }
 }
@@ -91,11 +87,12 @@ fn a_server_that_falls_silent_is_an_error_at_the_deadline() {
     let device = connect_within(&line.address, Duration::from_secs(2)).unwrap();
     let mut began = Instant::now();
     let config = GenerationConfig::new().with_read_every(2);
-    let lost = generate(&model(&vocabulary, &device), &vocabulary, &[request], &config, |_| {
-        line.freeze();
-        began = Instant::now();
-        ControlFlow::Continue(())
-    });
+    let lost =
+        generate(&model(&vocabulary, &device), &vocabulary, slice::from_ref(&request), &config, |_| {
+            line.freeze();
+            began = Instant::now();
+            ControlFlow::Continue(())
+        });
     let error = lost.unwrap_err();
     assert!(error.is_connection() && error.to_string().contains("has not answered in 2s"), "{error}");
     assert!((2..6).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
