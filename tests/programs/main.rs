@@ -1,5 +1,6 @@
 //! The examples and the command line tool, run as a user runs them.
 
+mod capacity;
 #[path = "../common/data.rs"]
 mod data;
 mod examples;

@@ -1,0 +1,333 @@
+//! How many rows, how much room for constraints and how many replicas a stream of requests needs.
+//!
+//! A trace says when requests arrive and what they ask for, the costs what a model takes for it. The arrivals are then played
+//! against simulated servers, and the fewest that answer in time are found:
+//!
+//!     cargo run --release --example capacity -- trace --rate 20 > trace.csv
+//!     cargo run --release --example capacity -- measure > costs.json
+//!     cargo run --release --example capacity -- plan trace.csv --costs costs.json --first-token 0.5 --latency 5
+//!
+//! Without `--costs` the embedded model is taken, as it was measured on two cores of a CPU.
+
+mod costs;
+mod estimate;
+mod fleet;
+mod measure;
+mod plan;
+mod replay;
+mod replica;
+mod trace;
+
+use std::fmt;
+use std::fs::File;
+use std::io::{BufReader, BufWriter, stdout};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use burn::tensor::FloatDType;
+use burn_dfa::cli::Backend;
+use burn_dfa_llama::Pretrained;
+use clap::{Args, Parser, Subcommand};
+
+use costs::Costs;
+use estimate::Estimate;
+use fleet::simulate;
+use measure::Measured;
+use plan::{Plan, Target, plan};
+use replay::replay;
+use replica::Shape;
+use trace::{Synthetic, Trace};
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+/// Rows, room for constraints and replicas that a stream of requests needs.
+#[derive(Parser)]
+#[command(name = "capacity")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Make up a trace: CSV on standard output.
+    Trace(Synthetic),
+    /// Measure what a model costs on the device at hand: JSON on standard output.
+    Measure {
+        #[command(flatten)]
+        model: ModelArgs,
+        #[command(flatten)]
+        measured: Measured,
+    },
+    /// Estimate what a model would cost on a device that is not at hand: JSON on standard output.
+    Estimate {
+        /// What the host costs: JSON as `measure` writes it. Default: as it was measured with the embedded model.
+        #[arg(long, value_name = "FILE")]
+        host: Option<PathBuf>,
+        #[command(flatten)]
+        estimate: Estimate,
+    },
+    /// Play a trace against a model in its own time, and tell its latencies beside those of the simulation. Every answer is free text.
+    Replay {
+        #[command(flatten)]
+        trace: TraceArgs,
+        #[command(flatten)]
+        model: ModelArgs,
+        #[command(flatten)]
+        server: ServerArgs,
+        /// Rows of the batch; the costs have to know them.
+        #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=4096))]
+        rows: u32,
+        /// Tokens of a row, prompt and answer.
+        #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
+        slots: u32,
+    },
+    /// Find the fewest replicas that answer a trace in time, for each number of rows. The exit code is 1 where there are none.
+    Plan(PlanArgs),
+}
+
+/// A model on a device.
+#[derive(Args)]
+struct ModelArgs {
+    /// A Hugging Face folder; without it, the embedded model.
+    #[arg(long, value_name = "DIR")]
+    model: Option<PathBuf>,
+    /// Where the model runs, as the generation program has it.
+    #[arg(long, value_name = "DEVICE", default_value = "flex")]
+    device: Backend,
+}
+
+/// What arrives, and what it costs.
+#[derive(Args)]
+struct TraceArgs {
+    /// CSV with the header `arrival,prompt,output,constraint,states`: seconds, tokens, tokens, a name or nothing, states of
+    /// its table. The last two columns may be missing.
+    trace: PathBuf,
+    /// States of a constraint whose trace does not tell them.
+    #[arg(long, default_value_t = 400)]
+    states: u32,
+    /// What a replica costs: JSON as `measure` writes it.
+    #[arg(long, value_name = "FILE")]
+    costs: Option<PathBuf>,
+}
+
+/// What each server is started with.
+#[derive(Args)]
+struct ServerArgs {
+    /// States that the arena of a replica holds. Without it, as many as are asked for at once, which the plan tells.
+    #[arg(long)]
+    arena_states: Option<u32>,
+    /// Steps between two reads of the host.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    read_every: u32,
+    /// Tokens of prompts between two steps.
+    #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
+    prompt_chunk: u32,
+    /// Threads that compile constraints, of each replica.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    compile_threads: u32,
+}
+
+#[derive(Args)]
+struct PlanArgs {
+    #[command(flatten)]
+    trace: TraceArgs,
+    #[command(flatten)]
+    server: ServerArgs,
+    /// Seconds to the first token that 99 of 100 requests may take.
+    #[arg(long, value_parser = positive)]
+    first_token: Option<f64>,
+    /// Seconds to the last token that 99 of 100 requests may take.
+    #[arg(long, value_parser = positive, required_unless_present = "first_token")]
+    latency: Option<f64>,
+    /// The most replicas.
+    #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..=65_536))]
+    max_replicas: u64,
+    /// Only batches of so many rows; without it, all that the costs know.
+    #[arg(long)]
+    rows: Option<u32>,
+    /// One JSON object per number of rows, on a line each, instead of a table.
+    #[arg(long)]
+    json: bool,
+}
+
+fn positive(text: &str) -> std::result::Result<f64, String> {
+    let value: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if value.is_finite() && value > 0.0 { Ok(value) } else { Err("a number above 0".to_owned()) }
+}
+
+fn main() -> ExitCode {
+    run(&Cli::parse()).unwrap_or_else(|error| {
+        eprintln!("error: {error}");
+        ExitCode::from(2)
+    })
+}
+
+fn run(cli: &Cli) -> Result<ExitCode> {
+    match &cli.command {
+        Command::Trace(synthetic) => synthetic.trace()?.write(BufWriter::new(stdout().lock()))?,
+        Command::Measure { model, measured } => {
+            let costs = measured.costs(&model.load()?, model.device == Backend::Flex, model.to_string())?;
+            println!("{}", serde_json::to_string_pretty(&costs)?);
+        }
+        Command::Estimate { host, estimate } => {
+            println!("{}", serde_json::to_string_pretty(&estimate.costs(&known(host.as_deref())?)?)?);
+        }
+        Command::Replay { trace, model, server, rows, slots } => {
+            let (trace, costs) = trace.read()?;
+            let shape = server.shape(&costs, *rows)?;
+            let [first_token, latency] = replay(&model.load()?, &trace, shape, *slots as usize)?;
+            let simulated = simulate(&trace.free(), &costs, shape, 1);
+            println!("{:>12} {:>17} {:>17}", "seconds", "first token p50/99", "latency p50/99");
+            for (name, first, last) in
+                [("measured", first_token, latency), ("simulated", simulated.first_token, simulated.latency)]
+            {
+                println!(
+                    "{name:>12} {:>9.3} {:>8.3} {:>8.3} {:>8.3}",
+                    first.p50, first.p99, last.p50, last.p99
+                );
+            }
+        }
+        Command::Plan(args) => return args.run(),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Costs of a file, else of the embedded model.
+fn known(file: Option<&Path>) -> Result<Costs> {
+    file.map_or_else(|| Ok(Costs::embedded()), Costs::read)
+}
+
+impl ModelArgs {
+    fn load(&self) -> Result<Pretrained> {
+        let device = self.device.open()?;
+        match &self.model {
+            Some(folder) => Ok(Pretrained::load(folder, FloatDType::F32, &device)?),
+            None => Ok(burn_dfa_tiny::load(&device)?),
+        }
+    }
+}
+
+impl fmt::Display for ModelArgs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.model {
+            Some(folder) => write!(f, "{} on {}", folder.display(), self.device),
+            None => write!(f, "the embedded model on {}", self.device),
+        }
+    }
+}
+
+impl TraceArgs {
+    fn read(&self) -> Result<(Trace, Costs)> {
+        let named = |error| format!("{}: {error}", self.trace.display());
+        let file = File::open(&self.trace).map_err(|error| named(error.into()))?;
+        let trace = Trace::read(BufReader::new(file), self.states).map_err(named)?;
+        Ok((trace, known(self.costs.as_deref())?))
+    }
+}
+
+impl ServerArgs {
+    /// A server of so many rows, which the costs have to know.
+    fn shape(&self, costs: &Costs, rows: u32) -> Result<Shape> {
+        let step = costs.step.iter().find(|step| step.0 == rows);
+        let (_, step) = *step.ok_or_else(|| format!("the costs do not know batches of {rows} rows"))?;
+        Ok(Shape {
+            rows,
+            step,
+            read_every: self.read_every,
+            prompt_chunk: self.prompt_chunk,
+            compile_threads: self.compile_threads as usize,
+            arena: self.arena_states,
+        })
+    }
+}
+
+impl PlanArgs {
+    fn run(&self) -> Result<ExitCode> {
+        let (trace, costs) = self.trace.read()?;
+        let rows =
+            self.rows.map_or_else(|| costs.step.iter().map(|step| step.0).collect(), |rows| vec![rows]);
+        let shapes =
+            rows.into_iter().map(|rows| self.server.shape(&costs, rows)).collect::<Result<Vec<_>>>()?;
+        let target = Target { first_token: self.first_token, latency: self.latency };
+        let plans = plan(&trace, &costs, &shapes, target, self.max_replicas as usize);
+        if self.json {
+            for plan in &plans {
+                println!("{}", serde_json::to_string(plan)?);
+            }
+        } else {
+            report(&trace, &costs, &plans);
+        }
+        let least = plans.iter().filter(|plan| plan.replicas.is_some()).min_by_key(|plan| plan.replicas);
+        let Some(Plan { rows, replicas: Some(replicas), outcome }) = least else {
+            eprintln!("no number of rows answers in time on {} replicas", self.max_replicas);
+            return Ok(ExitCode::from(1));
+        };
+        if self.json {
+            return Ok(ExitCode::SUCCESS);
+        }
+        println!(
+            "\n{replicas} {} of {rows} rows, each with room for {} states ({} MB on the device).",
+            if *replicas == 1 { "replica" } else { "replicas" },
+            outcome.arena_peak,
+            megabytes(costs.state * f64::from(outcome.arena_peak))
+        );
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn report(trace: &Trace, costs: &Costs, plans: &[Plan]) {
+    let requests = trace.arrivals.len();
+    let tokens: f64 = trace.arrivals.iter().map(|arrival| f64::from(arrival.output)).sum();
+    let longest = trace.arrivals.iter().map(|arrival| u64::from(arrival.prompt) + u64::from(arrival.output));
+    let longest = longest.max().unwrap_or(0) as f64;
+    // A trace of one moment has no rate.
+    let seconds = trace.seconds().max(1.0);
+    println!(
+        "{requests} requests in {seconds:.0} s, at most {} within a second, {tokens} tokens",
+        trace.peak()
+    );
+    println!("costs: {}", costs.of);
+    println!(
+        "gateway and servers: {:.2} processors for {:.0} tokens/s",
+        costs.host_token * tokens / seconds,
+        tokens / seconds
+    );
+    println!(
+        "\n{:>5} {:>9} {:>17} {:>17} {:>6} {:>7} {:>9} {:>9} {:>9}",
+        "rows",
+        "replicas",
+        "first token p50/99",
+        "latency p50/99",
+        "busy",
+        "taken",
+        "compiling",
+        "states",
+        "cache MB"
+    );
+    for Plan { rows, replicas, outcome } in plans {
+        println!(
+            "{rows:>5} {:>9} {:>9.3} {:>8.3} {:>8.3} {:>8.3} {:>5.0}% {:>6.0}% {:>8.1}% {:>9} {:>9}",
+            replicas.map_or("–".to_owned(), |replicas| replicas.to_string()),
+            outcome.first_token.p50,
+            outcome.first_token.p99,
+            outcome.latency.p50,
+            outcome.latency.p99,
+            100.0 * outcome.busy,
+            100.0 * outcome.occupancy,
+            100.0 * outcome.compiling,
+            outcome.arena_peak,
+            megabytes(costs.cache_token * longest * f64::from(*rows)),
+        );
+        if outcome.arena_waits > 0 {
+            println!(
+                "      {} requests waited for room in the arena while a row was idle",
+                outcome.arena_waits
+            );
+        }
+    }
+}
+
+fn megabytes(bytes: f64) -> String {
+    format!("{:.1}", bytes / 1e6)
+}

@@ -1,0 +1,165 @@
+//! What a model costs on the device at hand.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use burn_dfa::generation::{CausalLm, GenerationConfig, Request, SamplingKinds, Slots};
+use burn_dfa::{Capacity, Constraint, Limits, TensorOptions, TokenTable};
+use burn_dfa_llama::{Llama, Pretrained};
+use clap::Args;
+use indicatif::ProgressBar;
+use serde_json::{Value, json};
+
+use super::Result;
+use super::costs::Costs;
+
+/// What is measured.
+#[derive(Args, Clone, Debug)]
+pub struct Measured {
+    /// The most rows; 1, 2, 4 and so on are measured.
+    #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    max_rows: u32,
+    /// Tokens of a row, prompt and answer.
+    #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(32..))]
+    slots: u32,
+    /// Seconds of a host's processor for each token that is handed to a client, as `cargo bench --bench load` of the server
+    /// measures them; the default is that of docs/server.md.
+    #[arg(long, default_value_t = 21e-6)]
+    host_token: f64,
+}
+
+/// How often each is measured; the median counts.
+const ROUNDS: usize = 5;
+/// Steps of a round, and between two reads.
+const STEPS: usize = 16;
+const READ_EVERY: usize = 8;
+/// Room for the constraints.
+const ROOM: Capacity =
+    Capacity { tables: 8, states: 4_096, classes: 512, outcomes: 2, frames: 64, ..Capacity::new() };
+
+impl Measured {
+    /// Costs of a model; `is_flex`: on the CPU, where the table of a constraint stays on the host.
+    pub fn costs(&self, pretrained: &Pretrained, is_flex: bool, of: String) -> Result<Costs> {
+        let model = pretrained.model();
+        let positions = model.max_positions().unwrap_or(usize::MAX);
+        let slots = (self.slots as usize).min(positions);
+        let schema = json!({"type": "string", "minLength": slots / 2});
+        let endless = TokenTable::compile(
+            &Constraint::json_schema(schema)?,
+            pretrained.vocabulary(),
+            &Limits::default(),
+        )?;
+        let bench = Bench { pretrained, table: &endless, slots };
+        let spinner = ProgressBar::new_spinner();
+        let mut step = Vec::new();
+        let mut rows = 1;
+        while rows <= self.max_rows {
+            spinner.set_message(format!("{rows} rows"));
+            spinner.tick();
+            step.push((rows, bench.step(rows as usize)?));
+            rows *= 2;
+        }
+        spinner.set_message("prompts");
+        spinner.tick();
+        // Two lengths tell what a token takes and what a request takes.
+        let (short, long) = (slots / 16, slots / 4);
+        let (brief, whole) = (bench.admit(short)?, bench.admit(long)?);
+        let prompt_token = ((whole - brief) / (long - short) as f64).max(0.0);
+        spinner.finish_and_clear();
+        let config = model.config();
+        let head = config.head_dim * config.num_key_value_heads * config.num_hidden_layers;
+        Ok(Costs {
+            of,
+            step,
+            prompt_token,
+            admit: (brief - prompt_token * short as f64).max(0.0),
+            compile: 0.0,
+            compile_state: compile_state(pretrained)?,
+            host_token: self.host_token,
+            cache_token: (2 * head * model.dtype().size()) as f64,
+            state: if is_flex { 0.0 } else { 4.0 * ROOM.classes as f64 },
+        })
+    }
+}
+
+struct Bench<'a> {
+    pretrained: &'a Pretrained,
+    /// A constraint of answers that take more than half of a row.
+    table: &'a TokenTable,
+    slots: usize,
+}
+
+impl Bench<'_> {
+    fn batch(&self, rows: usize) -> Result<Slots<'_, Llama>> {
+        let tensors = TensorOptions { capacity: ROOM, ..TensorOptions::default() };
+        let config = GenerationConfig::new()
+            .with_tensors(tensors)
+            .with_row_options(SamplingKinds::ALL)
+            .with_read_every(READ_EVERY);
+        let (model, vocabulary) = (self.pretrained.model(), self.pretrained.vocabulary());
+        Ok(Slots::record(model, vocabulary, rows, self.slots, &config)?)
+    }
+
+    /// A request of a prompt of so many tokens.
+    fn request(&self, prompt: usize) -> Result<Request<'_>> {
+        let text = self.pretrained.prompt("Please send 12 brass lamps to Oscar Lund.")?;
+        let tokens = text.into_iter().cycle().take(prompt).collect();
+        Ok(Request { table: Some(self.table), ..Request::new(tokens, self.slots - prompt) })
+    }
+
+    /// Seconds of a step with all rows taken.
+    fn step(&self, rows: usize) -> Result<f64> {
+        let mut slots = self.batch(rows)?;
+        let request = self.request(self.slots / 4)?;
+        for row in 0..rows {
+            slots.admit(row, &request)?;
+        }
+        // The first steps compile and tune kernels.
+        slots.step(STEPS, |piece| drop(black_box(piece)))?;
+        median(|| {
+            let began = Instant::now();
+            slots.step(STEPS, |piece| drop(black_box(piece)))?;
+            Ok(began.elapsed().as_secs_f64() / STEPS as f64)
+        })
+    }
+
+    /// Seconds from a request to its first token, in an idle batch of one row.
+    fn admit(&self, prompt: usize) -> Result<f64> {
+        let mut slots = self.batch(1)?;
+        let request = self.request(prompt)?;
+        let mut once = || {
+            let began = Instant::now();
+            slots.admit(0, &request)?;
+            slots.step(0, |piece| drop(black_box(piece)))?;
+            let seconds = began.elapsed().as_secs_f64();
+            slots.release(0)?;
+            Ok(seconds)
+        };
+        once()?;
+        median(once)
+    }
+}
+
+/// Seconds that a state takes to compile, over the schemas of the embedded model.
+fn compile_state(pretrained: &Pretrained) -> Result<f64> {
+    let (mut seconds, mut states) = (0.0, 0);
+    for schema in burn_dfa_tiny::schemas() {
+        let schema: Value = serde_json::from_str(schema.json)?;
+        seconds += median(|| {
+            let began = Instant::now();
+            let constraint = Constraint::json_schema(schema.clone())?;
+            let table = TokenTable::compile(&constraint, pretrained.vocabulary(), &Limits::default())?;
+            let seconds = began.elapsed().as_secs_f64();
+            Ok((seconds, states += black_box(table).state_count()).0)
+        })?;
+    }
+    // Every round counted them.
+    Ok(seconds * ROUNDS as f64 / states as f64)
+}
+
+/// The median of several rounds.
+fn median(mut once: impl FnMut() -> Result<f64>) -> Result<f64> {
+    let mut seconds = (0..ROUNDS).map(|_| once()).collect::<Result<Vec<_>>>()?;
+    seconds.sort_unstable_by(f64::total_cmp);
+    Ok(seconds[ROUNDS / 2])
+}

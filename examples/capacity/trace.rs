@@ -1,0 +1,242 @@
+//! When requests arrive, and what they ask for.
+
+use std::collections::HashMap;
+use std::io::{BufRead, Write};
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+use super::Result;
+
+/// Requests in the order of their arrival.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    pub arrivals: Vec<Arrival>,
+    /// The constraints that they name.
+    pub constraints: Vec<Constraint>,
+}
+
+/// One request.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// Seconds from the beginning.
+    pub at: f64,
+    /// Tokens of its prompt.
+    pub prompt: u32,
+    /// Tokens of its answer, the end of sequence among them.
+    pub output: u32,
+    /// Its place in [`Trace::constraints`]; `None`: free text.
+    pub constraint: Option<usize>,
+}
+
+/// A constraint, which many requests may share.
+#[derive(Clone, Debug)]
+pub struct Constraint {
+    pub name: String,
+    /// States of its table.
+    pub states: u32,
+}
+
+const HEADER: &str = "arrival,prompt,output,constraint,states";
+
+impl Trace {
+    /// Reads lines of `arrival,prompt,output[,constraint[,states]]` under a header: seconds, tokens, tokens, a name or
+    /// nothing, and the states of the constraint's table, which are `states` where they are left out.
+    pub fn read(lines: impl BufRead, states: u32) -> Result<Self> {
+        let mut trace = Self::default();
+        let mut names = HashMap::new();
+        let mut last = 0.0;
+        for (index, line) in lines.lines().enumerate() {
+            let line = line?;
+            if index == 0 {
+                if line.trim() != HEADER && !HEADER.starts_with(line.trim()) {
+                    return Err(format!("line 1: {line:?} is not the header {HEADER}").into());
+                }
+                continue;
+            }
+            let arrival = trace.parse(&line, &mut names, states);
+            let arrival = arrival.map_err(|error| format!("line {}: {error}", index + 1))?;
+            if arrival.at < last {
+                return Err(format!("line {}: it arrives before the line above: sort them", index + 1).into());
+            }
+            last = arrival.at;
+            trace.arrivals.push(arrival);
+        }
+        if trace.arrivals.is_empty() {
+            return Err("no requests".into());
+        }
+        Ok(trace)
+    }
+
+    fn parse(&mut self, line: &str, names: &mut HashMap<String, usize>, states: u32) -> Result<Arrival> {
+        let fields: Vec<&str> = line.split(',').map(str::trim).collect();
+        let [at, prompt, output, rest @ ..] = &fields[..] else {
+            return Err(format!("{line:?} has fewer than three fields").into());
+        };
+        if rest.len() > 2 {
+            return Err(format!("{line:?} has more than five fields").into());
+        }
+        let at: f64 = at.parse().map_err(|_| format!("{at:?} is not a number of seconds"))?;
+        if !at.is_finite() || at < 0.0 {
+            return Err(format!("an arrival at {at} s").into());
+        }
+        let tokens = |field: &str| match field.parse() {
+            Ok(0) | Err(_) => Err(format!("{field:?} is not a number of tokens from 1")),
+            Ok(count) => Ok(count),
+        };
+        let constraint = match rest {
+            [] | [""] | ["", ""] => None,
+            [name] => Some(self.constraint(names, name, states)?),
+            [name, ""] => Some(self.constraint(names, name, states)?),
+            [name, states] => {
+                let states = states.parse().map_err(|_| format!("{states:?} is not a number of states"))?;
+                Some(self.constraint(names, name, states)?)
+            }
+            _ => unreachable!("at most two fields"),
+        };
+        Ok(Arrival { at, prompt: tokens(prompt)?, output: tokens(output)?, constraint })
+    }
+
+    fn constraint(&mut self, names: &mut HashMap<String, usize>, name: &str, states: u32) -> Result<usize> {
+        if name.is_empty() {
+            return Err("states of a constraint without a name".into());
+        }
+        let index = *names.entry(name.to_owned()).or_insert(self.constraints.len());
+        match self.constraints.get(index) {
+            Some(known) if known.states != states => {
+                Err(format!("{name:?} has {states} states here and {} above", known.states).into())
+            }
+            Some(_) => Ok(index),
+            None => {
+                self.constraints.push(Constraint { name: name.to_owned(), states });
+                Ok(index)
+            }
+        }
+    }
+
+    /// Writes what [`read`](Self::read) reads.
+    pub fn write(&self, mut out: impl Write) -> Result<()> {
+        writeln!(out, "{HEADER}")?;
+        for arrival in &self.arrivals {
+            write!(out, "{:.6},{},{},", arrival.at, arrival.prompt, arrival.output)?;
+            match arrival.constraint.map(|index| &self.constraints[index]) {
+                Some(constraint) => writeln!(out, "{},{}", constraint.name, constraint.states)?,
+                None => writeln!(out, ",")?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The same requests without constraints.
+    pub fn free(&self) -> Self {
+        let arrivals = self.arrivals.iter().map(|arrival| Arrival { constraint: None, ..*arrival });
+        Self { arrivals: arrivals.collect(), constraints: Vec::new() }
+    }
+
+    /// Seconds from the first arrival to the last.
+    pub fn seconds(&self) -> f64 {
+        match (self.arrivals.first(), self.arrivals.last()) {
+            (Some(first), Some(last)) => last.at - first.at,
+            _ => 0.0,
+        }
+    }
+
+    /// The most requests that arrive within one second.
+    pub fn peak(&self) -> usize {
+        let mut first = 0;
+        let within = self.arrivals.iter().enumerate().map(|(last, arrival)| {
+            while arrival.at - self.arrivals[first].at >= 1.0 {
+                first += 1;
+            }
+            last + 1 - first
+        });
+        within.max().unwrap_or(0)
+    }
+}
+
+/// What a trace looks like that is made up: arrivals as a Poisson process, lengths spread log-normally, and constraints
+/// by Zipf's law, of which a few are asked for by most.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Synthetic {
+    /// Requests per second.
+    #[arg(long, default_value_t = 10.0, value_parser = super::positive)]
+    rate: f64,
+    /// Seconds.
+    #[arg(long, default_value_t = 600.0, value_parser = super::positive)]
+    seconds: f64,
+    /// Tokens of a prompt, the median.
+    #[arg(long, default_value_t = 200.0, value_parser = super::positive)]
+    prompt: f64,
+    /// Tokens of an answer, the median.
+    #[arg(long, default_value_t = 100.0, value_parser = super::positive)]
+    output: f64,
+    /// The most tokens of a prompt, and of an answer.
+    #[arg(long, default_value_t = 2048, value_parser = clap::value_parser!(u32).range(1..))]
+    most: u32,
+    /// The part of the requests that are constrained.
+    #[arg(long, default_value_t = 0.5)]
+    constrained: f64,
+    /// Distinct constraints.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    constraints: u32,
+    /// States of a constraint's table, the median.
+    #[arg(long, default_value_t = 400.0, value_parser = super::positive)]
+    states: f64,
+    /// Where the random choices begin.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+/// The standard deviation of the logarithm of a length.
+const SPREAD: f64 = 0.8;
+/// The most requests of a trace that is made up.
+const MOST_REQUESTS: f64 = 1e7;
+
+impl Synthetic {
+    pub fn trace(&self) -> Result<Trace> {
+        if !(0.0..=1.0).contains(&self.constrained) {
+            return Err(format!("--constrained {}: a part of all is from 0 to 1", self.constrained).into());
+        }
+        if self.rate * self.seconds > MOST_REQUESTS {
+            return Err(
+                format!("more than {MOST_REQUESTS} requests: a lower --rate or fewer --seconds").into()
+            );
+        }
+        let mut random = StdRng::seed_from_u64(self.seed);
+        let constraints: Vec<_> = (0..self.constraints)
+            .map(|index| Constraint {
+                name: format!("constraint-{index}"),
+                states: log_normal(&mut random, self.states, 1e6),
+            })
+            .collect();
+        // The k-th is asked for 1/k times as often as the first.
+        let mut shares: Vec<f64> = (1..=self.constraints).map(|rank| 1.0 / f64::from(rank)).collect();
+        for index in 1..shares.len() {
+            shares[index] += shares[index - 1];
+        }
+        let all = shares[shares.len() - 1];
+        let mut arrivals = Vec::new();
+        let mut at = 0.0;
+        loop {
+            at -= (1.0 - random.random::<f64>()).ln() / self.rate;
+            if at > self.seconds && !arrivals.is_empty() {
+                return Ok(Trace { arrivals, constraints });
+            }
+            let most = f64::from(self.most);
+            let constraint = (random.random::<f64>() < self.constrained).then(|| {
+                let drawn = random.random::<f64>() * all;
+                shares.partition_point(|&share| share <= drawn).min(shares.len() - 1)
+            });
+            let prompt = log_normal(&mut random, self.prompt, most);
+            let output = log_normal(&mut random, self.output, most);
+            arrivals.push(Arrival { at, prompt, output, constraint });
+        }
+    }
+}
+
+/// A length of at least 1, by the method of Box and Muller.
+fn log_normal(random: &mut StdRng, median: f64, most: f64) -> u32 {
+    let radius = (-2.0 * (1.0 - random.random::<f64>()).ln()).sqrt();
+    let normal = radius * (std::f64::consts::TAU * random.random::<f64>()).cos();
+    (median * (SPREAD * normal).exp()).clamp(1.0, most) as u32
+}
