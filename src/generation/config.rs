@@ -33,6 +33,12 @@ pub struct GenerationConfig {
     /// In [`Slots`](super::Slots), the most tokens of prompts that are read between two steps; `None`: a prompt is read
     /// whole, when its request is admitted. Default: `None`.
     pub prompt_chunk: Option<usize>,
+    /// In [`Slots`](super::Slots), whether a prompt that begins as the text of a row does is read from there on: the keys and
+    /// values of the tokens before, or whatever else the model keeps of them, are copied from that row. A row holds its text,
+    /// prompt and output, until another request begins in it. From 16 tokens on, and never all of a prompt. Prompts that are
+    /// read whole are then read one after the other. The logits are rounded as those of prompts that are read in pieces.
+    /// Default: no.
+    pub prefix_cache: bool,
     /// The layout and capacity of the constraints' tables on the device.
     pub tensors: TensorOptions,
 }
@@ -45,6 +51,7 @@ impl Default for GenerationConfig {
             logprobs: None,
             read_every: 8,
             prompt_chunk: None,
+            prefix_cache: false,
             tensors: TensorOptions::default(),
         }
     }
@@ -112,6 +119,11 @@ impl GenerationConfig {
     /// Reads at most so many tokens of [prompts](Self::prompt_chunk) between two steps.
     pub fn with_prompt_chunk(self, tokens: impl Into<Option<usize>>) -> Self {
         Self { prompt_chunk: tokens.into(), ..self }
+    }
+
+    /// Copies what was [read already](Self::prefix_cache) of a prompt.
+    pub fn with_prefix_cache(self, prefix_cache: bool) -> Self {
+        Self { prefix_cache, ..self }
     }
 
     /// Lets the host read every [`read_every`](Self::read_every) steps.

@@ -35,6 +35,9 @@ pub struct Request<'a> {
     pub stop: Vec<String>,
     /// Ends the row early.
     pub cancel: Cancel,
+    /// With a [prefix cache](super::GenerationConfig::prefix_cache), the row shares what was read with requests of the same
+    /// salt alone. Default: none.
+    pub cache_salt: Option<String>,
 }
 
 impl<'a> Request<'a> {
@@ -48,6 +51,7 @@ impl<'a> Request<'a> {
             sampling: None,
             stop: Vec::new(),
             cancel: Cancel::default(),
+            cache_salt: None,
         }
     }
 
@@ -74,6 +78,11 @@ impl<'a> Request<'a> {
     /// With a flag that ends the row early.
     pub fn with_cancel(self, cancel: &Cancel) -> Self {
         Self { cancel: cancel.clone(), ..self }
+    }
+
+    /// Shares what was read with requests of the same [salt](Self::cache_salt) alone.
+    pub fn with_cache_salt(self, salt: impl Into<String>) -> Self {
+        Self { cache_salt: Some(salt.into()), ..self }
     }
 }
 

@@ -92,6 +92,14 @@ impl<F: Fn(Call, Tensor<2>) -> Tensor<2>> SlotLm for Altered<F> {
         (self.alter)(Call::Extend(tokens), logits)
     }
 
+    fn copies_prefixes(&self) -> bool {
+        self.model.copies_prefixes()
+    }
+
+    fn copy_prefix(&self, from: usize, to: usize, length: usize, cache: &mut Self::SlotCache) {
+        self.model.copy_prefix(from, to, length, cache);
+    }
+
     fn step_rows(&self, tokens: Tensor<1, Int>, cache: &mut Self::SlotCache) -> Tensor<2> {
         (self.alter)(Call::StepRows, self.model.step_rows(tokens, cache))
     }

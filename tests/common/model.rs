@@ -200,24 +200,45 @@ impl TreeLm for RandomLm {
     }
 }
 
-/// The hash of the text of each row, `[rows]`, and that of its prompt so far, which steps leave alone.
-#[derive(Clone)]
-pub struct SlotHashes {
-    texts: Tensor<1, Int>,
-    prompts: Tensor<1, Int>,
+/// The hash of the text of each row up to every slot. As in a cache of keys and values, a row may begin with what lies in
+/// another, and one that is idle for long writes its last slot.
+pub struct SlotHashes(Hashes);
+
+impl SlotHashes {
+    /// The hash of a row's text of so many tokens, `[1]`; 0 of none.
+    fn after(&self, row: usize, length: usize) -> Tensor<1, Int> {
+        match length {
+            0 => Tensor::zeros([1], (&self.0.after.device(), DType::I32)),
+            _ => self.0.after.clone().slice([row..row + 1, length - 1..length]).reshape([1]),
+        }
+    }
+
+    /// Writes the hashes of a row from slot `at` on, and its length.
+    fn write(&mut self, row: usize, at: usize, hashes: Vec<Tensor<1, Int>>) {
+        let end = at + hashes.len();
+        if at < end {
+            let hashes = Tensor::cat(hashes, 0).reshape([1, end - at]);
+            self.0.after.inplace(|after| after.slice_assign([row..row + 1, at..end], hashes));
+        }
+        let [_, capacity] = self.0.after.dims();
+        let length = end.min(capacity - 1) as i32;
+        let length = Tensor::full([1], length, (&self.0.after.device(), DType::I32));
+        self.0.lengths.assign_row(row, length);
+    }
 }
 
 impl SlotLm for RandomLm {
     type SlotCache = SlotHashes;
 
-    fn slots(&self, rows: usize, _capacity: usize) -> SlotHashes {
-        let zeros = || Tensor::zeros([rows], (&self.device(), DType::I32));
-        SlotHashes { texts: zeros(), prompts: zeros() }
+    fn slots(&self, rows: usize, capacity: usize) -> SlotHashes {
+        let options = (&self.device(), DType::I32);
+        SlotHashes(Hashes {
+            after: Tensor::zeros([rows, capacity], options),
+            lengths: Tensor::zeros([rows], options),
+        })
     }
 
     fn begin(&self, row: usize, prompt: Tensor<2, Int>, cache: &mut SlotHashes) -> Tensor<2> {
-        let none = Tensor::zeros([1], (&self.device(), DType::I32));
-        cache.prompts.assign_row(row, none);
         self.extend(row, 0, prompt, cache)
     }
 
@@ -225,19 +246,32 @@ impl SlotLm for RandomLm {
         true
     }
 
-    fn extend(&self, row: usize, _at: usize, tokens: Tensor<2, Int>, cache: &mut SlotHashes) -> Tensor<2> {
-        let mut hash = cache.prompts.clone().narrow(0, row, 1);
-        for at in 0..tokens.dims()[1] {
-            hash = mix(hash, column(&tokens, at));
+    fn extend(&self, row: usize, at: usize, tokens: Tensor<2, Int>, cache: &mut SlotHashes) -> Tensor<2> {
+        let mut hash = cache.after(row, at);
+        let mut hashes = Vec::new();
+        for index in 0..tokens.dims()[1] {
+            hash = mix(hash, column(&tokens, index));
+            hashes.push(hash.clone());
         }
-        cache.prompts.assign_row(row, hash.clone());
-        cache.texts.assign_row(row, hash.clone());
+        cache.write(row, at, hashes);
         self.logits(hash)
     }
 
+    fn copies_prefixes(&self) -> bool {
+        true
+    }
+
+    fn copy_prefix(&self, from: usize, to: usize, length: usize, cache: &mut SlotHashes) {
+        let hashes = (1..=length).map(|length| cache.after(from, length)).collect();
+        cache.write(to, 0, hashes);
+    }
+
     fn step_rows(&self, tokens: Tensor<1, Int>, cache: &mut SlotHashes) -> Tensor<2> {
-        let texts = mix(cache.texts.clone(), tokens);
-        cache.texts.assign(texts);
-        self.logits(cache.texts.clone())
+        let ([rows], [_, capacity]) = (tokens.dims(), cache.0.after.dims());
+        let hashes = mix(cache.0.last(), tokens);
+        cache.0.write(cache.0.lengths.clone().reshape([rows, 1]), hashes.clone().reshape([rows, 1]));
+        let next = (cache.0.lengths.clone() + 1).clamp_max(capacity as i32 - 1);
+        cache.0.lengths.assign(next);
+        self.logits(hashes)
     }
 }

@@ -109,7 +109,11 @@ fn slots_write_the_same_tokens() {
     let order = [0, 1, 9, 3, 2, 0, 3, 1, 2].map(|index| tables.get(index));
     for config in configs() {
         let config = config.with_tensors(TensorOptions { capacity, ..TensorOptions::default() });
-        let requests = requests(&order);
+        let config = config.with_prefix_cache(true);
+        let mut requests = requests(&order);
+        for request in &mut requests {
+            request.prompt.splice(0..0, (0..20).map(TokenId));
+        }
         let mut expected = None;
         // The built-in operations take long, and are the same in every config.
         let plain = config.sampling.temperature.is_none();
@@ -128,6 +132,7 @@ fn slots_write_the_same_tokens() {
                 }
                 slots.step(3, |_| {}).unwrap();
                 for row in slots.finished().collect::<Vec<_>>() {
+                    assert!(served[row] == 0 || slots.cached_tokens(row) >= Some(20), "{name}");
                     outputs[served[row]] = slots.release(row).unwrap().tokens;
                 }
             }

@@ -137,6 +137,17 @@ impl RowCache {
         }
     }
 
+    /// Copies the first slots of a row to another, in all layers.
+    pub(crate) fn copy_row(&mut self, from: usize, to: usize, length: usize) {
+        let [_, kv_heads, ..] = self.shape;
+        let places = |row: usize| {
+            let heads = self.heads.clone().narrow(0, row * kv_heads, kv_heads);
+            self.run(&heads, length).reshape([-1])
+        };
+        let (from, to) = (places(from), places(to));
+        self.copy(&from, &to);
+    }
+
     /// Replaces one row by the keys and values of a prompt, in place.
     ///
     /// # Shapes

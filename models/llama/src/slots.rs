@@ -157,6 +157,21 @@ impl SlotLm for Llama {
         self.logits(x.narrow(1, length - 1, 1)).reshape([1, self.config.vocab_size])
     }
 
+    fn copies_prefixes(&self) -> bool {
+        true
+    }
+
+    /// # Panics
+    /// If there are no such rows, or not as many tokens.
+    fn copy_prefix(&self, from: usize, to: usize, length: usize, cache: &mut LlamaSlots) {
+        let (rows, capacity) = (cache.rows(), cache.capacity());
+        assert!(from.max(to) < rows && length < capacity, "{length} tokens of row {from} for row {to}");
+        if from != to {
+            cache.rows.copy_row(from, to, length);
+        }
+        cache.rows.set_length(to, length);
+    }
+
     /// # Panics
     /// If the tokens are not one for each row.
     fn step_rows(&self, tokens: Tensor<1, Int>, cache: &mut LlamaSlots) -> Tensor<2> {

@@ -76,3 +76,33 @@ fn rows_begin_and_begin_again_while_others_go_on() {
     assert_eq!(lengths, [11, 6, 11], "never past the last slot");
     assert_eq!((rows.cache.rows(), rows.cache.capacity()), (3, CAPACITY));
 }
+
+#[test]
+fn a_row_goes_on_with_what_another_one_has_read() {
+    let model = model(&Device::flex());
+    let device = model.device();
+    let mut cache = model.slots(3, CAPACITY);
+    let own = [3, 1, 4, 1, 5];
+    model.begin(0, prompt(&own, &device), &mut cache);
+    model.begin(1, prompt(&[7; 9], &device), &mut cache);
+    let fed =
+        |tokens: [i32; 3]| Tensor::from_data(TensorData::new(tokens.to_vec(), [3]), (&device, DType::I32));
+    for token in [9, 2, 6] {
+        model.step_rows(fed([token, 8, 0]), &mut cache);
+    }
+    // Six tokens of row 0, which has eight, and is idle since; the others go on as they are.
+    let mut rows = Rows { model, cache, texts: [Some(vec![3, 1, 4, 1, 5, 9, 2, 6]), None, None] };
+    let rest = [11, 12, 13];
+    for to in [2, 1, 0] {
+        let mut before = rows.cache.clone();
+        let expected = rows.model.extend(0, 6, prompt(&rest, &device), &mut before);
+        rows.model.copy_prefix(0, to, 6, &mut rows.cache);
+        let lengths = rows.cache.lengths().into_data().try_to_vec::<i32>().unwrap();
+        assert_eq!(lengths[to], 6);
+        let logits = rows.model.extend(to, 6, prompt(&rest, &device), &mut rows.cache);
+        assert_eq!(logits.to_data(), expected.into_data(), "to row {to}");
+        rows.texts[to] = Some([&[3, 1, 4, 1, 5, 9][..], &rest].concat());
+        rows.check(to, logits);
+    }
+    rows.step([20, 21, 22]);
+}

@@ -2,10 +2,12 @@
 //!
 //! Rows do not wait for each other: a row that has ended is released, and another request begins in it while the others
 //! go on (continuous batching). Constraints lie in an [`Arena`] on the device: a constraint is loaded when its first
-//! request begins, and dropped when its last one is released. A long prompt may be read in pieces between the steps. Shapes never change, and a step is recorded once. The
-//! caller decides which request begins where and when; the example `continuous_batching` is a scheduler.
+//! request begins, and dropped when its last one is released. A long prompt may be read in pieces between the steps, and
+//! what another row has read of it already may be copied. Shapes never change, and a step is recorded once. The caller
+//! decides which request begins where and when; the example `continuous_batching` is a scheduler.
 
 mod model;
+mod prefixes;
 mod prompts;
 mod session;
 
@@ -69,6 +71,8 @@ pub struct Slots<'m, M: SlotLm> {
 struct Occupant<'m> {
     row: Row<'m>,
     progress: Progress,
+    /// Tokens of the prompt that were copied, once it is being read.
+    cached: Option<usize>,
     error: Option<Error>,
 }
 
@@ -115,6 +119,11 @@ impl<'m, M: SlotLm> Slots<'m, M> {
         if config.prompt_chunk.is_some() && !model.reads_in_pieces() {
             return Err(Error::input(
                 "prompt_chunk with a model that reads prompts whole: leave it out, or implement `SlotLm::extend`",
+            ));
+        }
+        if config.prefix_cache && !(model.reads_in_pieces() && model.copies_prefixes()) {
+            return Err(Error::input(
+                "prefix_cache with a model that cannot copy what it has read: leave it out, or implement `SlotLm::extend` and `SlotLm::copy_prefix`",
             ));
         }
         let steps = config.read_every.max(RECORDING);
@@ -167,6 +176,23 @@ impl<'m, M: SlotLm> Slots<'m, M> {
     /// Rows that are idle.
     pub fn idle(&self) -> impl Iterator<Item = usize> + '_ {
         self.rows.iter().enumerate().filter(|(_, occupant)| occupant.is_none()).map(|(row, _)| row)
+    }
+
+    /// The idle row in which a request begins best; `None` where no row is idle.
+    ///
+    /// With a [prefix cache](GenerationConfig::prefix_cache) that is a row that holds the beginning of the prompt and nothing
+    /// else, else the one that was not used for longest; without, the first.
+    pub fn idle_for(&self, request: &Request) -> Option<usize> {
+        match self.session.borrow().prefixes() {
+            Some(prefixes) => prefixes.choose(self.idle(), &request.prompt, request.cache_salt.as_deref()),
+            None => self.idle().next(),
+        }
+    }
+
+    /// How many tokens of the prompt in a row were copied from what a row held already, by the
+    /// [prefix cache](GenerationConfig::prefix_cache); `None` where the row is idle or its prompt still waits to be read.
+    pub fn cached_tokens(&self, row: usize) -> Option<usize> {
+        self.rows.get(row)?.as_ref()?.cached
     }
 
     /// Rows whose output has ended and is not [released](Self::release) yet.
@@ -235,18 +261,19 @@ impl<'m, M: SlotLm> Slots<'m, M> {
             }
             None => {
                 let mut session = self.session.borrow_mut();
-                let (seated, results): (Vec<_>, Vec<_>) = seated.unzip();
-                let prompts: Vec<_> =
-                    seated.iter().map(|(row, request)| (*row, &request.prompt[..])).collect();
-                let logits = if prompts.is_empty() { Vec::new() } else { session.read_whole(&prompts) };
-                for (((row, request), result), logits) in seated.into_iter().zip(results).zip(logits) {
-                    let prompt = Prompt::new(request, &self.sampling);
+                let (prompts, results): (Vec<_>, Vec<_>) = seated
+                    .map(|(&(row, request), result)| ((row, Prompt::new(request, &self.sampling)), result))
+                    .unzip();
+                let read = session.read_whole(&prompts);
+                for (((row, prompt), result), (cached, logits)) in prompts.into_iter().zip(results).zip(read)
+                {
                     *result = session.begin(row, &prompt, logits).or_else(|error| {
                         self.rows[row] = None;
                         session.vacate(row).and(Err(error))
                     });
                     if let Some(occupant) = &mut self.rows[row] {
                         occupant.progress = Progress::Begun { steps: 0 };
+                        occupant.cached = Some(cached);
                     }
                 }
             }
@@ -278,6 +305,7 @@ impl<'m, M: SlotLm> Slots<'m, M> {
         *occupant = Some(Occupant {
             row: Row::new(request, self.vocabulary, &self.unconstrained),
             progress: Progress::Reading,
+            cached: None,
             error: None,
         });
         Ok(())
@@ -331,6 +359,7 @@ impl<'m, M: SlotLm> Slots<'m, M> {
     /// Hands the tokens since the last read to their rows and the caller.
     fn hand_out(&mut self, lines: &NewLines, on_piece: &mut impl FnMut(Piece)) {
         let rows = self.rows.len();
+        let mut session = self.session.borrow_mut();
         for (index, occupant) in self.rows.iter_mut().enumerate() {
             let Some(occupant) = occupant.as_mut().filter(|occupant| !occupant.is_finished()) else {
                 continue;
@@ -344,7 +373,10 @@ impl<'m, M: SlotLm> Slots<'m, M> {
             if let Some(others) = others {
                 occupant.progress = Progress::Running;
                 match occupant.row.append(lines.of_row(index, rows).without(others)) {
-                    Ok(new) if !new.tokens.is_empty() => on_piece(new.of_row(index)),
+                    Ok(new) if !new.tokens.is_empty() => {
+                        session.note_chosen(index, &new.tokens);
+                        on_piece(new.of_row(index));
+                    }
                     Ok(_) => {}
                     Err(error) => occupant.error = Some(error),
                 }
@@ -370,7 +402,11 @@ impl<'m, M: SlotLm> Slots<'m, M> {
         if let Some(waiting) = &mut self.waiting {
             waiting.remove(row);
         }
-        self.session.borrow_mut().vacate(row)?;
+        let mut session = self.session.borrow_mut();
+        if occupant.error.is_some() {
+            session.forget(row);
+        }
+        session.vacate(row)?;
         match occupant.error {
             Some(error) => Err(error),
             None => Ok(occupant.row.into_output()),

@@ -117,6 +117,24 @@ pub trait SlotLm: CausalLm {
         panic!("row {row} at {at}: this model reads prompts whole");
     }
 
+    /// Whether a row can begin with what was read in another one, by [`copy_prefix`](Self::copy_prefix). Default: no.
+    fn copies_prefixes(&self) -> bool {
+        false
+    }
+
+    /// Begins row `to` anew with the first `length` tokens of row `from`; [`extend`](Self::extend) goes on behind them. The
+    /// rows may be the same one, which then keeps these tokens and no others.
+    ///
+    /// The tokens are those of the prompt of `from`, and behind it those that [`step_rows`](Self::step_rows) has fed to it. The
+    /// row may have become idle since, and have been fed other tokens behind them.
+    ///
+    /// # Panics
+    /// By default, as [`copies_prefixes`](Self::copies_prefixes) says no.
+    fn copy_prefix(&self, from: usize, to: usize, length: usize, cache: &mut Self::SlotCache) {
+        let _ = cache;
+        panic!("{length} tokens of row {from} for row {to}: this model copies none");
+    }
+
     /// Feeds one token to every row, each at its own position, and returns the next logits.
     ///
     /// Rows that are idle or have ended are fed as well, for as long as they stay so: past its capacity, a row

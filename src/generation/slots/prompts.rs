@@ -15,6 +15,7 @@ pub(super) struct Prompt {
     pub(super) tokens: Vec<TokenId>,
     pub(super) options: SamplingOptions,
     pub(super) seed: u64,
+    pub(super) salt: Option<String>,
 }
 
 impl Prompt {
@@ -24,6 +25,7 @@ impl Prompt {
             tokens: request.prompt.clone(),
             options: request.sampling.as_ref().unwrap_or(sampling).clone(),
             seed: request.seed,
+            salt: request.cache_salt.clone(),
         }
     }
 }
@@ -38,7 +40,7 @@ pub(super) struct Waiting {
 struct Reading {
     row: usize,
     prompt: Prompt,
-    /// Tokens that were read.
+    /// Tokens that were read, or copied.
     read: usize,
 }
 
@@ -72,7 +74,14 @@ impl Waiting {
         while left > 0
             && let Some(reading) = self.prompts.front_mut()
         {
-            let (row, from) = (reading.row, reading.read);
+            let row = reading.row;
+            if reading.read == 0 {
+                reading.read = session.copy_prefix(row, &reading.prompt);
+                if let Some(occupant) = &mut rows[row] {
+                    occupant.cached = Some(reading.read);
+                }
+            }
+            let from = reading.read;
             let piece = &reading.prompt.tokens[from..];
             let piece = &piece[..piece.len().min(left)];
             left -= piece.len();

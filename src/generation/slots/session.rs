@@ -5,6 +5,7 @@ use std::slice;
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 
 use super::model::SlotLm;
+use super::prefixes::Prefixes;
 use super::prompts::Prompt;
 use crate::error::{Error, Result};
 use crate::generation::config::GenerationConfig;
@@ -25,6 +26,8 @@ type Processor = Chain<DfaProcessor, Filters>;
 pub(super) struct SlotSession<'m, M: SlotLm> {
     model: &'m M,
     cache: M::SlotCache,
+    /// What the rows of the cache hold; `None`: every prompt is read whole.
+    prefixes: Option<Prefixes>,
     chain: Processor,
     state: <Processor as LogitsProcessor>::State,
     sampler: BatchSampler,
@@ -71,6 +74,7 @@ impl<'m, M: SlotLm> SlotSession<'m, M> {
         let state = chain.init(&InitContext { prompt, padding: full([rows], 0), width });
         Ok(Self {
             cache: model.slots(rows, capacity),
+            prefixes: config.prefix_cache.then(|| Prefixes::new(rows)),
             context: StepContext { tokens: full([rows], idle), step: full([rows], 0) },
             log: StepLog::new(steps + 1, rows, &device),
             logprobs: config.logprobs.map(|top| LogprobLog::new(steps + 1, rows, top, &device)),
@@ -93,6 +97,10 @@ impl<'m, M: SlotLm> SlotSession<'m, M> {
 
     pub(super) fn arena(&self) -> Option<&Arena> {
         self.chain.first().arena()
+    }
+
+    pub(super) fn prefixes(&self) -> Option<&Prefixes> {
+        self.prefixes.as_ref()
     }
 
     /// Leaves every option that rows may use in the step, whether one uses it or not.
@@ -142,19 +150,60 @@ impl<'m, M: SlotLm> SlotSession<'m, M> {
         self.chain.first_mut().seat(row, request.table, request.max_new_tokens)
     }
 
-    /// Reads whole prompts into rows, and gives the logits after each, `[1, width]`.
-    pub(super) fn read_whole(&mut self, prompts: &[(usize, &[TokenId])]) -> Vec<Tensor<2>> {
+    /// Reads prompts into rows, to their ends; gives of each how many tokens were copied, and the logits after it, `[1, width]`.
+    pub(super) fn read_whole(&mut self, prompts: &[(usize, Prompt)]) -> Vec<(usize, Tensor<2>)> {
+        if self.prefixes.is_some() {
+            // One after the other: one may begin as the one before it does.
+            let read = |(row, prompt): &(usize, Prompt)| {
+                let copied = self.copy_prefix(*row, prompt);
+                (copied, self.read_piece(*row, copied, &prompt.tokens[copied..]))
+            };
+            return prompts.iter().map(read).collect();
+        }
+        if prompts.is_empty() {
+            return Vec::new();
+        }
         let device = self.model.device();
-        let prompts: Vec<_> = prompts.iter().map(|&(row, prompt)| (row, upload(prompt, &device))).collect();
-        self.model.begin_all(prompts, &mut self.cache)
+        let prompts = prompts.iter().map(|(row, prompt)| (*row, upload(&prompt.tokens, &device))).collect();
+        self.model.begin_all(prompts, &mut self.cache).into_iter().map(|logits| (0, logits)).collect()
     }
 
-    /// Reads a piece of a prompt into a row, after the `read` tokens that were read before; gives the logits after it.
+    /// Copies into a row what another one, or the row itself, holds of the beginning of a prompt; gives how many tokens. The
+    /// rest is to be [read](Self::read_piece).
+    pub(super) fn copy_prefix(&mut self, row: usize, prompt: &Prompt) -> usize {
+        let Some(prefixes) = &mut self.prefixes else { return 0 };
+        let salt = prompt.salt.as_deref();
+        let (from, length) = prefixes.find(row, &prompt.tokens, salt).unwrap_or((row, 0));
+        if length > 0 {
+            self.model.copy_prefix(from, row, length, &mut self.cache);
+        }
+        prefixes.begin(row, from, length, salt);
+        length
+    }
+
+    /// Reads a piece of a prompt into a row, after the `read` tokens that are there; gives the logits after it.
     pub(super) fn read_piece(&mut self, row: usize, read: usize, piece: &[TokenId]) -> Tensor<2> {
+        if let Some(prefixes) = &mut self.prefixes {
+            prefixes.read(row, piece);
+        }
         let piece = upload(piece, &self.model.device());
         match read {
             0 => self.model.begin(row, piece, &mut self.cache),
             read => self.model.extend(row, read, piece, &mut self.cache),
+        }
+    }
+
+    /// Notes what the steps chose in a row: each of the tokens is fed to the model by the next one.
+    pub(super) fn note_chosen(&mut self, row: usize, tokens: &[TokenId]) {
+        if let Some(prefixes) = &mut self.prefixes {
+            prefixes.append(row, tokens);
+        }
+    }
+
+    /// Copies nothing of a row: what the model computed there is not to be trusted.
+    pub(super) fn forget(&mut self, row: usize) {
+        if let Some(prefixes) = &mut self.prefixes {
+            prefixes.forget(row);
         }
     }
 

@@ -2,5 +2,6 @@
 
 mod admission;
 mod generation;
+mod prefixes;
 mod refused;
 mod soak;

@@ -1,0 +1,447 @@
+//! Prompts that begin as the text of a row does: what a row writes is what its request writes alone, and only the rest of its
+//! prompt is read.
+
+use std::cell::{Cell, RefCell};
+use std::ops::ControlFlow;
+
+use burn::tensor::{DType, Device, Int, Tensor};
+use burn_dfa::generation::{
+    CausalLm, GenerationConfig, Output, Piece, Request, SamplingKinds, SamplingOptions, SlotLm, Slots,
+    generate,
+};
+use burn_dfa::{Capacity, Constraint, Limits, TensorOptions, TokenId, TokenTable, Vocabulary};
+use rand::{Rng, SeedableRng, rngs::StdRng};
+
+use crate::common::altered::{Altered, Call};
+use crate::common::words::{EOS, vocabulary};
+use crate::common::{devices, embedded::Embedded, model::RandomLm};
+
+/// The fewest tokens that are copied.
+const LEAST: usize = 16;
+
+fn config(states: usize) -> GenerationConfig {
+    let capacity = Capacity { tables: 4, states, classes: 300, ..Capacity::new() };
+    let tensors = TensorOptions { capacity, ..TensorOptions::default() };
+    let config = GenerationConfig::new().with_tensors(tensors).with_read_every(4);
+    config.with_row_options(SamplingKinds::ALL).with_prefix_cache(true)
+}
+
+fn alone<M: SlotLm>(model: &M, vocabulary: &Vocabulary, request: &Request) -> Output {
+    let go_on = |_: Piece| ControlFlow::Continue(());
+    generate(model, vocabulary, std::slice::from_ref(request), &GenerationConfig::new(), go_on)
+        .unwrap()
+        .remove(0)
+}
+
+fn tokens(rng: &mut StdRng, count: usize) -> Vec<TokenId> {
+    (0..count).map(|_| TokenId(rng.random_range(0..256))).collect()
+}
+
+/// Serves the requests one after the other as rows are idle, each where it begins best or anywhere; gives the outputs, and how
+/// many tokens were copied.
+fn serve<M: SlotLm>(slots: &mut Slots<M>, requests: &[Request], seed: u64) -> (Vec<Output>, usize) {
+    let mut rng = StdRng::seed_from_u64(seed);
+    let mut outputs: Vec<Option<Output>> = vec![None; requests.len()];
+    let (mut waiting, mut in_row) = ((0..requests.len()).rev().collect::<Vec<_>>(), vec![0; slots.rows()]);
+    let mut copied = 0;
+    while outputs.iter().any(Option::is_none) {
+        while rng.random_bool(0.8)
+            && let Some(&index) = waiting.last()
+        {
+            let best = slots.idle_for(&requests[index]);
+            let row = if rng.random() { best } else { slots.idle().last() };
+            let Some(row) = row else { break };
+            match slots.admit(row, &requests[index]) {
+                Ok(()) => in_row[row] = index,
+                Err(error) if error.is_full() => break,
+                Err(error) => panic!("{error}"),
+            }
+            waiting.pop();
+        }
+        slots.step(rng.random_range(0..9), |_| ()).unwrap();
+        for row in slots.finished().collect::<Vec<_>>() {
+            let (index, cached) = (in_row[row], slots.cached_tokens(row).unwrap());
+            assert!(cached == 0 || (LEAST..requests[index].prompt.len()).contains(&cached), "{cached}");
+            copied += cached;
+            outputs[index] = Some(slots.release(row).unwrap());
+        }
+    }
+    (outputs.into_iter().flatten().collect(), copied)
+}
+
+/// Conversations: each goes on with the output of the one before it, or leaves it somewhere.
+fn conversations<'a, M: SlotLm>(
+    model: &M,
+    vocabulary: &Vocabulary,
+    tables: &'a [TokenTable],
+    count: usize,
+) -> (Vec<Request<'a>>, Vec<Output>) {
+    let mut rng = StdRng::seed_from_u64(1);
+    let warm = SamplingOptions::new().with_temperature(0.9);
+    let options = [warm.clone(), SamplingOptions::new(), warm.with_top_p(0.8).with_repetition_penalty(1.4)];
+    let (mut requests, mut outputs): (Vec<Request>, Vec<Output>) = (Vec::new(), Vec::new());
+    for index in 0..count {
+        let mut prompt = match requests.len() {
+            0 => tokens(&mut rng, 40),
+            earlier => {
+                let earlier = rng.random_range(0..earlier);
+                let answer = outputs[earlier].tokens.iter().copied().filter(|&token| token != EOS);
+                requests[earlier].prompt.iter().copied().chain(answer).collect()
+            }
+        };
+        match rng.random_range(0..4) {
+            0 => prompt.truncate(rng.random_range(1..=prompt.len())),
+            1 => prompt = tokens(&mut rng, 20),
+            _ => {}
+        }
+        let own = rng.random_range(0..12);
+        prompt.extend(tokens(&mut rng, own));
+        prompt.truncate(90);
+        let request = Request::new(prompt, rng.random_range(12..30)).with_seed(index as u64);
+        let request = Request { table: tables.get(index % 5), ..request };
+        let request = request.with_sampling(options[index % 3].clone());
+        outputs.push(alone(model, vocabulary, &request));
+        requests.push(request);
+    }
+    (requests, outputs)
+}
+
+#[test]
+fn what_a_row_writes_does_not_depend_on_what_was_copied() {
+    let vocabulary = vocabulary();
+    let tables = ["[0-9]{4}-[0-9]{2}", "(true|false|été)", "[a-c]{1,9}"].map(|pattern| {
+        TokenTable::compile(&Constraint::regex(pattern).unwrap(), &vocabulary, &Limits::default()).unwrap()
+    });
+    let flex = RandomLm::new(vocabulary.len() + 5, 9, DType::F32, &Device::flex());
+    let (requests, expected) = conversations(&flex, &vocabulary, &tables, 60);
+    for (name, device) in devices::all() {
+        let model = RandomLm::new(vocabulary.len() + 5, 9, DType::F32, &device);
+        for chunk in [None, Some(1), Some(7), Some(64)] {
+            for make in [Slots::new, Slots::record] {
+                let config = config(600).with_prompt_chunk(chunk);
+                let mut slots = make(&model, &vocabulary, 4, 120, &config).unwrap();
+                let (outputs, copied) = serve(&mut slots, &requests, 2);
+                for (index, (output, expected)) in outputs.iter().zip(&expected).enumerate() {
+                    assert_eq!(output, expected, "{name}, {chunk:?}, request {index}");
+                }
+                assert!(copied > 500, "{name}, {chunk:?}: {copied} tokens were copied");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_embedded_model_goes_on_with_what_was_copied() {
+    for (name, device) in devices::all() {
+        let embedded = Embedded::load(&device);
+        let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
+        let tables = [embedded.schema("person"), embedded.regex("[0-9]{3}-[0-9]{4}")];
+        // The same two examples in front of every prompt.
+        let beginning = [embedded.prompt(40), embedded.prompt(41)].concat();
+        let rows: Vec<_> =
+            (0..if name == "flex" { 12 } else { 6 }).map(|index| tables.get(index % 3)).collect();
+        let mut requests = embedded.requests(&rows, 60, 0);
+        for request in &mut requests {
+            request.prompt.splice(0..0, beginning.iter().copied());
+        }
+        let expected: Vec<Output> =
+            requests.iter().map(|request| alone(model, vocabulary, request)).collect();
+        for chunk in [None, Some(9)] {
+            for make in [Slots::new, Slots::record] {
+                let config = config(6000).with_prompt_chunk(chunk);
+                let mut slots = make(model, vocabulary, 3, 256, &config).unwrap();
+                let (outputs, copied) = serve(&mut slots, &requests, 5);
+                for (index, (output, expected)) in outputs.iter().zip(&expected).enumerate() {
+                    assert_eq!(output.text(), expected.text(), "{name}, {chunk:?}, request {index}");
+                }
+                // All but the first, which may be more than one that begin at once.
+                let least = (requests.len() - 1) * beginning.len();
+                assert!(copied >= least, "{name}, {chunk:?}: {copied} of {least}");
+            }
+        }
+    }
+}
+
+/// A model that tells how many tokens of prompts it reads at a time.
+fn counted<'a>(
+    vocabulary: &Vocabulary,
+    read: &'a RefCell<Vec<usize>>,
+) -> Altered<impl Fn(Call, Tensor<2>) -> Tensor<2> + 'a> {
+    let random = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
+    Altered::new(random, |call, logits| {
+        if let Call::Begin(tokens) | Call::Extend(tokens) = call {
+            read.borrow_mut().push(tokens.dims()[1]);
+        }
+        logits
+    })
+}
+
+#[test]
+fn only_the_rest_of_a_prompt_is_read() {
+    let vocabulary = vocabulary();
+    let read = RefCell::new(Vec::new());
+    let model = counted(&vocabulary, &read);
+    let mut rng = StdRng::seed_from_u64(3);
+    let first = tokens(&mut rng, 30);
+    for (shared, copied) in
+        [(0, 0), (1, 0), (LEAST - 1, 0), (LEAST, LEAST), (20, 20), (29, 29), (30, 30), (31, 29)]
+    {
+        // All tokens of the prompt; or it ends where the first one does, and its last token is read all the same.
+        let mut prompt = first[..shared.min(30)].to_vec();
+        if shared < 31 {
+            // No token of the first one's.
+            let next = first.get(shared).map_or(TokenId(1), |token| TokenId(token.0 ^ 1));
+            prompt.push(next);
+        }
+        for row in [0, 1] {
+            for chunk in [None, Some(100)] {
+                let config = config(600).with_prompt_chunk(chunk);
+                let mut slots = Slots::new(&model, &vocabulary, 2, 64, &config).unwrap();
+                slots.admit(0, &Request::new(first.clone(), 1)).unwrap();
+                assert_eq!(slots.cached_tokens(0), chunk.is_none().then_some(0));
+                slots.step(3, |_| ()).unwrap();
+                assert_eq!((slots.cached_tokens(0), slots.cached_tokens(1)), (Some(0), None));
+                slots.release(0).unwrap();
+                assert_eq!(read.take(), [30]);
+                let request = Request::new(prompt.clone(), 20).with_seed(4);
+                slots.admit(row, &request).unwrap();
+                slots.step(30, |_| ()).unwrap();
+                assert_eq!(read.take(), [prompt.len() - copied], "{shared} shared, row {row}");
+                assert_eq!(slots.cached_tokens(row), Some(copied));
+                assert_eq!(slots.release(row).unwrap(), alone(&model, &vocabulary, &request));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_row_that_goes_on_and_its_answer_are_beginnings_too() {
+    let vocabulary = vocabulary();
+    let read = RefCell::new(Vec::new());
+    let model = counted(&vocabulary, &read);
+    let mut rng = StdRng::seed_from_u64(3);
+    let first = Request::new(tokens(&mut rng, 18), 30);
+    let answer = alone(&model, &vocabulary, &first).tokens;
+    let mut slots = Slots::new(&model, &vocabulary, 3, 96, &config(600)).unwrap();
+    slots.admit(0, &first).unwrap();
+    slots.step(8, |_| ()).unwrap();
+    // Its first token and eight more, the last of which the model has not read yet.
+    let text = [&first.prompt[..], &answer].concat();
+    let mut next = |known: usize, own: usize| {
+        Request::new([&text[..known], &tokens(&mut rng, own)].concat(), 12).with_seed(own as u64)
+    };
+    read.take();
+    for (request, copied) in [(next(18 + 9, 3), 18 + 8), (next(18 + 9, 3), 18 + 9)] {
+        slots.admit(1, &request).unwrap();
+        assert_eq!(read.take(), [request.prompt.len() - copied]);
+        slots.step(12, |_| ()).unwrap();
+        assert_eq!(slots.release(1).unwrap(), alone(&model, &vocabulary, &request));
+    }
+    slots.step(30, |_| ()).unwrap();
+    assert_eq!(slots.release(0).unwrap().tokens, answer);
+    // Idle steps write behind it.
+    slots.admit(1, &Request::new(vec![TokenId(65)], 60)).unwrap();
+    slots.step(60, |_| ()).unwrap();
+    slots.release(1).unwrap();
+    read.take();
+    let turn = next(text.len(), 6);
+    // There it begins without a copy, and nothing that others may want is lost.
+    assert_eq!(slots.idle_for(&turn), Some(0));
+    slots.admit(0, &turn).unwrap();
+    assert_eq!(read.take(), [7]);
+    slots.step(12, |_| ()).unwrap();
+    assert_eq!(slots.release(0).unwrap(), alone(&model, &vocabulary, &turn));
+    // Another text takes its place, and the first one is gone.
+    let other = next(0, 40);
+    slots.admit(0, &other).unwrap();
+    read.take();
+    let again = next(text.len(), 6);
+    slots.admit(1, &again).unwrap();
+    assert_eq!(read.take(), [again.prompt.len()]);
+    slots.step(12, |_| ()).unwrap();
+    for (row, request) in [(0, other), (1, again)] {
+        assert_eq!(slots.release(row).unwrap(), alone(&model, &vocabulary, &request));
+    }
+}
+
+#[test]
+fn prompts_that_begin_alike_and_come_together_are_read_once() {
+    let vocabulary = vocabulary();
+    for chunk in [None, Some(8)] {
+        let read = RefCell::new(Vec::new());
+        let model = counted(&vocabulary, &read);
+        let mut rng = StdRng::seed_from_u64(3);
+        let beginning = tokens(&mut rng, 40);
+        let requests: Vec<Request> =
+            (0..4).map(|_| Request::new([&beginning[..], &tokens(&mut rng, 5)].concat(), 9)).collect();
+        let config = config(600).with_prompt_chunk(chunk);
+        let mut slots = Slots::new(&model, &vocabulary, 4, 64, &config).unwrap();
+        slots
+            .admit_all(&requests.iter().enumerate().collect::<Vec<_>>())
+            .into_iter()
+            .for_each(|seated| seated.unwrap());
+        slots.step(30, |_| ()).unwrap();
+        assert_eq!(read.take().iter().sum::<usize>(), 40 + 4 * 5, "{chunk:?}");
+        for (row, request) in requests.iter().enumerate() {
+            assert_eq!(slots.release(row).unwrap(), alone(&model, &vocabulary, request), "{chunk:?}");
+        }
+    }
+}
+
+#[test]
+fn a_prompt_that_was_cut_short_is_a_beginning_as_far_as_it_was_read() {
+    let vocabulary = vocabulary();
+    let read = RefCell::new(Vec::new());
+    let model = counted(&vocabulary, &read);
+    let mut rng = StdRng::seed_from_u64(3);
+    let prompt = tokens(&mut rng, 50);
+    let mut slots = Slots::new(&model, &vocabulary, 2, 64, &config(600).with_prompt_chunk(10)).unwrap();
+    slots.admit(0, &Request::new(tokens(&mut rng, 2), 60)).unwrap();
+    slots.step(1, |_| ()).unwrap();
+    slots.admit(1, &Request::new(prompt.clone(), 9)).unwrap();
+    slots.step(3, |_| ()).unwrap();
+    assert_eq!(slots.cached_tokens(1), Some(0));
+    slots.release(1).unwrap();
+    slots.step(5, |_| ()).unwrap();
+    read.take();
+    let request = Request::new(prompt, 9);
+    slots.admit(1, &request).unwrap();
+    assert_eq!(slots.cached_tokens(1), None);
+    slots.step(20, |_| ()).unwrap();
+    assert_eq!((read.take(), slots.cached_tokens(1)), (vec![10, 10], Some(30)));
+    assert_eq!(slots.release(1).unwrap(), alone(&model, &vocabulary, &request));
+}
+
+#[test]
+fn nothing_is_copied_from_a_row_that_failed() {
+    let vocabulary = vocabulary();
+    let (read, fails) = (Cell::new(0), Cell::new(true));
+    let random = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
+    let model = Altered::new(random, |call, logits| {
+        if let Call::Begin(tokens) | Call::Extend(tokens) = &call {
+            read.set(tokens.dims()[1]);
+        }
+        match call {
+            Call::StepRows if fails.get() => logits.full_like(f32::NEG_INFINITY),
+            _ => logits,
+        }
+    });
+    let table = TokenTable::compile(&Constraint::regex("[a-f]{5}").unwrap(), &vocabulary, &Limits::default());
+    let table = table.unwrap();
+    let prompt = tokens(&mut StdRng::seed_from_u64(3), 30);
+    let request = Request::new(prompt, 8).with_table(&table);
+    let mut slots = Slots::new(&model, &vocabulary, 2, 64, &config(600)).unwrap();
+    for fail in [true, false] {
+        fails.set(fail);
+        slots.admit(0, &request).unwrap();
+        slots.step(8, |_| ()).unwrap();
+        assert_eq!((read.get(), slots.release(0).is_err()), (30, fail));
+    }
+    slots.admit(1, &request).unwrap();
+    assert_eq!(read.get(), 1);
+}
+
+#[test]
+fn salts_share_nothing() {
+    let vocabulary = vocabulary();
+    let model = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
+    let mut slots = Slots::new(&model, &vocabulary, 4, 64, &config(600)).unwrap();
+    let request = Request::new(tokens(&mut StdRng::seed_from_u64(3), 40), 2);
+    let salted = |salt: &str| request.clone().with_cache_salt(salt);
+    let each = [
+        (request.clone(), 0),
+        (salted("one"), 0),
+        (salted("other"), 0),
+        (salted("one"), 39),
+        (request.clone(), 39),
+    ];
+    for (request, copied) in each {
+        let row = slots.idle_for(&request).unwrap();
+        slots.admit(row, &request).unwrap();
+        assert_eq!(slots.cached_tokens(row), Some(copied), "{:?}", request.cache_salt);
+        slots.step(2, |_| ()).unwrap();
+        slots.release(row).unwrap();
+    }
+}
+
+#[test]
+fn the_row_that_was_not_used_for_longest_is_taken() {
+    let vocabulary = vocabulary();
+    let model = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
+    let mut rng = StdRng::seed_from_u64(3);
+    let prompts: Vec<_> = (0..4).map(|_| tokens(&mut rng, 20)).collect();
+    let mut run = |slots: &mut Slots<RandomLm>, prompt: &[TokenId]| {
+        let request = Request::new([prompt, &tokens(&mut rng, 2)].concat(), 2);
+        let row = slots.idle_for(&request).unwrap();
+        slots.admit(row, &request).unwrap();
+        let copied = slots.cached_tokens(row).unwrap();
+        slots.step(2, |_| ()).unwrap();
+        slots.release(row).unwrap();
+        (row, copied)
+    };
+    let mut slots = Slots::new(&model, &vocabulary, 3, 64, &config(600)).unwrap();
+    assert_eq!(
+        prompts[..3].iter().map(|prompt| run(&mut slots, prompt)).collect::<Vec<_>>(),
+        [(0, 0), (1, 0), (2, 0)]
+    );
+    // What is copied is of use to the row that it is copied from: the last one is taken next.
+    assert_eq!(run(&mut slots, &prompts[1]), (0, 20));
+    assert_eq!(run(&mut slots, &prompts[3]), (2, 0));
+    assert_eq!(run(&mut slots, &prompts[0]), (1, 0));
+    // Without a prefix cache the first one is.
+    let mut slots = Slots::new(&model, &vocabulary, 3, 64, &config(600).with_prefix_cache(false)).unwrap();
+    assert_eq!([0, 0, 1].map(|index: usize| run(&mut slots, &prompts[index])), [(0, 0); 3]);
+}
+
+/// A model that does not say that it can copy.
+struct Plain(RandomLm);
+
+impl CausalLm for Plain {
+    type Cache = <RandomLm as CausalLm>::Cache;
+
+    fn device(&self) -> Device {
+        self.0.device()
+    }
+
+    fn vocab_size(&self) -> usize {
+        self.0.vocab_size()
+    }
+
+    fn prefill(
+        &self,
+        tokens: Tensor<2, Int>,
+        padding: Tensor<1, Int>,
+        capacity: usize,
+    ) -> (Tensor<2>, Self::Cache) {
+        self.0.prefill(tokens, padding, capacity)
+    }
+
+    fn step(&self, tokens: Tensor<1, Int>, cache: &mut Self::Cache) -> Tensor<2> {
+        self.0.step(tokens, cache)
+    }
+}
+
+impl SlotLm for Plain {
+    type SlotCache = <RandomLm as SlotLm>::SlotCache;
+
+    fn slots(&self, rows: usize, capacity: usize) -> Self::SlotCache {
+        self.0.slots(rows, capacity)
+    }
+
+    fn begin(&self, row: usize, prompt: Tensor<2, Int>, cache: &mut Self::SlotCache) -> Tensor<2> {
+        self.0.begin(row, prompt, cache)
+    }
+
+    fn step_rows(&self, tokens: Tensor<1, Int>, cache: &mut Self::SlotCache) -> Tensor<2> {
+        self.0.step_rows(tokens, cache)
+    }
+}
+
+#[test]
+fn a_model_that_copies_nothing_is_refused() {
+    let vocabulary = vocabulary();
+    let model = Plain(RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex()));
+    let error = Slots::new(&model, &vocabulary, 2, 64, &config(600)).unwrap_err();
+    assert!(error.is_input() && error.to_string().contains("SlotLm::copy_prefix"), "{error}");
+    Slots::new(&model, &vocabulary, 2, 64, &config(600).with_prefix_cache(false)).unwrap();
+}
