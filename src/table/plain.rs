@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::stack::{Stacks, Top};
-use super::{StateId, TableParts, TokenReading};
+use super::{Left, StateId, TableParts, TokenReading};
 use crate::automaton::{Csr, FastMap};
 use crate::vocabulary::{LONGEST_PLAIN, Plainness, WIDE, is_plain_byte};
 
@@ -17,26 +17,27 @@ pub(crate) struct TakesPlain {
 }
 
 impl TableParts {
-    /// The kind of plain tokens of which all may follow, if `left` tokens are left after it; `None` where that is not known.
+    /// The kind of plain tokens of which all may follow, if so many tokens are `left` behind the next one; `None` where that is
+    /// not known.
     pub(crate) fn all_plain(
         &self,
         state: StateId,
         stack: Option<(&Stacks<'_>, Top)>,
-        left: u32,
+        left: &mut Left,
     ) -> Option<Plainness> {
         let TokenReading::Bytes { takes_plain, farthest, .. } = &self.reading else { return None };
         let TakesPlain { mut kind, leaves } = takes_plain[state.index()]?;
         let (Some(calls), Some((stacks, top))) = (&self.calls, stack) else {
-            return (*farthest <= left).then_some(kind);
+            return left.reach(*farthest).then_some(kind);
         };
-        if !stacks.is_near(top, left) {
+        if !left.reach(stacks.farthest(top)?) {
             return None;
         }
         if leaves != 0 {
             // Past the end of the piece, perhaps in the next one: there the way to the end is as long as that from the frame
             // below, and twice the longest, at most.
             let (call, below) = stacks.caller(top)?;
-            if !stacks.is_near(below, left.checked_sub(calls.longest)?) {
+            if !left.reach(stacks.farthest(below)?.saturating_add(calls.longest)) {
                 return None;
             }
             for (outcome, &to) in calls.jump(call)[1..].iter().enumerate() {

@@ -239,14 +239,15 @@ impl<'a> Stacks<'a> {
         self.cost(state.0, top, self.frames[top.0 as usize].1)
     }
 
-    /// Whether from every state in which a row with this stack may rest the end is within `remaining`.
-    pub(crate) fn is_near(&self, top: Top, remaining: u32) -> bool {
+    /// The longest way to the end from a state in which a row with this stack may rest, at most; `None` where from some state
+    /// there may be none.
+    pub(crate) fn farthest(&self, top: Top) -> Option<u32> {
         let depth = self.frames[top.0 as usize].1;
         let costs = self.costs(top).iter().filter(|&&cost| cost != NONE);
         let all = top == Top::EMPTY || costs.clone().count() == self.outcomes_of(top);
-        let worst = costs.max().copied().unwrap_or(NONE);
-        all && depth.saturating_add(self.calls.tallest) <= self.calls.depth
-            && worst.saturating_add(self.calls.longest) <= remaining
+        let fits = depth.saturating_add(self.calls.tallest) <= self.calls.depth;
+        let worst = costs.max().filter(|_| all && fits)?;
+        Some(worst.saturating_add(self.calls.longest))
     }
 
     /// The call state of a frame and the frame below it; `None` on an empty stack.

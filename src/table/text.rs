@@ -3,29 +3,29 @@
 use std::ops::Range;
 
 use super::stack::{Stacks, Top};
-use super::{RowPosition, StateId, TableParts, TokenReading};
+use super::{Left, RowPosition, StateId, TableParts, TokenReading};
 use crate::vocabulary::{Symbols, TokenId, Trie, symbol};
 
 impl TableParts {
-    /// Calls `found` with tokens of `trie` that may follow at `position`, and the state after all of them, until each was
-    /// given. Only these nodes of the trie are walked, each with all that begins with the same byte. Returns
-    /// the longest way to the end from behind a token, those included that the budget forbids; 0 where there is none.
+    /// Calls `found` with tokens of `trie` that may follow at `position`, where so many tokens are `left` behind the next one, and
+    /// the state after all of them, until each was given. Only these nodes of the trie are walked, each with all that begins with
+    /// the same byte. Returns the number of nodes that were read.
     pub(crate) fn each_text(
         &self,
         position: &RowPosition,
+        left: &mut Left,
         trie: &Trie,
         subtrees: &[Range<usize>],
         found: impl FnMut(&[TokenId], StateId),
-    ) -> u32 {
+    ) -> usize {
         let TokenReading::Bytes { column_of, .. } = &self.reading else { return 0 };
-        let left = position.remaining.saturating_sub(1);
-        let bytes = Bytes { parts: self, column_of, left, farthest: 0 };
+        let bytes = Bytes { parts: self, column_of, left };
         let Some(calls) = &self.calls else {
-            return each_token(bytes, position.state, trie, subtrees, found).farthest;
+            return each_token(bytes, position.state, trie, subtrees, found);
         };
         let (stacks, top) = Stacks::of(calls, position);
         let start = (position.state, top, stacks.mark());
-        each_token(StackedBytes { bytes, stacks }, start, trie, subtrees, found).bytes.farthest
+        each_token(StackedBytes { bytes, stacks }, start, trie, subtrees, found)
     }
 }
 
@@ -81,21 +81,7 @@ trait Reader {
 struct Bytes<'a> {
     parts: &'a TableParts,
     column_of: &'a [u32; 256],
-    /// The tokens that are left after this one.
-    left: u32,
-    /// The longest way to the end that was met.
-    farthest: u32,
-}
-
-impl Bytes<'_> {
-    /// Whether a way to the end is short enough.
-    #[inline]
-    fn is_near(&mut self, to_end: u32) -> bool {
-        if to_end <= RowPosition::UNLIMITED {
-            self.farthest = self.farthest.max(to_end);
-        }
-        to_end <= self.left
-    }
+    left: &'a mut Left,
 }
 
 impl Reader for Bytes<'_> {
@@ -114,7 +100,7 @@ impl Reader for Bytes<'_> {
 
     #[inline]
     fn can_end(&mut self, at: StateId) -> bool {
-        self.is_near(self.parts.tokens_to_end[at.index()])
+        self.left.reach(self.parts.tokens_to_end[at.index()])
     }
 
     fn state(at: StateId) -> StateId {
@@ -146,7 +132,7 @@ impl Reader for StackedBytes<'_> {
 
     #[inline]
     fn can_end(&mut self, (state, top, _): Self::At) -> bool {
-        self.bytes.is_near(self.stacks.to_end(state, top))
+        self.bytes.left.reach(self.stacks.to_end(state, top))
     }
 
     fn state((state, ..): Self::At) -> StateId {
@@ -161,7 +147,8 @@ fn each_token<R: Reader>(
     trie: &Trie,
     subtrees: &[Range<usize>],
     mut found: impl FnMut(&[TokenId], StateId),
-) -> R {
+) -> usize {
+    let mut read = 0;
     let mut found = |reader: &R, tokens: &[TokenId], state: StateId| {
         let special = reader.parts().special();
         if special.tokens().is_empty() {
@@ -179,6 +166,7 @@ fn each_token<R: Reader>(
         let mut node = nodes.start;
         while node < nodes.end {
             let depth = trie.depth(node);
+            read += 1;
             let Some(next) = reader.read(path[depth - 1], trie.byte(node)) else {
                 node = trie.end(node) as usize;
                 continue;
@@ -198,7 +186,7 @@ fn each_token<R: Reader>(
             node = after;
         }
     }
-    reader
+    read
 }
 
 #[cfg(test)]
@@ -211,7 +199,8 @@ mod tests {
     fn both(table: &TokenTable, vocabulary: &Vocabulary, position: &RowPosition) -> [Vec<u32>; 2] {
         let parts = table.parts();
         let (mut walked, trie) = (Vec::new(), vocabulary.trie());
-        parts.each_text(position, trie, &[trie.all()], |tokens, state| {
+        let mut left = Left::new(position.remaining.saturating_sub(1));
+        parts.each_text(position, &mut left, trie, &[trie.all()], |tokens, state| {
             for &token in tokens {
                 assert_eq!(table.after(position, token).state, state);
                 walked.push(token.0);

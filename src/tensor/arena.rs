@@ -107,7 +107,10 @@ impl Arena {
             options.kernels,
             device,
             #[cfg(feature = "flex")]
-            || HostTable::paged(&free, sizes.tables, sizes.pages(), sizes.frame()),
+            || {
+                let (tables, pages) = (sizes.tables, sizes.pages());
+                HostTable::paged(&free, tables, pages, sizes.frame(), options.max_kept_bytes)
+            },
             #[cfg(feature = "remote")]
             || Hosted::paged(vocabulary, &free, (sizes.tables, sizes.pages()), sizes.frame(), device),
             || Image::vacant(&sizes, vocabulary, &free, device),

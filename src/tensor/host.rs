@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::free_rows::FreeRows;
+use super::kept_rows::KeptRows;
 use super::placement::{Joined, Paged, Placement};
 use crate::table::{RowPosition, StateId, TableParts, TokenReading, TokenTable};
 use crate::vocabulary::{ClassTokens, TokenId, Trie};
@@ -14,6 +14,8 @@ pub(crate) struct HostTable {
     placement: Placement,
     /// The numbers of a frame of the stack.
     frame: usize,
+    /// Most bytes of what is kept of a table.
+    kept_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -23,16 +25,16 @@ struct Entry {
     class_tokens: OnceLock<Arc<ClassTokens>>,
     /// Likewise.
     beyond_free_text: OnceLock<Arc<Trie>>,
-    free_rows: FreeRows,
+    kept: KeptRows,
 }
 
 impl Entry {
-    fn new(table: &TokenTable) -> Arc<Self> {
+    fn new(table: &TokenTable, kept_bytes: usize) -> Arc<Self> {
         Arc::new(Self {
             table: table.clone(),
             class_tokens: OnceLock::new(),
             beyond_free_text: OnceLock::new(),
-            free_rows: FreeRows::default(),
+            kept: KeptRows::new(kept_bytes),
         })
     }
 }
@@ -45,28 +47,36 @@ pub(crate) struct HostRow<'a> {
     pub(crate) position: RowPosition,
     /// The tokens of text that have other characters than those of free text.
     pub(crate) beyond_free_text: &'a OnceLock<Arc<Trie>>,
-    /// What is known of places in free text.
-    pub(crate) free_rows: &'a FreeRows,
+    /// What is known of places of the table.
+    pub(crate) kept: &'a KeptRows,
 }
 
 impl HostTable {
-    pub(super) fn joined(tables: &[&TokenTable], frame: usize) -> Self {
+    pub(super) fn joined(tables: &[&TokenTable], frame: usize, kept_bytes: usize) -> Self {
         let placement = Placement::Joined(Joined::new(tables));
-        Self { tables: tables.iter().map(|&table| Entry::new(table)).collect(), placement, frame }
+        let tables = tables.iter().map(|&table| Entry::new(table, kept_bytes)).collect();
+        Self { tables, placement, frame, kept_bytes }
     }
 
     /// An arena of `tables` tables on pages, of which there is only the first, `free`.
-    pub(super) fn paged(free: &TokenTable, tables: usize, pages: usize, frame: usize) -> Self {
+    pub(super) fn paged(
+        free: &TokenTable,
+        tables: usize,
+        pages: usize,
+        frame: usize,
+        kept_bytes: usize,
+    ) -> Self {
         Self {
-            tables: vec![Entry::new(free); tables],
+            tables: vec![Entry::new(free, kept_bytes); tables],
             placement: Placement::Paged(Paged::new(tables, pages)),
             frame,
+            kept_bytes,
         }
     }
 
     /// Puts a table on pages.
     pub(super) fn put(&mut self, index: usize, table: &TokenTable, pages: &[u32]) {
-        self.place(index, Entry::new(table), pages);
+        self.place(index, Entry::new(table, self.kept_bytes), pages);
     }
 
     /// Forgets a table.
@@ -111,6 +121,11 @@ impl HostTable {
         self.frame
     }
 
+    /// Most bytes of what is kept of a table.
+    pub(super) fn kept_bytes(&self) -> usize {
+        self.kept_bytes
+    }
+
     fn own_state(&self, state: i32) -> (usize, StateId) {
         let state = (state.max(0) as u32).min(self.placement.states() as u32 - 1);
         self.placement.own(StateId(state))
@@ -137,9 +152,9 @@ impl HostTable {
     /// The row of a position; in a reserved state it follows the first table.
     pub(crate) fn row(&self, position: &[i32]) -> HostRow<'_> {
         let (index, position) = self.own(position);
-        let Entry { table, class_tokens, beyond_free_text, free_rows } = &*self.tables[index];
+        let Entry { table, class_tokens, beyond_free_text, kept } = &*self.tables[index];
         let class_tokens = class_tokens.get_or_init(|| self::class_tokens(table.parts()));
-        HostRow { table, class_tokens, position, beyond_free_text, free_rows }
+        HostRow { table, class_tokens, position, beyond_free_text, kept }
     }
 
     /// See [`TokenTable::can_end`].

@@ -13,8 +13,8 @@ use std::time::Duration;
 use burn::backend::flex::FlexTensor;
 use burn::tensor::TensorData;
 
-use super::HostTable;
 use super::placement::first_of;
+use super::{HostTable, TensorOptions};
 use crate::limits::Limits;
 use crate::table::{Artifact, TokenTable};
 use crate::vocabulary::Vocabulary;
@@ -79,10 +79,11 @@ impl HostedTables {
         };
         let tables: Vec<TokenTable> =
             tables.iter().map(|bytes| table(bytes, &vocabulary, frame)).collect::<Result<_, _>>()?;
+        let kept_bytes = TensorOptions::default().max_kept_bytes;
         let host = match (&tables[..], count) {
             ([], _) => return Err("no table".to_owned()),
-            (tables, 0) => HostTable::joined(&tables.iter().collect::<Vec<_>>(), frame),
-            ([free], count) => HostTable::paged(free, count, pages, frame),
+            (tables, 0) => HostTable::joined(&tables.iter().collect::<Vec<_>>(), frame, kept_bytes),
+            ([free], count) => HostTable::paged(free, count, pages, frame, kept_bytes),
             (more, _) => return Err(format!("{} tables in a new arena", more.len())),
         };
         Ok(self.keep(Tables { host: Arc::new(host), vocabulary, frame, room: (count, pages) }))

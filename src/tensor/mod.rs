@@ -19,14 +19,16 @@
 mod arena;
 mod device;
 #[cfg(feature = "flex")]
-mod free_rows;
-#[cfg(feature = "flex")]
 mod host;
 #[cfg(feature = "remote")]
 mod hosted;
 #[cfg(all(feature = "remote-server", feature = "flex"))]
 mod hosting;
 mod image;
+#[cfg(feature = "flex")]
+mod kept_rows;
+#[cfg(feature = "flex")]
+mod legal;
 mod options;
 mod placement;
 mod position;
@@ -48,14 +50,16 @@ use crate::vocabulary::Fingerprint;
 use device::largest_binding;
 pub(crate) use device::{is_fused, reads, records};
 #[cfg(feature = "flex")]
-pub(crate) use free_rows::FreeRow;
-#[cfg(feature = "flex")]
 pub(crate) use host::{HostRow, HostTable};
 #[cfg(feature = "remote")]
 pub(crate) use hosted::Hosted;
 #[cfg(all(feature = "remote-server", feature = "flex"))]
 pub(crate) use hosting::{HostedTables, Refused};
 pub(crate) use image::{Array, Image};
+#[cfg(feature = "flex")]
+pub(crate) use kept_rows::place;
+#[cfg(feature = "flex")]
+pub(crate) use legal::{Bits, Legal};
 use placement::Joined;
 pub(crate) use position::UNLIMITED;
 use sizes::Sizes;
@@ -156,7 +160,7 @@ impl Store {
             #[cfg(feature = "remote")]
             Self::Hosted(hosted) => hosted.replace(tables)?,
             #[cfg(feature = "flex")]
-            Self::Host(host) => *host = Arc::new(HostTable::joined(tables, host.frame())),
+            Self::Host(host) => *host = Arc::new(HostTable::joined(tables, host.frame(), host.kept_bytes())),
             #[cfg(feature = "cube")]
             Self::Cube(image) => image.replace(tables, joined),
             Self::BuiltIn(image) => image.replace(tables, joined),
@@ -217,7 +221,7 @@ impl TensorTable {
             options.kernels,
             device,
             #[cfg(feature = "flex")]
-            || HostTable::joined(tables, sizes.frame()),
+            || HostTable::joined(tables, sizes.frame(), options.max_kept_bytes),
             #[cfg(feature = "remote")]
             || Hosted::joined(tables, sizes.frame(), device),
             || Image::upload(&sizes, tables, &joined, device),

@@ -101,11 +101,21 @@ pub struct TensorOptions {
     pub capacity: Capacity,
     /// Most bytes on the device, below 2³¹ whatever this says. Default: 256 MiB.
     pub max_bytes: usize,
+    /// Most bytes of memory for what is kept of each table, where the fused operations are those of Flex: the tokens that may
+    /// follow at places where finding them took long. Default: 4 MiB; with 0 nothing is kept. A server of remote devices takes
+    /// the default.
+    pub max_kept_bytes: usize,
 }
 
 impl Default for TensorOptions {
     fn default() -> Self {
-        Self { layout: None, kernels: Kernels::Fused, capacity: Capacity::new(), max_bytes: 256 << 20 }
+        Self {
+            layout: None,
+            kernels: Kernels::Fused,
+            capacity: Capacity::new(),
+            max_bytes: 256 << 20,
+            max_kept_bytes: 4 << 20,
+        }
     }
 }
 
@@ -133,6 +143,11 @@ impl TensorOptions {
     /// Sets [`max_bytes`](Self::max_bytes).
     pub fn with_max_bytes(self, max_bytes: usize) -> Self {
         Self { max_bytes, ..self }
+    }
+
+    /// Sets [`max_kept_bytes`](Self::max_kept_bytes).
+    pub fn with_max_kept_bytes(self, max_kept_bytes: usize) -> Self {
+        Self { max_kept_bytes, ..self }
     }
 }
 

@@ -11,6 +11,7 @@ mod logprobs;
 mod marker;
 mod much_text;
 mod options;
+mod rows;
 mod slots;
 mod speculation;
 mod stack;

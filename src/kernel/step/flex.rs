@@ -8,7 +8,7 @@ use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Backend, Dispatch, Flex, backend_extension};
 use burn::tensor::{DType, Int, Shape, Tensor, bf16, f16};
 
-use super::row::{self, Logit, Scratch};
+use super::row::{self, Logit};
 use crate::sampling::{Keys, Rule};
 use crate::tensor::{HostTable, Position};
 
@@ -182,10 +182,9 @@ fn masked(logits: FlexTensor, position: &FlexTensor, width: usize, table: &HostT
 }
 
 fn mask_rows<F: Logit>(logits: &mut [F], positions: ChunksExact<'_, i32>, width: usize, table: &HostTable) {
-    let mut scratch = Scratch::new();
     // The last rows first: they were written last, and many rows are more than the cache holds.
     for (logits, position) in logits.chunks_exact_mut(width).zip(positions).rev() {
-        row::mask(logits, &table.row(position), &mut scratch);
+        row::mask(logits, &table.row(position));
     }
 }
 
@@ -197,16 +196,15 @@ fn choose_rows<F: Logit>(
     rule: &FlexRule,
     out: &mut [i32],
 ) {
-    let mut scratch = Scratch::new();
     let width = logits.len() / out.len();
     let rows = logits.chunks_exact_mut(width).zip(positions).zip(out).enumerate();
     for (index, ((logits, position), out)) in rows {
         let row = &table.row(position);
         let token = match rule {
-            FlexRule::Greedy => row::greatest(logits, row, &mut scratch),
+            FlexRule::Greedy => row::greatest(logits, row),
             FlexRule::Gumbel(keys) => match keys.noise(index, step[index.min(step.len() - 1)]) {
-                None => row::greatest(logits, row, &mut scratch),
-                Some(noise) => row::sampled(logits, row, &noise, &mut scratch),
+                None => row::greatest(logits, row),
+                Some(noise) => row::sampled(logits, row, &noise),
             },
         };
         *out = token as i32;

@@ -1,162 +1,211 @@
 //! The tokens that may follow in a row, on the CPU.
 
-use crate::table::{RowPosition, Stacks, StateId, TokenReading, TokenTable};
-use crate::tensor::{FreeRow, HostRow};
+use std::sync::Arc;
+
+use crate::table::{Left, Stacks, StateId, TokenReading, TokenTable};
+use crate::tensor::{Bits, HostRow, Legal, place};
 use crate::vocabulary::{ClassTokens, Plainness, TokenId};
+
+/// What took more work than this to find, counted in tokens and nodes of the trie, is kept.
+const WORTH_KEEPING: usize = 512;
+
+/// The tokens that may follow in a row.
+pub(super) fn legal(at: &HostRow<'_>) -> Arc<Legal> {
+    // To the budget of no token only the end of the sequence is left, as to that of one.
+    let left = at.position.remaining.max(1) - 1;
+    let place = place(&at.position);
+    at.kept.find(&place, left).unwrap_or_else(|| {
+        let (mut found, mut left) = (Found::default(), Left::new(left));
+        found.look_up(at, &mut left);
+        let legal = Arc::new(found.legal(at));
+        if found.work > WORTH_KEEPING {
+            at.kept.keep(place, left.alike(), Arc::clone(&legal));
+        }
+        legal
+    })
+}
 
 /// The tokens that may follow in a row: all of some classes but for a few, and some more.
 ///
 /// Of a walked table the classes of text are taken where all of it may follow; the rest is walked. In free text all
 /// classes of text are taken, without the tokens that have to be walked.
 #[derive(Default)]
-pub(super) struct Legal {
+struct Found {
     /// Whether each class is taken.
-    pub(super) classes: Vec<bool>,
+    classes: Vec<bool>,
     /// Tokens of these classes that are legal only if they are in [`text`](Self::text).
-    pub(super) except: Vec<u32>,
+    except: Vec<u32>,
     /// The legal tokens of walked text.
-    pub(super) text: Vec<u32>,
-    /// What was looked up last, and how many tokens are legal there.
-    found: Option<(Key, usize)>,
+    text: Vec<u32>,
+    /// What it took to find them.
+    work: usize,
 }
 
-/// The address of a table, and a position in it.
-type Key = (usize, RowPosition);
-
-impl Legal {
-    /// Finds the tokens that may follow in a row; gives their number.
-    pub(super) fn look_up(&mut self, at: &HostRow<'_>) -> usize {
+impl Found {
+    fn look_up(&mut self, at: &HostRow<'_>, left: &mut Left) {
         let parts = at.table.parts();
-        let RowPosition { state, remaining, .. } = at.position;
-        let free = parts.free_text(state);
-        // To the budget of no token only the end of the sequence is left, as to that of one.
-        if free.is_some() && self.look_up_free(at, remaining.max(1) - 1) {
-            return self.count(at.class_tokens);
-        }
-        let stack = parts.calls.as_ref().map(|calls| Stacks::of(calls, &at.position));
-        let remaining = match &parts.reading {
-            TokenReading::Classes(_) => remaining.max(1),
-            // More than the longest way makes no difference.
-            TokenReading::Bytes { farthest, .. } if stack.is_none() => {
-                remaining.clamp(1, farthest.saturating_add(1))
-            }
-            TokenReading::Bytes { .. } => remaining.max(1),
-        };
-        let left = remaining - 1;
-        let position = RowPosition { remaining, ..at.position.clone() };
-        // Draft tokens in a string are in one state; so are many rows of a batch.
-        let key = (std::ptr::from_ref(parts) as usize, position);
-        if let Some((_, count)) = self.found.as_ref().filter(|found| found.0 == key) {
-            return *count;
-        }
-        // Of what leaves the stack as it is.
-        let to_end = |next: u32| match &stack {
-            None => parts.tokens_to_end[next as usize],
-            Some((stacks, top)) => stacks.to_end(StateId(next), *top),
-        };
-        let can_end = |next: u32| to_end(next) <= left;
+        let state = at.position.state;
         let row = at.table.row(state);
-        self.clear();
-        match &parts.reading {
-            TokenReading::Classes(_) => self.classes.extend(row.iter().map(|&next| can_end(next))),
-            TokenReading::Bytes { vocabulary, special, .. } => {
-                let reserved = &row[..TokenTable::RESERVED_COLUMNS];
-                self.classes.extend(reserved.iter().map(|&next| can_end(next)));
-                let free = free.filter(|free| can_end(free.0));
-                if let Some(free) = free {
-                    self.classes.extend([true; 3]);
-                    let farthest = self.walk_free(at, &key.1, free);
-                    self.classes.extend(special.of(row).iter().map(|&next| can_end(next)));
-                    let alone = reserved.iter().chain(special.of(row)).map(|&next| to_end(next));
-                    let alone = alone.filter(|&to_end| to_end <= RowPosition::UNLIMITED);
-                    let farthest = alone.fold(farthest.max(to_end(free.0)), u32::max);
-                    if farthest <= left {
-                        self.keep_free(at, farthest);
-                    }
-                } else {
-                    let is_free = state == StateId::UNCONSTRAINED;
-                    let stack = stack.as_ref().map(|(stacks, top)| (stacks, *top));
-                    let all_plain = parts.all_plain(state, stack, left);
-                    let all = |kind| is_free || all_plain >= Some(kind);
-                    self.classes.extend([is_free, all(Plainness::Ascii), all(Plainness::Wide)]);
-                    self.classes.extend(special.of(row).iter().map(|&next| can_end(next)));
-                    if state.0 >= StateId::RESERVED {
-                        let trie =
-                            all_plain.map_or(vocabulary.trie(), |kind| vocabulary.less_plain_trie(kind));
-                        parts.each_text(&key.1, trie, &[trie.all()], add_to(&mut self.text));
-                    }
-                }
+        let stack = parts.calls.as_ref().map(|calls| Stacks::of(calls, &at.position));
+        // Of what leaves the stack as it is.
+        let can_end = |next: u32, left: &mut Left| match &stack {
+            None => left.reach(parts.tokens_to_end[next as usize]),
+            Some((stacks, top)) => left.reach(stacks.to_end(StateId(next), *top)),
+        };
+        let TokenReading::Bytes { vocabulary, special, .. } = &parts.reading else {
+            self.classes.extend(row.iter().map(|&next| can_end(next, left)));
+            self.work += self.classes.len();
+            return;
+        };
+        let reserved = &row[..TokenTable::RESERVED_COLUMNS];
+        self.classes.extend(reserved.iter().map(|&next| can_end(next, left)));
+        let free = parts.free_text(state).filter(|free| can_end(free.0, left));
+        if let Some(free) = free {
+            self.classes.extend([true; 3]);
+            self.walk_free(at, left, free);
+        } else {
+            let is_free = state == StateId::UNCONSTRAINED;
+            let stack = stack.as_ref().map(|(stacks, top)| (stacks, *top));
+            let all_plain = parts.all_plain(state, stack, left);
+            let all = |kind| is_free || all_plain >= Some(kind);
+            self.classes.extend([is_free, all(Plainness::Ascii), all(Plainness::Wide)]);
+            if state.0 >= StateId::RESERVED {
+                let trie = all_plain.map_or(vocabulary.trie(), |kind| vocabulary.less_plain_trie(kind));
+                let add = add_to(&mut self.text);
+                self.work += parts.each_text(&at.position, left, trie, &[trie.all()], add);
             }
         }
-        let count = self.count(at.class_tokens);
-        self.found = Some((key, count));
-        count
+        self.classes.extend(special.of(row).iter().map(|&next| can_end(next, left)));
     }
 
-    fn clear(&mut self) {
-        self.found = None;
-        self.classes.clear();
-        self.except.clear();
-        self.text.clear();
-    }
-
-    /// How many tokens are legal.
-    fn count(&self, class_tokens: &ClassTokens) -> usize {
-        let classes = self.classes.iter().enumerate().filter(|&(_, &legal)| legal);
-        let classes: usize = classes.map(|(class, _)| class_tokens.of(class).len()).sum();
-        classes - self.except.len() + self.text.len()
-    }
-
-    /// Takes what is known of a place in free text, where so many tokens are left after the next one; whether it is known.
-    fn look_up_free(&mut self, at: &HostRow<'_>, left: u32) -> bool {
-        at.free_rows.find(&at.position, left, |row| {
-            self.clear();
-            self.classes.extend_from_slice(&row.classes);
-            self.except.extend_from_slice(&row.except);
-        })
-    }
-
-    /// Keeps what was found of a place in free text, from which no token leads farther from the end.
-    fn keep_free(&mut self, at: &HostRow<'_>, farthest: u32) {
-        self.text.sort_unstable();
-        self.except.retain(|id| self.text.binary_search(id).is_err());
-        self.text.clear();
-        let RowPosition { state, ref frames, .. } = at.position;
-        let (classes, except) = (self.classes.clone(), self.except.clone());
-        at.free_rows.keep(FreeRow { state, frames: frames.clone(), farthest, classes, except });
-    }
-
-    /// Walks the tokens of text that need not lead to the state `free` of free text; gives the longest way to the end from behind
-    /// one of them.
-    fn walk_free(&mut self, at: &HostRow<'_>, position: &RowPosition, free: StateId) -> u32 {
+    /// Walks the tokens of text that need not lead to the state `free` of free text.
+    fn walk_free(&mut self, at: &HostRow<'_>, left: &mut Left, free: StateId) {
         let parts = at.table.parts();
-        let TokenReading::Bytes { vocabulary, special, free: text, .. } = &parts.reading else { return 0 };
+        let TokenReading::Bytes { vocabulary, special, free: text, .. } = &parts.reading else { return };
         let beyond = at.beyond_free_text.get_or_init(|| vocabulary.trie_beyond(text.characters()));
-        let parts_here = |byte| parts.parts_from(position.state, free, byte);
-        let mut farthest = 0;
+        let parts_here = |byte| parts.parts_from(at.position.state, free, byte);
         for (trie, walks_all) in [(&**beyond, false), (vocabulary.trie(), true)] {
             let nodes = trie.by_first_byte().filter(|&(byte, _)| parts_here(byte) == walks_all);
             let nodes: Vec<_> = nodes.map(|(_, nodes)| nodes).collect();
             let tokens = nodes.iter().flat_map(|nodes| trie.tokens_within(nodes));
             let tokens = tokens.filter(|&&id| special.column(id).is_none());
             self.except.extend(tokens.map(|id| id.0));
-            farthest = farthest.max(parts.each_text(position, trie, &nodes, add_to(&mut self.text)));
+            self.work += parts.each_text(&at.position, left, trie, &nodes, add_to(&mut self.text));
         }
-        farthest
     }
 
-    /// The tokens of the classes that are taken.
-    pub(super) fn of_classes<'a>(&'a self, class_tokens: &'a ClassTokens) -> impl Iterator<Item = u32> + 'a {
-        let classes = self.classes.iter().enumerate().filter(|&(_, &legal)| legal);
-        classes.flat_map(|(class, _)| class_tokens.of(class)).copied()
+    /// The same in the form in which a row is masked.
+    fn legal(&mut self, at: &HostRow<'_>) -> Legal {
+        let all = at.table.vocabulary_len();
+        let few = Legal::longest_list(all);
+        let of_classes: usize = self.of_classes(at.class_tokens, true).map(<[u32]>::len).sum();
+        let count = of_classes - self.except.len() + self.text.len();
+        self.work += count.min(all - count);
+        if self.except.is_empty() && count <= few {
+            let tokens = self.of_classes(at.class_tokens, true).flatten().chain(&self.text);
+            return Legal::Few(tokens.copied().collect());
+        }
+        if self.except.is_empty() && self.text.is_empty() && all - count <= few {
+            return Legal::Most(self.of_classes(at.class_tokens, false).flatten().copied().collect());
+        }
+        self.work += self.except.len() + self.text.len();
+        let mut bits;
+        if 2 * of_classes <= all {
+            bits = Bits::none(all);
+            self.of_classes(at.class_tokens, true).flatten().for_each(|&token| bits.set(token));
+        } else {
+            bits = Bits::all(all);
+            self.of_classes(at.class_tokens, false).flatten().for_each(|&token| bits.clear(token));
+        }
+        self.except.iter().for_each(|&token| bits.clear(token));
+        self.text.iter().for_each(|&token| bits.set(token));
+        Legal::of(bits, count)
     }
 
-    /// The same and those of walked text: with nothing [excepted](Self::except) all legal tokens.
-    pub(super) fn tokens<'a>(&'a self, class_tokens: &'a ClassTokens) -> impl Iterator<Item = u32> + 'a {
-        self.of_classes(class_tokens).chain(self.text.iter().copied())
+    /// The tokens of the classes that are taken, or of the others.
+    fn of_classes<'a>(
+        &'a self,
+        tokens: &'a ClassTokens,
+        taken: bool,
+    ) -> impl Iterator<Item = &'a [u32]> + 'a {
+        let classes = self.classes.iter().enumerate().filter(move |&(_, &legal)| legal == taken);
+        classes.map(|(class, _)| tokens.of(class))
     }
 }
 
 fn add_to(text: &mut Vec<u32>) -> impl FnMut(&[TokenId], StateId) {
     |tokens, _| text.extend(tokens.iter().map(|id| id.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::constraint::Syntax;
+    use crate::table::RowPosition;
+    use crate::tensor::{Store, TensorTable};
+    use crate::{Constraint, Limits, TensorOptions, Vocabulary};
+    use burn::tensor::Device;
+
+    fn tokens(legal: &Legal, all: usize) -> Vec<u32> {
+        match legal {
+            Legal::Few(tokens) => tokens.clone(),
+            Legal::Most(tokens) => (0..all as u32).filter(|token| !tokens.contains(token)).collect(),
+            Legal::Bits(bits, count) => {
+                assert_eq!(bits.ones().count(), *count);
+                bits.ones().collect()
+            }
+        }
+    }
+
+    /// Budgets may tell tokens apart, and do not where a place is known already for other budgets.
+    #[test]
+    fn what_is_kept_is_what_would_be_found() {
+        let pairs = (b' '..=b'~').flat_map(|a| {
+            [b"ab", b"1)", b"(a", b"))", b"b)", b"((", b"1b", b"aa"].map(|rest| [&[a][..], rest].concat())
+        });
+        let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
+        let words = bytes.chain(pairs).map(Some).chain([None]);
+        let vocabulary = Vocabulary::from_bytes(words).unwrap();
+        let end = TokenId(vocabulary.len() as u32 - 1);
+        let vocabulary = vocabulary.with_eos([end]).unwrap();
+        let limits = Limits { frames: 4, ..Limits::default() };
+        let nested = r#"root ::= [ -'*-~]* | "(" root ")" [a-z]{3,9}"#;
+        let counted =
+            Constraint::json_schema(serde_json::json!({"type": "string", "maxLength": 700})).unwrap();
+        let (nested, text) = (
+            Constraint::grammar(Syntax::Gbnf, nested).unwrap(),
+            Constraint::regex("([^)]|[)]{3})*").unwrap(),
+        );
+        let tables = [(&nested, "((a1 +)abc)b"), (&counted, "\"a(b)\""), (&text, "a)))b))")]
+            .map(|(constraint, text)| (TokenTable::walk(constraint, &vocabulary, &limits).unwrap(), text));
+        let mut met = [0; 2];
+        for (table, text) in &tables {
+            let on_device =
+                TensorTable::new(&[table], vocabulary.len(), &TensorOptions::default(), &Device::flex());
+            let on_device = on_device.unwrap();
+            let Store::Host(host) = on_device.store() else { panic!("a table on the host") };
+            let mut position = RowPosition::unlimited(table.start());
+            for byte in text.bytes() {
+                let budgets = (0..2).flat_map(|_| (1..40).map(|at| at * 17 % 40)).chain([720, 690, 1 << 20]);
+                for budget in budgets {
+                    let position = RowPosition { remaining: budget, ..position.clone() };
+                    let mut row = host.row(&[0, 0]);
+                    row.position = position.clone();
+                    let kept = row.kept.find(&place(&position), budget.max(1) - 1).is_some();
+                    met[usize::from(kept)] += 1;
+                    let mut found = tokens(&legal(&row), vocabulary.len());
+                    found.sort_unstable();
+                    let may_follow = |&id: &u32| table.can_end(&table.after(&position, TokenId(id)));
+                    let expected: Vec<u32> = (0..vocabulary.len() as u32).filter(may_follow).collect();
+                    assert_eq!(
+                        found, expected,
+                        "{text:?} at {:?}, budget {budget}, kept: {kept}",
+                        byte as char
+                    );
+                }
+                position = table.after(&position, TokenId(byte.into()));
+            }
+        }
+        assert!(met.iter().all(|&met| met > 50), "{met:?}");
+    }
 }

@@ -6,7 +6,7 @@ use super::stored::StoredTable;
 use crate::error::Result;
 use crate::limits::Meter;
 use crate::table::symbols::{FIRST_SPECIAL, symbols_of};
-use crate::table::{RowPosition, StateId, TokenReading, TokenTable, reserved_column};
+use crate::table::{Left, RowPosition, StateId, TokenReading, TokenTable, reserved_column};
 use crate::vocabulary::{TokenId, TokenKind, Vocabulary};
 
 impl StoredTable<'_> {
@@ -57,7 +57,8 @@ impl StoredTable<'_> {
             let landings = special.of(parts.row(state)).iter().map(|&to| self.distance(StateId(to)));
             let mut nearest = landings.min().unwrap_or(NO_WAY);
             let position = RowPosition::unlimited(state);
-            parts.each_text(&position, trie, &[trie.all()], |_, landing| {
+            let mut left = Left::new(RowPosition::UNLIMITED - 1);
+            parts.each_text(&position, &mut left, trie, &[trie.all()], |_, landing| {
                 nearest = nearest.min(self.distance(landing));
             });
             self.check_distance(state, nearest)?;

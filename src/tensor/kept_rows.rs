@@ -1,0 +1,153 @@
+//! What may follow at places of a table, kept from step to step.
+
+use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::Legal;
+use crate::automaton::FastMap;
+use crate::table::RowPosition;
+
+/// The places of a table that were met last, with what may follow there.
+#[derive(Debug)]
+pub(crate) struct KeptRows(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    rows: FastMap<Place, Row>,
+    /// The places in the order in which they were met.
+    order: VecDeque<Place>,
+    /// What may follow at any of them, and at how many: at most places in strings it is the same.
+    legal: FastMap<Arc<Legal>, usize>,
+    bytes: usize,
+    most_bytes: usize,
+}
+
+/// The frames on the stack, then the state.
+pub(crate) type Place = Arc<[u32]>;
+
+#[derive(Debug)]
+struct Row {
+    /// With so many tokens left after the next one.
+    left: Range<u32>,
+    legal: Arc<Legal>,
+}
+
+/// The place of a row.
+pub(crate) fn place(position: &RowPosition) -> Place {
+    position.frames.iter().copied().chain([position.state.0]).collect()
+}
+
+impl KeptRows {
+    /// Keeps so many bytes at most.
+    pub(crate) fn new(most_bytes: usize) -> Self {
+        Self(Mutex::new(Kept { most_bytes, ..Kept::default() }))
+    }
+
+    /// What may follow at a place with so many tokens left after the next one, where that is kept.
+    pub(crate) fn find(&self, place: &[u32], left: u32) -> Option<Arc<Legal>> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let row = kept.rows.get(place).filter(|row| row.left.contains(&left))?;
+        Some(Arc::clone(&row.legal))
+    }
+
+    /// Keeps what may follow at a place, and forgets those that were met first.
+    pub(crate) fn keep(&self, place: Place, left: Range<u32>, legal: Arc<Legal>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).keep(place, left, legal);
+    }
+}
+
+impl Kept {
+    fn keep(&mut self, place: Place, left: Range<u32>, legal: Arc<Legal>) {
+        let legal = match self.legal.get_key_value(&legal) {
+            Some((known, _)) => Arc::clone(known),
+            None => legal,
+        };
+        match self.legal.entry(Arc::clone(&legal)) {
+            Entry::Occupied(places) => *places.into_mut() += 1,
+            Entry::Vacant(new) => {
+                self.bytes += of_legal(&legal);
+                new.insert(1);
+            }
+        }
+        self.bytes += of_place(&place);
+        match self.rows.insert(Arc::clone(&place), Row { left, legal }) {
+            Some(before) => self.forget(&place, &before.legal),
+            None => self.order.push_back(place),
+        }
+        while self.bytes > self.most_bytes
+            && let Some(first) = self.order.pop_front()
+        {
+            if let Some(row) = self.rows.remove(&first) {
+                self.forget(&first, &row.legal);
+            }
+        }
+    }
+
+    /// Gives back the bytes of a place.
+    fn forget(&mut self, place: &Place, legal: &Arc<Legal>) {
+        self.bytes -= of_place(place);
+        if let Some(places) = self.legal.get_mut(legal) {
+            *places -= 1;
+            if *places == 0 {
+                self.legal.remove(legal);
+                self.bytes -= of_legal(legal);
+            }
+        }
+    }
+}
+
+/// The bytes of a place, about.
+fn of_place(place: &Place) -> usize {
+    size_of_val(&**place) + 2 * size_of::<(Place, Row)>()
+}
+
+/// The bytes of what may follow, about.
+fn of_legal(legal: &Legal) -> usize {
+    legal.bytes() + 2 * size_of::<Legal>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_places_that_were_met_first_are_forgotten() {
+        let legal = |token: u32| Arc::new(Legal::Few(vec![token; 100]));
+        let place = |state: u32| Place::from([7, state]);
+        let [of_place, of_legal] = [of_place(&place(0)), of_legal(&legal(0))];
+        let mut kept = Kept { most_bytes: 3 * (of_place + of_legal), ..Kept::default() };
+        let places = |kept: &Kept| {
+            let mut places: Vec<u32> = kept.rows.keys().map(|place| place[1]).collect();
+            places.sort_unstable();
+            assert_eq!(kept.order.len(), places.len());
+            assert_eq!(kept.legal.values().sum::<usize>(), places.len());
+            assert_eq!(kept.bytes, places.len() * of_place + kept.legal.len() * of_legal);
+            (places, kept.legal.len())
+        };
+        for state in 0..5 {
+            kept.keep(place(state), 2..9, legal(state));
+        }
+        assert_eq!(places(&kept), (vec![2, 3, 4], 3));
+        // What is the same at several places is kept once.
+        kept.keep(place(3), 3..9, legal(4));
+        assert_eq!(places(&kept), (vec![2, 3, 4], 2));
+        kept.keep(place(5), 2..9, legal(4));
+        assert_eq!(places(&kept), (vec![2, 3, 4, 5], 2));
+        kept.keep(place(6), 2..9, legal(6));
+        assert_eq!(places(&kept), (vec![3, 4, 5, 6], 2));
+        // Larger than all that is kept.
+        kept.keep(place(7), 2..9, Arc::new(Legal::Few(vec![0; 1000])));
+        assert_eq!(places(&kept), (vec![], 0));
+    }
+
+    #[test]
+    fn a_row_is_found_with_the_budgets_that_it_holds_for() {
+        let kept = KeptRows::new(1 << 10);
+        kept.keep(Place::from([7, 1]), 2..9, Arc::new(Legal::Few(vec![5])));
+        let found = |place: &[u32], left| kept.find(place, left).is_some();
+        assert_eq!([1, 2, 8, 9].map(|left| found(&[7, 1], left)), [false, true, true, false]);
+        assert!(!found(&[1], 5) && !found(&[7, 2], 5) && !found(&[7, 7, 1], 5));
+    }
+}
