@@ -119,7 +119,7 @@ impl<'p, 'a> Emitter<'p, 'a> {
             rows: SharedRows::new(),
             most,
             calls: None,
-            character_blocks: FastMap::default(),
+            character_blocks: CharacterBlocks::default(),
             item_blocks: FastMap::default(),
             open: 0,
             large: Vec::new(),
