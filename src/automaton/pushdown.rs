@@ -139,9 +139,10 @@ impl Pushdown {
             let row = draft.rows.row(state);
             let runs = row.iter().map(|run| Run { target: number(run.target, &mut queue), ..*run });
             rows.push(draft.rows.is_accepting(state), runs);
-            jumps.push(match (draft.calls.get(&state), outcomes.get(&state)) {
-                _ if !row.is_empty() => Jump::None,
-                (Some(call), _) => {
+            // Call states and RETURN states have no rows.
+            let call = if row.is_empty() { draft.calls.get(&state) } else { None };
+            jumps.push(match call {
+                Some(call) => {
                     let mut returns = Vec::with_capacity(call.returns.len());
                     for (outcome, &to) in call.returns.iter().enumerate() {
                         let ends_so = ways[call.enter as usize * ends + outcome].is_some();
@@ -152,8 +153,10 @@ impl Pushdown {
                     }
                     Jump::Call(Call { enter: number(call.enter, &mut queue), returns })
                 }
-                (None, Some(&outcome)) => Jump::Return(outcome),
-                (None, None) => Jump::None,
+                None if row.is_empty() => {
+                    outcomes.get(&state).map_or(Jump::None, |&outcome| Jump::Return(outcome))
+                }
+                None => Jump::None,
             });
             at += 1;
             if at % 4096 == 0 {

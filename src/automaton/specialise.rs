@@ -53,12 +53,16 @@ impl Draft<'_> {
         copies.done.start = copies.copy(start, TEXT);
         let mut row = Vec::new();
         while let Some((state, ends, copy)) = copies.open.pop() {
-            if let Some(call) = calls.get(&state) {
+            let runs = self.rows.row(state);
+            // Call states have no rows.
+            if runs.is_empty()
+                && let Some(call) = calls.get(&state)
+            {
                 let call = copies.call(call, ends);
                 copies.done.calls.insert(copy, call);
             } else {
                 row.clear();
-                for run in self.rows.row(state) {
+                for run in runs {
                     row.push(Run { target: copies.copy(run.target, ends), ..*run });
                 }
                 copies.done.rows.fill(copy, self.rows.is_accepting(state), row.iter().copied());

@@ -8,7 +8,7 @@
 //! From a state amid the beginning of a trigger most first bytes lead where they lead from the state of free text
 //! before it. Tokens that begin with one of these are as legal as there, and the others are walked.
 
-use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use super::{StateId, TableParts, TokenReading};
 use crate::vocabulary::{FirstBytes, Symbols, WIDE};
@@ -27,6 +27,12 @@ pub(crate) struct FreeStates {
     characters: FirstBytes,
     /// A state, and the state of free text that it is almost like; in order. A state of free text stands with itself.
     like: Vec<(u32, u32)>,
+}
+
+/// Characters beyond ASCII: their first bytes, from the first to the last, and the columns of each byte behind.
+struct Sequence {
+    first: (u8, u8),
+    rest: Vec<Vec<u32>>,
 }
 
 impl FreeStates {
@@ -65,9 +71,13 @@ impl TableParts {
         let TokenReading::Bytes { rests, .. } = &self.reading else { return };
         let enough = PRINTABLE.count_ones() - MOST_OTHERS;
         let own = (StateId::RESERVED..).zip(&rests[StateId::RESERVED as usize..]);
+        let sequences = WIDE.map(|sequence| Sequence {
+            first: sequence[0],
+            rest: sequence[1..].iter().map(|&(first, last)| self.columns_of(first..=last)).collect(),
+        });
         let found = own
             .filter(|&(_, rests)| (rests & PRINTABLE).count_ones() >= enough)
-            .filter_map(|(state, _)| Some((state, self.leading_back(StateId(state))?)));
+            .filter_map(|(state, _)| Some((state, self.leading_back(StateId(state), &sequences)?)));
         let found: Vec<(u32, FirstBytes)> = found.collect();
         let Some(&(_, first)) = found.first() else { return };
         // What all of them share, without those that share too little with the ones before.
@@ -83,38 +93,50 @@ impl TableParts {
         }
     }
 
+    /// The columns of some bytes, each once.
+    fn columns_of(&self, bytes: RangeInclusive<u8>) -> Vec<u32> {
+        let TokenReading::Bytes { column_of, .. } = &self.reading else { return Vec::new() };
+        let mut columns: Vec<u32> = bytes.map(|byte| column_of[byte as usize]).collect();
+        columns.sort_unstable();
+        columns.dedup();
+        columns
+    }
+
     /// The characters that lead a state to itself, those of a first byte together; `None` where they are too few for free text.
-    fn leading_back(&self, state: StateId) -> Option<FirstBytes> {
+    fn leading_back(&self, state: StateId, sequences: &[Sequence]) -> Option<FirstBytes> {
         let TokenReading::Bytes { column_of, .. } = &self.reading else { return None };
         if !self.has_end(state) || !self.rests(state) {
             return None;
         }
-        let reads = |from: u32, byte: u8| self.row(StateId(from))[column_of[byte as usize] as usize];
-        let ascii = FirstBytes::new((0..128).filter(|&byte| reads(state.0, byte) == state.0));
+        let row = self.row(state);
+        let reads = |byte: u8| row[column_of[byte as usize] as usize];
+        let ascii = FirstBytes::new((0..128).filter(|&byte| reads(byte) == state.0));
         if ascii.ascii() < 128 - MOST_OTHERS {
             return None;
         }
-        // By what a first byte leads to, whether all that may follow leads back.
-        let wide = WIDE.iter().flat_map(|sequence| {
-            let (first, last) = sequence[0];
-            let mut known = BTreeMap::new();
-            (first..=last).filter(move |&byte| {
-                let begun = reads(state.0, byte);
-                *known.entry(begun).or_insert_with(|| {
-                    let mut states = vec![begun];
-                    for &(first, last) in &sequence[1..] {
-                        if states.iter().any(|&from| !self.rests(StateId(from))) {
-                            return false;
-                        }
-                        let read = |from: u32| (first..=last).map(move |byte| reads(from, byte));
-                        states = states.into_iter().flat_map(read).collect();
-                        states.sort_unstable();
-                        states.dedup();
-                    }
-                    states == [state.0]
-                })
-            })
-        });
+        let mut next = Vec::new();
+        // Whether all that may follow what a first byte leads to leads back.
+        let mut leads_back = |begun: u32, rest: &[Vec<u32>]| {
+            let mut states = vec![begun];
+            let is_read = rest.iter().all(|columns| {
+                states.iter().all(|&from| self.rests(StateId(from)))
+                    && self.follow(&mut states, &mut next, columns)
+            });
+            is_read && states == [state.0]
+        };
+        let mut wide = Vec::new();
+        for Sequence { first: (first, last), rest } in sequences {
+            let mut known = None;
+            for byte in *first..=*last {
+                let begun = reads(byte);
+                let leads = match known {
+                    Some((same, leads)) if same == begun => leads,
+                    _ => leads_back(begun, rest),
+                };
+                known = Some((begun, leads));
+                wide.extend(leads.then_some(byte));
+            }
+        }
         Some(ascii.or(FirstBytes::new(wide)))
     }
 
@@ -126,21 +148,22 @@ impl TableParts {
         let ascii = (0..128).filter(|&byte| characters.contains(byte));
         ascii.for_each(|byte| weights[column_of[byte as usize] as usize] += 1);
         let is_free = |state: &u32| free.binary_search(state).is_ok();
-        let mut like: BTreeMap<u32, Option<u32>> = BTreeMap::new();
+        let mut met = vec![false; self.tokens_to_end.len()];
+        let mut like = Vec::new();
         let mut open: Vec<u32> = free.iter().copied().chain([self.start.0]).collect();
         while let Some(state) = open.pop() {
-            if state < StateId::RESERVED || like.contains_key(&state) {
+            if state < StateId::RESERVED || std::mem::replace(&mut met[state as usize], true) {
                 continue;
             }
             let row = self.row(StateId(state));
             let most = if self.rests(StateId(state)) { heaviest(row, &weights) } else { None };
-            let most = most.filter(is_free);
-            like.insert(state, most);
-            if most.is_some() {
-                open.extend(row.iter().filter(|next| !like.contains_key(next)));
+            if let Some(most) = most.filter(is_free) {
+                like.push((state, most));
+                open.extend(row.iter().filter(|&&next| !met[next as usize]));
             }
         }
-        like.into_iter().filter_map(|(state, most)| Some((state, most?))).collect()
+        like.sort_unstable();
+        like
     }
 }
 

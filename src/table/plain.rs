@@ -75,6 +75,7 @@ impl TableParts {
         let first: Vec<u32> = wide.iter().flat_map(|sequence| &sequence[0]).copied().collect();
         // By what the first bytes of all sequences lead to: what follows these characters, if all of them can be read.
         let mut rests: FastMap<Box<[u32]>, Option<Rc<[u32]>>> = FastMap::default();
+        let (mut last, mut rest) = (Vec::new(), None);
         for state in StateId::RESERVED..states as u32 {
             after.clear();
             after.push(state);
@@ -87,20 +88,29 @@ impl TableParts {
             let row = self.row(StateId(state));
             begun.clear();
             begun.extend(first.iter().map(|&column| row[column as usize]));
-            if !rests.contains_key(&begun[..]) {
-                let rest = self.after_wide(&wide, &begun);
-                rests.insert(begun[..].into(), rest);
+            // Neighbours are often alike.
+            if begun != last {
+                if !rests.contains_key(&begun[..]) {
+                    let rest = self.after_wide(&wide, &begun);
+                    rests.insert(begun[..].into(), rest);
+                }
+                rest.clone_from(&rests[&begun[..]]);
+                std::mem::swap(&mut begun, &mut last);
             }
-            if let Some(rest) = &rests[&begun[..]] {
+            if let Some(rest) = &rest {
                 of_any.takes[state as usize] = true;
                 after.iter().chain(rest.iter()).for_each(|&to| of_any.add(self, state, to));
             }
         }
-        let [ascii, wide] = takes.map(Characters::tokens);
-        let takes = ascii.into_iter().zip(wide).map(|(ascii, wide)| {
+        let [of_ascii, of_any] = takes;
+        let all = of_any.tokens();
+        // Most tables have no state that takes characters of ASCII alone.
+        let takes_less = of_ascii.takes.iter().zip(&all).any(|(&takes, all)| takes && all.is_none());
+        let ascii = if takes_less { of_ascii.tokens() } else { vec![None; states] };
+        let takes = ascii.into_iter().zip(all).map(|(ascii, all)| {
             let takes = |kind| move |leaves| TakesPlain { kind, leaves };
             // What takes all characters may leave sooner than what takes those of ASCII.
-            wide.map(takes(Plainness::Wide)).or(ascii.map(takes(Plainness::Ascii)))
+            all.map(takes(Plainness::Wide)).or(ascii.map(takes(Plainness::Ascii)))
         });
         let takes = takes.collect();
         let alive = (0..states as u32).map(StateId).filter(|&state| self.has_end(state));
@@ -132,17 +142,21 @@ impl TableParts {
     }
 
     /// Replaces states by those that the columns lead to; false where one of them leads nowhere.
-    fn follow(&self, states: &mut Vec<u32>, next: &mut Vec<u32>, columns: &[u32]) -> bool {
+    pub(super) fn follow(&self, states: &mut Vec<u32>, next: &mut Vec<u32>, columns: &[u32]) -> bool {
         next.clear();
         for &state in states.iter() {
             let row = self.row(StateId(state));
+            let mut last = StateId::DEAD.0;
             for &column in columns {
-                match row[column as usize] {
-                    to if to == StateId::DEAD.0 => return false,
-                    // There are few.
-                    to if next.last() == Some(&to) || next.contains(&to) => {}
-                    to => next.push(to),
+                let to = row[column as usize];
+                if to == StateId::DEAD.0 {
+                    return false;
                 }
+                // There are few.
+                if to != last && !next.contains(&to) {
+                    next.push(to);
+                }
+                last = to;
             }
         }
         std::mem::swap(states, next);

@@ -33,14 +33,17 @@ pub(super) struct Preferred {
     pub(super) items: u64,
     /// Of all characters of a string, where these are counted.
     pub(super) characters: u64,
+    /// The same, where the pattern has more states between characters than a piece may have outcomes.
+    pub(super) patterned: u64,
     /// The least number of characters of a block, not of states: twice those of the longest plain token, which may then pass
-    /// from one block to the next but no further, see `table::plain`.
+    /// from one block to the next but no further, see `table::plain`. Blocks that each state between characters has for itself are
+    /// shorter.
     pub(super) block: u64,
 }
 
 impl Default for Preferred {
     fn default() -> Self {
-        Self { schema: 20_000, part: 48, items: 256, characters: 1_024, block: 32 }
+        Self { schema: 20_000, part: 48, items: 256, characters: 1_024, patterned: 20_000, block: 32 }
     }
 }
 

@@ -6,12 +6,13 @@
 //! outcome. Numbers have no last byte, and names are told apart from declared ones byte by byte: these are copied.
 
 use super::Emitter;
+use super::repeated::repeated;
 use crate::automaton::FastMap;
-use crate::constraint::json_schema::plan::{MAX_OUTCOMES, PlanId};
+use crate::constraint::json_schema::plan::{MAX_OUTCOMES, PlanId, Planner};
 use crate::error::Result;
 
 /// What a plan is of, if it can be called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Part {
     /// An automaton of strings, or a list of nothing else.
     String,
@@ -33,6 +34,9 @@ impl Part {
 /// A part of a plan with the number of the return of each outcome, `None` where nothing may follow.
 type Piece = (PlanId, Part, Vec<Option<usize>>);
 
+/// One of so many states that are spared is worth emitting all of them once more.
+const WORTH: usize = 8;
+
 /// What is called.
 pub(super) struct Calls {
     /// A part of which one copy takes more states than this is called in further places.
@@ -50,25 +54,33 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    pub(super) fn new(circles: FastMap<PlanId, ()>, most: usize) -> Self {
+    /// The plans of `circles`, which depend on themselves, are called, and in further places parts of which one copy takes more
+    /// than `most` states. Where it is foreseen that there are such places, no part is copied to the first one.
+    pub(super) fn new(planner: &Planner, root: PlanId, circles: FastMap<PlanId, ()>, most: usize) -> Self {
+        let always = repeated(planner, root, &circles, most);
+        Self::of(circles, most, always)
+    }
+
+    fn of(circles: FastMap<PlanId, ()>, most: usize, always: FastMap<(PlanId, Part), ()>) -> Self {
         Self {
             most,
             circles,
-            always: FastMap::default(),
+            always,
             copied: FastMap::default(),
             pieces: FastMap::default(),
             open: Vec::new(),
         }
     }
 
-    /// To emit the same plan once more, with the parts that were both copied and called called only; `None` if there are none,
-    /// or it is the second time.
-    pub(super) fn again(self) -> Option<Self> {
-        let both = self.pieces.keys().map(|(id, part, _)| (*id, *part));
-        let both: FastMap<_, ()> =
-            both.filter(|of| self.copied.contains_key(of)).map(|of| (of, ())).collect();
-        (self.always.is_empty() && !both.is_empty())
-            .then(|| Self { always: both, ..Self::new(self.circles, self.most) })
+    /// To emit the same plan, which took so many states, once more, with the parts that were both copied and called called only;
+    /// `None` if that is not worth it.
+    pub(super) fn again(mut self, states: usize) -> Option<Self> {
+        let called = self.pieces.keys().map(|(id, part, _)| (*id, *part));
+        let both: FastMap<(PlanId, Part), ()> =
+            called.filter(|of| self.copied.contains_key(of)).map(|of| (of, ())).collect();
+        let spared: usize = both.keys().map(|of| self.copied[of]).sum();
+        self.always.extend(both);
+        (spared * WORTH > states).then(|| Self::of(self.circles, self.most, self.always))
     }
 
     /// Whether a part is called in a place with that many returns.

@@ -7,21 +7,30 @@
 //! block has a least size, so that no token passes more than one border. The same string in a further place is called as a whole.
 //!
 //! The characters up to the least number are read by blocks that cannot close. Between characters the automaton of a pattern
-//! may be in one of several *units*; a block has an outcome *full* for each.
+//! may be in one of several *units*; a block has an outcome *full* for each. Where there are more units than a piece may have
+//! outcomes, as where the pattern counts something itself, each unit has a block of its own, with outcomes for the units that it
+//! leads to, and a block is as short as these are few. Units that the pattern treats alike have the same block, since equal rows
+//! are one state.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::Emitter;
 use crate::automaton::{FastMap, Run};
 use crate::constraint::json_schema::plan::{Counted, Counts};
-use crate::constraint::json_schema::string::Uncounted;
+use crate::constraint::json_schema::string::{Uncounted, Units};
 use crate::error::Result;
 
-/// The states of a block with a number of characters left, from none on: one for each unit.
-type Block = Arc<[Vec<u32>]>;
-
 /// The blocks of characters, by their texts' place in memory, whether they can close, and their size.
-pub(super) type CharacterBlocks = FastMap<(*const Uncounted, bool, u64), Block>;
+#[derive(Default)]
+pub(super) struct CharacterBlocks {
+    /// The states with a number of characters left, from none on: one for each unit.
+    of_all: FastMap<(*const Uncounted, bool, u64), Rc<[Vec<u32>]>>,
+    /// Of a unit's own blocks the first state.
+    own: FastMap<(*const Uncounted, bool, u64, usize), u32>,
+    /// The same by what the texts are like from the unit on.
+    alike: FastMap<(*const Uncounted, bool, Vec<u32>), u32>,
+}
 
 impl Emitter<'_, '_> {
     /// The start of a string whose characters are counted.
@@ -29,98 +38,176 @@ impl Emitter<'_, '_> {
         if exit == 0 {
             return Ok(0);
         }
-        let Counted { texts, counts: Counts { min, max } } = counted;
-        let units = texts.units();
+        let Counted { texts, counts: Counts { min, max }, .. } = counted;
+        let first: Units = [0].into();
         // The first character is apart, so that the opening quote leads to a state that reads it.
-        let first = u64::from(*min == 0);
+        let begun = texts.reached(&first, 1);
+        let least = min.saturating_sub(1);
+        let enough = texts.reached(&begun, least);
         let mut more = match max {
             Some(max) => {
+                let left = max - min - u64::from(*min == 0);
+                let all = texts.reached(&enough, left);
                 // Nothing but the closing quote.
-                let last = self.character(texts, &units, exit, &vec![0; units.len()]);
-                self.characters(texts, max - min - first, exit, last)?
+                let last = self.character(texts, &all, exit, &vec![0; texts.units().len()]);
+                self.characters(counted, enough, left, exit, last)?
             }
-            None => self.uncounted(texts, &units, exit),
+            None => self.uncounted(texts, exit),
         };
-        more = self.characters(texts, min.saturating_sub(1), 0, more)?;
+        more = self.characters(counted, begun, least, 0, more)?;
         let closed = if *min == 0 { exit } else { 0 };
-        let opened = self.character(texts, &units, closed, &more);
+        let opened = self.character(texts, &first, closed, &more);
         Ok(self.rows.byte(b'"', opened[0]))
     }
 
     /// The states, by unit, from which up to `count` characters lead to the state of `full`, and from which the string can
-    /// be closed on the way if `closed` is not 0.
+    /// be closed on the way if `closed` is not 0: those of `from`.
     fn characters(
         &mut self,
-        texts: &Arc<Uncounted>,
+        counted: &Counted,
+        from: Units,
         count: u64,
         closed: u32,
         mut full: Vec<u32>,
     ) -> Result<Vec<u32>> {
-        let units = texts.units();
+        let texts = &counted.texts;
         let states = texts.rows().state_count() as u64;
-        if self.calls.is_none() || count.saturating_mul(states) <= self.planner.preferred_copies().characters
-        {
-            for _ in 0..count {
-                full = self.character(texts, &units, closed, &full);
+        let copies = self.planner.preferred_copies();
+        let size = if self.calls.is_none() || count.saturating_mul(states) <= copies.characters {
+            1
+        } else {
+            // A power of two, so that strings of other bounds have the same blocks.
+            let least = (count * texts.units().len() as u64 / states).isqrt().max(copies.block);
+            counted.own_block.unwrap_or(u64::MAX).min(least.next_power_of_two())
+        };
+        // The units at the borders between blocks, from the first one on, which may be shorter.
+        let lengths = (count % size > 0).then_some(count % size).into_iter();
+        let lengths = lengths.chain(std::iter::repeat_n(size, (count / size) as usize));
+        let all = texts.all_units();
+        let mut units = if counted.own_block.is_some() { from } else { Rc::clone(&all) };
+        let mut borders = Vec::new();
+        for length in lengths {
+            let next =
+                if counted.own_block.is_some() { texts.reached(&units, length) } else { Rc::clone(&all) };
+            borders.push((units, length));
+            units = next;
+        }
+        for (at, (units, length)) in borders.into_iter().rev().enumerate() {
+            full = match size {
+                1 => self.character(texts, &units, closed, &full),
+                _ => self.blocks(counted, &units, size, length, closed, &full)?,
+            };
+            if size == 1 || at % 1024 == 0 {
                 self.check()?;
             }
-            return Ok(full);
         }
-        // A power of two, so that strings of other bounds have the same blocks.
-        let least = self.planner.preferred_copies().block;
-        let size = (count * units.len() as u64 / states).isqrt().max(least).next_power_of_two();
-        let block = self.block(texts, &units, closed != 0, size)?;
-        for at in 0..count / size {
-            full = self.call_block(&block[size as usize], closed, &full);
-            if at % 1024 == 0 {
-                self.check()?;
-            }
-        }
-        Ok(match count % size {
-            0 => full,
-            left => self.call_block(&block[left as usize], closed, &full),
-        })
+        Ok(full)
     }
 
-    /// The states, by unit, that call a block from where it is entered.
-    fn call_block(&mut self, enter: &[u32], closed: u32, full: &[u32]) -> Vec<u32> {
-        let returns: Vec<u32> =
-            (closed != 0).then_some(closed).into_iter().chain(full.iter().copied()).collect();
-        let call = |&enter: &u32| if enter == 0 { 0 } else { self.rows.call(enter, returns.clone()) };
-        enter.iter().map(call).collect()
+    /// The states of `units` that call a block of `size` characters with `length` of them left.
+    fn blocks(
+        &mut self,
+        counted: &Counted,
+        units: &[usize],
+        size: u64,
+        length: u64,
+        closed: u32,
+        full: &[u32],
+    ) -> Result<Vec<u32>> {
+        let texts = &counted.texts;
+        let closes = closed != 0;
+        let mut states = vec![0; texts.units().len()];
+        for &unit in units {
+            let (enter, ends) = match counted.own_block {
+                Some(_) => self.own_block(texts, unit, closes, length)?,
+                None => {
+                    let all = texts.all_units();
+                    (self.block(texts, closes, size)?[length as usize][unit], all)
+                }
+            };
+            if enter != 0 {
+                let full = ends.iter().map(|&unit| full[unit]);
+                let returns = closes.then_some(closed).into_iter().chain(full).collect();
+                states[unit] = self.rows.call(enter, returns);
+            }
+        }
+        Ok(states)
     }
 
     /// A block of `size` characters.
-    fn block(&mut self, texts: &Arc<Uncounted>, units: &[u32], closes: bool, size: u64) -> Result<Block> {
+    fn block(&mut self, texts: &Arc<Uncounted>, closes: bool, size: u64) -> Result<Rc<[Vec<u32>]>> {
         let key = (Arc::as_ptr(texts), closes, size);
-        if let Some(block) = self.character_blocks.get(&key) {
-            return Ok(Arc::clone(block));
+        if let Some(block) = self.character_blocks.of_all.get(&key) {
+            return Ok(Rc::clone(block));
         }
-        let closed = if closes { self.rows.returning(0) } else { 0 };
-        let full: Vec<u32> =
-            (0..units.len()).map(|unit| self.rows.returning(usize::from(closes) + unit)).collect();
-        let mut block = vec![full];
-        for left in 0..size as usize {
-            let states = self.character(texts, units, closed, &block[left]);
-            block.push(states);
-            self.check()?;
-        }
-        let block: Block = block.into();
-        self.character_blocks.insert(key, Arc::clone(&block));
+        let all = vec![texts.all_units(); size as usize + 1];
+        let block: Rc<[Vec<u32>]> = self.states_of_block(texts, closes, &all)?.into();
+        self.character_blocks.of_all.insert(key, Rc::clone(&block));
         Ok(block)
     }
 
-    /// The states, by unit, from which one character leads to those of `next`, and the closing quote to `closed`.
-    fn character(&mut self, texts: &Uncounted, units: &[u32], closed: u32, next: &[u32]) -> Vec<u32> {
+    /// The first state of a unit's own block of `size` characters, and the units in which it may be full.
+    fn own_block(
+        &mut self,
+        texts: &Arc<Uncounted>,
+        unit: usize,
+        closes: bool,
+        size: u64,
+    ) -> Result<(u32, Units)> {
+        let start: Units = [unit].into();
+        let of = Arc::as_ptr(texts);
+        if let Some(&enter) = self.character_blocks.own.get(&(of, closes, size, unit)) {
+            return Ok((enter, texts.reached(&start, size)));
+        }
+        let mut units = vec![start];
+        for read in 0..size as usize {
+            units.push(texts.reached(&units[read], 1));
+        }
+        let ends = Rc::clone(&units[size as usize]);
+        let like = (of, closes, texts.described(&units));
+        let enter = match self.character_blocks.alike.get(&like) {
+            Some(&enter) => enter,
+            None => {
+                let enter = self.states_of_block(texts, closes, &units)?[size as usize][unit];
+                self.character_blocks.alike.insert(like, enter);
+                enter
+            }
+        };
+        self.character_blocks.own.insert((of, closes, size, unit), enter);
+        Ok((enter, ends))
+    }
+
+    /// The states of a block with a number of characters left, from none on, given the units after each number of characters.
+    fn states_of_block(&mut self, texts: &Uncounted, closes: bool, units: &[Units]) -> Result<Vec<Vec<u32>>> {
+        let closed = if closes { self.rows.returning(0) } else { 0 };
+        let mut full = vec![0; texts.units().len()];
+        let ends = units.last().into_iter().flat_map(|ends| ends.iter());
+        for (outcome, &unit) in ends.enumerate() {
+            full[unit] = self.rows.returning(usize::from(closes) + outcome);
+        }
+        let mut states = vec![full];
+        for (left, units) in units.iter().rev().skip(1).enumerate() {
+            let longer = self.character(texts, units, closed, &states[left]);
+            states.push(longer);
+            self.check()?;
+        }
+        Ok(states)
+    }
+
+    /// The states of `units` from which one character leads to those of `next`, and the closing quote to `closed`; by unit.
+    fn character(&mut self, texts: &Uncounted, units: &[usize], closed: u32, next: &[u32]) -> Vec<u32> {
         let mut known = vec![None; texts.rows().state_count()];
-        units.iter().map(|&unit| self.within(texts, units, unit, closed, next, &mut known)).collect()
+        let mut states = vec![0; texts.units().len()];
+        for &unit in units {
+            states[unit] = self.within(texts, texts.units()[unit], closed, next, &mut known);
+        }
+        states
     }
 
     /// The state that `state` of the texts is, before the next character is complete.
     fn within(
         &mut self,
         texts: &Uncounted,
-        units: &[u32],
         state: u32,
         closed: u32,
         next: &[u32],
@@ -128,14 +215,14 @@ impl Emitter<'_, '_> {
     ) -> u32 {
         let mut row = Vec::new();
         for &run in texts.rows().row(state) {
-            let target = if let Some(unit) = units.iter().position(|&unit| unit == run.target) {
+            let target = if let Some(unit) = texts.unit(run.target) {
                 next[unit]
             } else if texts.rows().is_accepting(run.target) {
                 closed
             } else if let Some(known) = known[run.target as usize] {
                 known
             } else {
-                self.within(texts, units, run.target, closed, next, known)
+                self.within(texts, run.target, closed, next, known)
             };
             row.push(Run { target, ..run });
         }
@@ -145,10 +232,11 @@ impl Emitter<'_, '_> {
     }
 
     /// The states, by unit, from which any number of characters can be read.
-    fn uncounted(&mut self, texts: &Uncounted, units: &[u32], exit: u32) -> Vec<u32> {
+    fn uncounted(&mut self, texts: &Uncounted, exit: u32) -> Vec<u32> {
+        let units = texts.all_units();
         let first = self.rows.reserve(units.len());
         let reserved: Vec<u32> = (first..first + units.len() as u32).collect();
-        let filled = self.character(texts, units, exit, &reserved);
+        let filled = self.character(texts, &units, exit, &reserved);
         for (&to, from) in reserved.iter().zip(filled) {
             let row = self.rows.row(from).to_vec();
             self.rows.fill(to, false, &row);

@@ -9,6 +9,7 @@ mod calls;
 mod characters;
 mod items;
 mod object;
+mod repeated;
 mod separators;
 
 use std::rc::Rc;
@@ -65,18 +66,20 @@ pub(super) fn emit_called(
     root: PlanId,
     circles: FastMap<PlanId, ()>,
 ) -> Result<Option<Pushdown>> {
-    let mut calls = Calls::new(circles, planner.preferred_copies().part);
+    let mut calls = Calls::new(planner, root, circles, planner.preferred_copies().part);
+    let mut is_first = true;
     loop {
         let mut emitter = Emitter::new(planner, usize::MAX);
         emitter.calls = Some(calls);
         let start = emitter.root(root)?;
         emitter.finish_pieces()?;
         emitter.rows.check(planner.meter()).map_err(|error| emitter.placed(error))?;
-        match emitter.calls.take().and_then(Calls::again) {
-            // What is called in further places need not be copied to the first one.
-            Some(again) if emitter.rows.state_count() > FEW => calls = again,
+        let states = emitter.rows.state_count();
+        match emitter.calls.take().and_then(|calls| calls.again(states)) {
+            Some(again) if is_first && states > FEW => calls = again,
             _ => return emitter.rows.pushdown(start, planner.meter()),
         }
+        is_first = false;
     }
 }
 
@@ -119,7 +122,7 @@ impl<'p, 'a> Emitter<'p, 'a> {
             rows: SharedRows::new(),
             most,
             calls: None,
-            character_blocks: FastMap::default(),
+            character_blocks: CharacterBlocks::default(),
             item_blocks: FastMap::default(),
             open: 0,
             large: Vec::new(),

@@ -15,8 +15,11 @@ use crate::error::Result;
 /// Up to this number characters and items are not counted when they are emitted, but before.
 const FEW: u64 = 8;
 
-/// The content of a string of more states than this has too many of them between characters, usually.
-const LARGEST: usize = 64;
+/// The characters of the content of a string of more states than this are counted before.
+const LARGEST: usize = 4096;
+
+/// The least and the greatest number of characters of a block that each state between characters has for itself.
+const OWN_BLOCK: (u64, u64) = (4, 32);
 
 /// How many characters or items there may be.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +45,8 @@ impl Counts {
 pub(in super::super) struct Counted {
     pub(in super::super) texts: Arc<Uncounted>,
     pub(in super::super) counts: Counts,
+    /// The most characters of a block, where each state between characters has blocks for itself.
+    pub(in super::super) own_block: Option<u64>,
 }
 
 impl Counted {
@@ -65,21 +70,24 @@ impl Planner<'_> {
                 let content = self.contents(&strings.contents)?;
                 let mut texts = None;
                 if content.state_count() <= LARGEST {
-                    let uncounted = string::uncounted(&content, self.options().spelling(), self.meter)?;
-                    // Of a block, one outcome says that the string was closed.
-                    let few = uncounted.units().len() < MAX_OUTCOMES;
-                    texts = (few && uncounted.free_from().is_some()).then(|| Arc::new(uncounted));
+                    texts = Some(string::uncounted(&content, self.options().spelling(), self.meter)?.into());
                 }
                 self.uncounted.insert(strings.contents, texts.clone());
                 texts
             }
         };
+        let Some(texts) = texts else { return Ok(None) };
+        // Of a block, one outcome says that the string was closed.
+        let has_few_units = texts.units().len() < MAX_OUTCOMES;
         let most = counts.max.unwrap_or(counts.min);
-        let texts = texts.filter(|texts| {
-            let states = most.saturating_mul(texts.rows().state_count() as u64);
-            states > copies.characters && texts.free_from().is_some_and(|from| from <= most)
-        });
-        Ok(texts.map(|texts| Counted { texts, counts }))
+        let states = most.saturating_mul(texts.rows().state_count() as u64);
+        let preferred = if has_few_units { copies.characters } else { copies.patterned };
+        if states <= preferred || texts.free_from().is_none_or(|from| from > most) {
+            return Ok(None);
+        }
+        let own_block = (!has_few_units).then(|| texts.narrow_for(MAX_OUTCOMES - 1, OWN_BLOCK.1));
+        let is_counted = own_block.is_none_or(|characters| characters >= OWN_BLOCK.0);
+        Ok(is_counted.then_some(Counted { texts, counts, own_block }))
     }
 
     /// Takes the number of items out of what is claimed of an array, if one plan is of all its items and they are counted

@@ -47,6 +47,7 @@ pub(super) use self::circles::{Circular, MAX_OUTCOMES};
 pub(super) use self::counted::{Counted, Counts};
 use self::frame::Opening;
 pub(super) use self::labelled::Labelled;
+use self::labelled::Texts;
 use self::list::List;
 pub(super) use self::lost::Lost;
 use self::nesting::{Any, Depth, Nesting};
@@ -115,9 +116,9 @@ pub(super) struct Planner<'a> {
     /// Automata of strings without quotes, by leaf.
     contents: FastMap<(Formula, Certainty), Arc<ByteDfa>>,
     /// Automata of texts, by formula.
-    texts: FastMap<(Formula, Certainty), Arc<ByteDfa>>,
-    /// Texts of strings whose characters are yet to be counted, by the leaves that they satisfy; `None` where that is not
-    /// done.
+    texts: FastMap<(Formula, Certainty), Arc<Texts>>,
+    /// Texts of strings whose characters are yet to be counted, by the leaves that they satisfy; `None` where they have too many
+    /// states.
     uncounted: FastMap<Vec<Formula>, Option<Arc<Uncounted>>>,
     /// The values of leaves that list them.
     lists: FastMap<Formula, Arc<List>>,

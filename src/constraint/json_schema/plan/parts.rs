@@ -6,7 +6,7 @@ use super::{Array, Counted, Labelled, Object};
 use crate::constraint::json_schema::json::Json;
 
 /// A plan of a planner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(in super::super) struct PlanId(pub(super) u32);
 
 /// The answers to the probes of a goal, in their order.

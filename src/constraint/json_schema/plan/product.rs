@@ -3,8 +3,6 @@
 //! An automaton in its dead state has decided its leaf. An automaton on which the formula no longer depends is dropped. A
 //! string that is undecided under a `format` is accepted only if the formula does not depend on that.
 
-use std::sync::Arc;
-
 use super::labelled::Labelled;
 use super::live::live;
 use super::{Plan, Planner};
@@ -24,23 +22,35 @@ pub(super) struct Judged {
 pub(super) struct Product<'p, 'a, 'b> {
     planner: &'p mut Planner<'a>,
     /// The automaton of all texts, and those of the leaves.
-    automata: &'b [Arc<ByteDfa>],
+    automata: &'b [&'b ByteDfa],
     leaves: &'b [Judged],
     residues: Vec<Formula>,
     /// For each set of dead automata: on which of the others the formula depends, or `None` if no text can be accepted.
-    live: FastMap<Vec<bool>, Option<Vec<bool>>>,
-    /// A set of dead automata.
+    live: Vec<Option<Vec<bool>>>,
+    /// The number of each such set.
+    number_of: FastMap<Vec<bool>, usize>,
+    /// The set that was met last, which mostly is the next one too, and its number.
     dead: Vec<bool>,
+    last: usize,
 }
 
 impl<'p, 'a, 'b> Product<'p, 'a, 'b> {
     pub(super) fn new(
         planner: &'p mut Planner<'a>,
-        automata: &'b [Arc<ByteDfa>],
+        automata: &'b [&'b ByteDfa],
         leaves: &'b [Judged],
         residues: Vec<Formula>,
     ) -> Self {
-        Self { planner, automata, leaves, residues, live: FastMap::default(), dead: Vec::new() }
+        Self {
+            planner,
+            automata,
+            leaves,
+            residues,
+            live: Vec::new(),
+            number_of: FastMap::default(),
+            dead: Vec::new(),
+            last: 0,
+        }
     }
 
     pub(super) fn run(mut self, plan: &mut Plan) -> Result<Option<Labelled>> {
@@ -110,17 +120,22 @@ impl<'p, 'a, 'b> Product<'p, 'a, 'b> {
 
     /// Sets the states of automata on which nothing depends any more to the dead state, so that equal vectors are found.
     fn settle(&mut self, vector: &mut [u32]) {
-        self.dead.clear();
-        self.dead.extend(vector.iter().map(|&state| state == 0));
-        let live = match self.live.get(&self.dead) {
-            Some(live) => live,
-            None => {
-                let dead = self.dead.clone();
-                let live = self.live_beside(&dead);
-                self.live.entry(dead).or_insert(live)
-            }
-        };
-        match live {
+        let is_dead = |&state: &u32| state == 0;
+        if !vector.iter().map(is_dead).eq(self.dead.iter().copied()) {
+            self.dead.clear();
+            self.dead.extend(vector.iter().map(is_dead));
+            self.last = match self.number_of.get(&self.dead) {
+                Some(&number) => number,
+                None => {
+                    let dead = self.dead.clone();
+                    let live = self.live_beside(&dead);
+                    self.live.push(live);
+                    self.number_of.insert(dead, self.live.len() - 1);
+                    self.live.len() - 1
+                }
+            };
+        }
+        match &self.live[self.last] {
             None => vector.fill(0),
             Some(live) => {
                 for (state, live) in vector.iter_mut().zip(live) {
@@ -171,7 +186,7 @@ impl<'p, 'a, 'b> Product<'p, 'a, 'b> {
 
 /// The coarsest partition of the bytes into symbols that refines the classes of all automata, and the class of each
 /// symbol in each of them.
-fn joint_symbols(automata: &[Arc<ByteDfa>]) -> ([usize; 256], Vec<Vec<usize>>) {
+fn joint_symbols(automata: &[&ByteDfa]) -> ([usize; 256], Vec<Vec<usize>>) {
     let mut columns: Vec<Vec<usize>> = Vec::new();
     let mut known: FastMap<Vec<usize>, usize> = FastMap::default();
     let symbols = std::array::from_fn(|byte| {

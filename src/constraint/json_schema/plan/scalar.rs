@@ -6,7 +6,7 @@
 use std::sync::{Arc, OnceLock};
 
 use super::frame::answers;
-use super::labelled::Labelled;
+use super::labelled::{Labelled, Texts};
 use super::product::{Judged, Product};
 use super::{Plan, Planner};
 use crate::automaton::{ByteDfa, Expr, Op};
@@ -34,18 +34,66 @@ impl Planner<'_> {
         probes: &[Formula],
         plan: &mut Plan,
     ) -> Result<Option<Labelled>> {
-        let form = match self.options().numbers {
-            Numbers::Plain => Form::Plain,
-            Numbers::Any => Form::Any,
-        };
-        let digits = self.options().max_digits;
-        let free = must == Formula::TRUE && probes.iter().all(|probe| probe.decided().is_some());
-        let universe = if free {
+        let is_decided = probes.iter().all(|probe| probe.decided().is_some());
+        if is_decided && let Some(numbers) = self.common_numbers(must)? {
+            let answers: Vec<bool> = probes.iter().map(|probe| *probe == Formula::TRUE).collect();
+            return Ok(Some(Labelled::Alike { texts: numbers, outcome: plan.outcome(&answers) }));
+        }
+        let (form, digits) = self.spelled_numbers();
+        let universe = if is_decided && must == Formula::TRUE {
             number::exponential(form, digits, self.meter)?
         } else {
             number::universe(form, digits, self.meter)?
         };
-        self.side_by_side(universe.into(), must, probes, plan)
+        self.side_by_side(Arc::new(universe.into()), must, probes, plan)
+    }
+
+    /// How numbers are written, and the most digits before the point and after it.
+    fn spelled_numbers(&self) -> (Form, Option<usize>) {
+        let form = match self.options().numbers {
+            Numbers::Plain => Form::Plain,
+            Numbers::Any => Form::Any,
+        };
+        (form, self.options().max_digits)
+    }
+
+    /// The texts of all numbers, or of all integers. They are made once for all schemas.
+    fn common_numbers(&self, must: Formula) -> Result<Option<Arc<Texts>>> {
+        static COMMON: [[OnceLock<Arc<Texts>>; 2]; 2] = [const { [const { OnceLock::new() }; 2] }; 2];
+        let (form, None) = self.spelled_numbers() else { return Ok(None) };
+        let is_integer = match self.formulas.as_leaf(must) {
+            None if must == Formula::TRUE => false,
+            Some(Leaf::Integer) => true,
+            _ => return Ok(None),
+        };
+        let place = &COMMON[form as usize][usize::from(is_integer)];
+        let made = || -> Result<Arc<Texts>> {
+            let dfa = if is_integer {
+                let universe = number::universe(form, None, self.meter)?;
+                universe.product(&number::integers(self.meter)?, Op::Intersection, self.meter)?
+            } else {
+                number::exponential(form, None, self.meter)?
+            };
+            Ok(Arc::new(dfa.into()))
+        };
+        self.common(place, made).map(Some)
+    }
+
+    /// What is made once for all schemas.
+    fn common(
+        &self,
+        place: &OnceLock<Arc<Texts>>,
+        make: impl FnOnce() -> Result<Arc<Texts>>,
+    ) -> Result<Arc<Texts>> {
+        let texts = match place.get() {
+            Some(texts) => texts,
+            None => {
+                let texts = make()?;
+                place.get_or_init(|| texts)
+            }
+        };
+        self.meter.states(texts.dfa.state_count())?;
+        Ok(Arc::clone(texts))
     }
 
     pub(super) fn string(
@@ -61,11 +109,11 @@ impl Planner<'_> {
                 plan.counted = Some((counted, plan.outcome(&answers)));
                 return Ok(None);
             }
-            if let Some(dfa) = self.conjunction(must)? {
-                if dfa.is_empty() {
+            if let Some(texts) = self.conjunction(must)? {
+                if texts.dfa.is_empty() {
                     return Ok(None);
                 }
-                return Ok(Some(Labelled::alike(dfa, plan.outcome(&answers))));
+                return Ok(Some(Labelled::Alike { texts, outcome: plan.outcome(&answers) }));
             }
         }
         let universe = match self.conjunction(Formula::TRUE)? {
@@ -76,7 +124,7 @@ impl Planner<'_> {
     }
 
     /// The texts of a conjunction of leaves; `None` if the formula is none.
-    fn conjunction(&mut self, must: Formula) -> Result<Option<Arc<ByteDfa>>> {
+    fn conjunction(&mut self, must: Formula) -> Result<Option<Arc<Texts>>> {
         let key = (must, Certainty::Surely);
         if let Some(known) = self.texts.get(&key) {
             return Ok(Some(Arc::clone(known)));
@@ -86,12 +134,15 @@ impl Planner<'_> {
             return Ok(Some(text));
         }
         let Some(Strings { contents, min, max }) = self.strings(must) else { return Ok(None) };
-        let content = self.contents(&contents)?;
-        let text: Arc<ByteDfa> = if max.is_some_and(|max| max < min) {
-            Expr::Literals(vec![]).determinize(self.meter)?.into()
+        let dfa = if max.is_some_and(|max| max < min) {
+            Expr::Literals(vec![]).determinize(self.meter)?
+        } else if let Some(Some(texts)) = self.uncounted.get(&contents) {
+            texts.counted(min, max, self.meter)?
         } else {
-            self.quoted(&content, min, max)?.into()
+            let content = self.contents(&contents)?;
+            self.quoted(&content, min, max)?
         };
+        let text: Arc<Texts> = Arc::new(dfa.into());
         self.texts.insert(key, Arc::clone(&text));
         Ok(Some(text))
     }
@@ -135,9 +186,9 @@ impl Planner<'_> {
     }
 
     /// The texts of all strings, or of a single format. They are made once for all schemas.
-    fn common_text(&self, must: Formula) -> Result<Option<Arc<ByteDfa>>> {
+    fn common_text(&self, must: Formula) -> Result<Option<Arc<Texts>>> {
         const SPELLINGS: usize = 6;
-        static COMMON: [OnceLock<Arc<ByteDfa>>; (1 + Format::COUNT) * SPELLINGS] =
+        static COMMON: [OnceLock<Arc<Texts>>; (1 + Format::COUNT) * SPELLINGS] =
             [const { OnceLock::new() }; (1 + Format::COUNT) * SPELLINGS];
         let format = match self.formulas.as_leaf(must) {
             _ if self.options().max_string.is_some() || self.schema.free.is_some() => return Ok(None),
@@ -148,19 +199,14 @@ impl Planner<'_> {
         let Spelling { ascii, escapes } = self.options().spelling();
         let spelling = 2 * escapes as usize + usize::from(ascii);
         let place = &COMMON[format.map_or(0, |format| 1 + format as usize) * SPELLINGS + spelling];
-        let text = match place.get() {
-            Some(text) => text,
-            None => {
-                let content = match format {
-                    Some(format) => format.lower(Certainty::Surely, self.meter)?.into(),
-                    None => any_string(self.meter)?,
-                };
-                let text = self.quoted(&content, 0, None)?;
-                place.get_or_init(|| text.into())
-            }
+        let made = || -> Result<Arc<Texts>> {
+            let content = match format {
+                Some(format) => format.lower(Certainty::Surely, self.meter)?.into(),
+                None => any_string(self.meter)?,
+            };
+            Ok(Arc::new(self.quoted(&content, 0, None)?.into()))
         };
-        self.meter.states(text.state_count())?;
-        Ok(Some(Arc::clone(text)))
+        self.common(place, made).map(Some)
     }
 
     /// The strings, without quotes, for which a leaf surely or possibly holds.
@@ -185,7 +231,7 @@ impl Planner<'_> {
     }
 
     /// The texts for which a leaf surely or possibly holds.
-    fn text(&mut self, leaf: Formula, certainty: Certainty) -> Result<Arc<ByteDfa>> {
+    fn text(&mut self, leaf: Formula, certainty: Certainty) -> Result<Arc<Texts>> {
         let key = (leaf, certainty);
         if let Some(known) = self.texts.get(&key) {
             return Ok(Arc::clone(known));
@@ -212,9 +258,9 @@ impl Planner<'_> {
                 self.quoted(&content, 0, None)?
             }
         };
-        let dfa = Arc::new(dfa);
-        self.texts.insert(key, Arc::clone(&dfa));
-        Ok(dfa)
+        let texts: Arc<Texts> = Arc::new(dfa.into());
+        self.texts.insert(key, Arc::clone(&texts));
+        Ok(texts)
     }
 
     /// Adds the place of a leaf to an error of its automaton.
@@ -229,7 +275,7 @@ impl Planner<'_> {
     /// The texts of `universe` that satisfy `must`, with their outcomes.
     fn side_by_side(
         &mut self,
-        universe: Arc<ByteDfa>,
+        universe: Arc<Texts>,
         must: Formula,
         probes: &[Formula],
         plan: &mut Plan,
@@ -238,8 +284,8 @@ impl Planner<'_> {
         let leaves = self.leaves_of(&residues);
         if leaves.is_empty() {
             return Ok(match answers(&residues) {
-                Some(answers) if !universe.is_empty() => {
-                    Some(Labelled::alike(universe, plan.outcome(&answers)))
+                Some(answers) if !universe.dfa.is_empty() => {
+                    Some(Labelled::Alike { texts: universe, outcome: plan.outcome(&answers) })
                 }
                 _ => None,
             });
@@ -258,6 +304,7 @@ impl Planner<'_> {
             }
             judged.push(Judged { leaf, surely, possibly: automata.len() - 1 });
         }
+        let automata: Vec<&ByteDfa> = automata.iter().map(|texts| &texts.dfa).collect();
         Product::new(self, &automata, &judged, residues).run(plan)
     }
 }

@@ -5,8 +5,7 @@
 
 use std::sync::Arc;
 
-use super::{List, Planner};
-use crate::automaton::ByteDfa;
+use super::{List, Planner, Texts};
 use crate::constraint::json_schema::format::Certainty;
 use crate::constraint::json_schema::formula::{Except, Formula, Leaf, Term};
 use crate::constraint::json_schema::json::Json;
@@ -113,7 +112,7 @@ impl Planner<'_> {
             }
             (Leaf::MultipleOf(step), Json::Number(number)) => {
                 let text = number.text();
-                self.multiples(formula, step)?.matches(text.as_bytes())
+                self.multiples(formula, step)?.dfa.matches(text.as_bytes())
             }
 
             (Leaf::Present(name), Json::Object(members)) => members.contains_key(name),
@@ -194,13 +193,13 @@ impl Planner<'_> {
         Ok(matches)
     }
 
-    fn multiples(&mut self, formula: Formula, step: &Decimal) -> Result<Arc<ByteDfa>> {
+    fn multiples(&mut self, formula: Formula, step: &Decimal) -> Result<Arc<Texts>> {
         let key = (formula, Certainty::Surely);
         if let Some(known) = self.texts.get(&key) {
             return Ok(Arc::clone(known));
         }
-        let dfa = Arc::new(number::multiple_of(step, self.meter)?);
-        self.texts.insert(key, Arc::clone(&dfa));
-        Ok(dfa)
+        let texts: Arc<Texts> = Arc::new(number::multiple_of(step, self.meter)?.into());
+        self.texts.insert(key, Arc::clone(&texts));
+        Ok(texts)
     }
 }

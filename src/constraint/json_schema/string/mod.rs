@@ -12,7 +12,7 @@ mod uncounted;
 
 pub(super) use self::quote::{quote, uncounted};
 pub(super) use self::spell::spellings;
-pub(super) use self::uncounted::Uncounted;
+pub(super) use self::uncounted::{Uncounted, Units};
 pub(super) use super::options::Escapes;
 
 /// How the characters of a string are written.

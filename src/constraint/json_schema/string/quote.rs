@@ -22,9 +22,7 @@ pub(in super::super) fn quote(
     spelling: Spelling,
     meter: &Meter,
 ) -> Result<ByteDfa> {
-    let Uncounted { raw, between } = uncounted(content, spelling, meter)?;
-    // The opening quote enters a marked state too, so the counts are one greater.
-    raw.counted(&between, min.saturating_add(1), max.map(|max| max.saturating_add(1)), meter)
+    uncounted(content, spelling, meter)?.counted(min, max, meter)
 }
 
 /// The JSON texts, quotes included, of the strings in `content`, before their characters are counted.
@@ -62,7 +60,7 @@ pub(in super::super) fn uncounted(content: &ByteDfa, spelling: Spelling, meter: 
     raw.set_start(if content.is_empty() { 0 } else { start });
     let mut between = vec![false; raw.state_count()];
     quoting.between.iter().for_each(|&(_, number)| between[number as usize] = true);
-    Ok(Uncounted { raw, between })
+    Ok(Uncounted::new(raw, between))
 }
 
 /// The first character beyond 16 bits.

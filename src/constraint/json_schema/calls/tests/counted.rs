@@ -108,6 +108,56 @@ fn strings_of_a_pattern_are_counted_as_copies_do() {
 }
 
 #[test]
+fn strings_of_a_pattern_that_counts_are_counted_as_copies_do() {
+    // More states between characters than a piece may have outcomes.
+    for pattern in
+        ["^(b+a+){0,5}b+$", "^a{0,12}b*$", "^b{9}(a|bb)*$", "^(a{1,4}b){3,5}$", "^(b+a{1,2}){2,4}b*$"]
+    {
+        for (min, max) in BOUNDS {
+            let short = words(&["a", "b"], 13).into_iter();
+            let padded = words(&["a", "b"], 6).into_iter().flat_map(|word| {
+                (0..72).flat_map(move |size| {
+                    let rest = "b".repeat(size);
+                    [
+                        format!("bbbbbbbbb{word}{rest}"),
+                        format!("{rest}{word}"),
+                        format!("{rest}a{word}{rest}"),
+                    ]
+                })
+            });
+            let words = ["bbab", "aaab", "bab", "b", "aabab"]
+                .into_iter()
+                .flat_map(|word| (0..30).map(move |count| word.repeat(count)));
+            let texts = short.chain(padded).chain(words).map(|text| format!("\"{text}\""));
+            let schema = string(min, max, Some(pattern));
+            let read = read(&schema, &JsonOptions::default());
+            if read.lower(&Meter::start(&Limits::new())).is_ok() {
+                same(&schema, &JsonOptions::default(), ALWAYS, texts);
+            }
+        }
+    }
+}
+
+#[test]
+fn counts_of_words_and_characters_do_not_multiply() {
+    // 51 words of 500 characters take 700,000 states when they are copied.
+    let schema = string(1, Some(500), Some("^(?:\\S+\\s+){0,50}\\S+$"));
+    let (texts, _) = lowered(&read(&schema, &JsonOptions::default()), Preferred::default());
+    let Texts::Called(pushdown) = &texts else { panic!("copied") };
+    assert!(pushdown.state_count() < 20_000, "{}", pushdown.state_count());
+    for (count, length) in [(1, 9), (51, 8), (51, 9), (52, 1), (26, 18), (51, 4), (10, 49), (10, 50)] {
+        let word = "w".repeat(length);
+        let text = vec![word; count].join(" ");
+        let expected = count <= 51 && text.len() <= 500;
+        assert_eq!(reads(&texts, format!("\"{text}\"").as_bytes(), 3), expected, "{count} {length}");
+    }
+    for text in ["", " a", "a ", "a  b", "é\u{2003}é", "\u{2003}"] {
+        let expected = ["a  b", "é\u{2003}é"].contains(&text);
+        assert_eq!(reads(&texts, format!("\"{text}\"").as_bytes(), 3), expected, "{text:?}");
+    }
+}
+
+#[test]
 fn long_strings_are_counted_at_their_borders() {
     for (min, max) in [(0, 4096), (1, 65_535), (4096, 4096), (4000, 65_535), (63_000, 65_535)] {
         let read = read(&string(min, Some(max), None), &JsonOptions::default());

@@ -14,7 +14,7 @@ use crate::constraint::json_schema::{Json, JsonOptions, Schema, Unrolled, parse}
 use crate::limits::{Limits, Meter};
 
 /// Calls wherever there can be calls.
-const ALWAYS: Preferred = Preferred { schema: 0, part: 0, items: 0, characters: 0, block: 1 };
+const ALWAYS: Preferred = Preferred { schema: 0, part: 0, items: 0, characters: 0, patterned: 0, block: 1 };
 
 fn read(schema: &Value, options: &JsonOptions) -> Schema {
     parse(&Json::read(&schema.to_string()).unwrap(), options).unwrap()
