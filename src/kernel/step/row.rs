@@ -155,3 +155,35 @@ fn argmax<F: Logit>(row: &[F]) -> u32 {
     };
     found.unwrap_or(0) as u32
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tensor::Bits;
+
+    #[test]
+    fn a_row_in_order_keeps_the_logits_whose_bits_are_set() {
+        for len in [0, 1, 31, 32, 33, 63, 64, 65, 96, 127, 128, 200, 321] {
+            // None, all, whole words of both, one alone at each place, and others.
+            let words: [&dyn Fn(usize) -> bool; 5] =
+                [&|_| false, &|_| true, &|at| at / 64 % 2 == 0, &|at| at % 3 == 1, &|at| at * at % 7 < 3];
+            let alone = (0..len).flat_map(|one| [vec![one], (0..len).filter(|&at| at != one).collect()]);
+            let chosen = words.iter().map(|word| (0..len).filter(|&at| word(at)).collect::<Vec<_>>());
+            for legal in chosen.chain(alone) {
+                let mut bits = Bits::none(len);
+                legal.iter().for_each(|&at| bits.set(at as u32));
+                // NaN too, whose bits are kept.
+                let given: Vec<f32> = (0..len).map(|at| f32::from_bits(0x7fc0_0000 + at as u32)).collect();
+                let (mut row, mut half) = (given.clone(), vec![f16::from_f32(2.5); len]);
+                mask_in_order(&mut row, bits.words());
+                mask_in_order(&mut half, bits.words());
+                for at in 0..len {
+                    let is_legal = legal.contains(&at);
+                    let expected = if is_legal { given[at] } else { f32::NEG_INFINITY };
+                    assert_eq!(row[at].to_bits(), expected.to_bits(), "{at} of {len}: {legal:?}");
+                    assert_eq!(half[at] == f16::NEG_INFINITY, !is_legal, "{at} of {len}: {legal:?}");
+                }
+            }
+        }
+    }
+}
