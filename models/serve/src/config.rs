@@ -52,6 +52,9 @@ pub struct Config {
     /// Tokens of prompts that are read between two steps, so that a long prompt does not hold up the other answers for long.
     #[arg(long, value_name = "TOKENS", default_value_t = 256, value_parser = usizes(1..=1 << 20))]
     pub prompt_chunk: usize,
+    /// Read every prompt from its beginning, also where it begins as the text of a row does, which can be copied.
+    #[arg(long)]
+    pub no_prefix_cache: bool,
     /// Of how many of the likeliest tokens a request may ask for the log-probabilities.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = usizes(0..=GenerationConfig::MOST_LOGPROBS as u64))]
     pub max_logprobs: usize,

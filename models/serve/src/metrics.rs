@@ -31,6 +31,10 @@ pub struct Metrics {
     pub(crate) prompt_tokens: Counter,
     /// Tokens that were generated.
     pub(crate) generation_tokens: Counter,
+    /// Tokens of prompts that might have been copied.
+    pub(crate) prefix_queries: Counter,
+    /// Tokens of prompts that were copied.
+    pub(crate) prefix_hits: Counter,
     finished: HashMap<&'static str, Counter>,
     /// From the queue to the first token.
     pub(crate) first_token: Histogram,
@@ -81,6 +85,8 @@ impl Metrics {
                 arena_usage: gauge!("burn_dfa:arena_usage_perc"),
                 prompt_tokens: counter!("vllm:prompt_tokens_total"),
                 generation_tokens: counter!("vllm:generation_tokens_total"),
+                prefix_queries: counter!("vllm:prefix_cache_queries_total"),
+                prefix_hits: counter!("vllm:prefix_cache_hits_total"),
                 finished: reasons.into_iter().map(|reason| (reason, success(reason))).collect(),
                 first_token: histogram!("vllm:time_to_first_token_seconds"),
                 inter_token: histogram!("vllm:inter_token_latency_seconds"),
@@ -121,6 +127,14 @@ fn describe() {
     describe_gauge!("burn_dfa:arena_usage_perc", "The part of the arena's states that is taken; 1 is all.");
     describe_counter!("vllm:prompt_tokens_total", "Tokens of prompts.");
     describe_counter!("vllm:generation_tokens_total", "Tokens of answers.");
+    describe_counter!(
+        "vllm:prefix_cache_queries_total",
+        "Tokens of prompts that might have been read before."
+    );
+    describe_counter!(
+        "vllm:prefix_cache_hits_total",
+        "Tokens of prompts that had been read before, and were copied."
+    );
     describe_counter!("vllm:request_success_total", "Answers that ended, by reason.");
     describe_histogram!("vllm:time_to_first_token_seconds", "From the queue to the first token.");
     describe_histogram!("vllm:inter_token_latency_seconds", "Between two tokens of an answer.");

@@ -69,6 +69,7 @@ impl Arms {
 /// Those of the sockets.
 pub fn drive(
     address: SocketAddr,
+    path: &str,
     clients: usize,
     bodies: &[String],
 ) -> Result<(Duration, Vec<Reply>), Failure> {
@@ -76,7 +77,7 @@ pub fn drive(
     let client = || -> std::io::Result<()> {
         let mut client = Client::new(address);
         while let Some(body) = bodies.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let reply = client.ask("POST", CHAT, body)?;
+            let reply = client.ask("POST", path, body)?;
             replies.lock().expect("nobody panics with it").push(reply);
         }
         Ok(())
@@ -105,7 +106,7 @@ pub fn tokens(replies: &[Reply]) -> Result<u64, Failure> {
 pub fn throughput(host: &Host, arms: &Arms, clients: usize, is_first: bool) -> Result<[f64; 2], Failure> {
     let rate = |requests: &[Value]| {
         let bodies = Arms::bodies(requests, false, 2);
-        let (elapsed, replies) = drive(host.address, clients, &bodies)?;
+        let (elapsed, replies) = drive(host.address, CHAT, clients, &bodies)?;
         same(tokens(&replies)?, 2 * arms.tokens)?;
         Ok::<_, Failure>(bodies.len() as f64 / elapsed.as_secs_f64())
     };
@@ -120,7 +121,7 @@ pub fn between(host: &Host, arms: &Arms, is_first: bool) -> Result<[Vec<f64>; 2]
     let gaps = |requests: &[Value]| {
         let bodies = Arms::bodies(requests, true, 2);
         // As many as there are rows: nobody waits.
-        let (_, replies) = drive(host.address, host.app.config.rows, &bodies)?;
+        let (_, replies) = drive(host.address, CHAT, host.app.config.rows, &bodies)?;
         same(tokens(&replies)?, 2 * arms.tokens)?;
         let of_reply = |reply: &Reply| {
             let times = token_times(reply);
@@ -155,7 +156,7 @@ pub fn first_token(host: &Host, number: u64, is_first: bool) -> Result<[f64; 3],
 }
 
 /// Both, either before the other.
-fn in_turn<T>(
+pub fn in_turn<T>(
     is_first: bool,
     one: impl Fn() -> Result<T, Failure>,
     other: impl Fn() -> Result<T, Failure>,

@@ -60,6 +60,7 @@ impl Direct {
         let generation = GenerationConfig::new()
             .with_read_every(config.read_every)
             .with_prompt_chunk(model.reads_in_pieces().then_some(config.prompt_chunk))
+            .with_prefix_cache(!config.no_prefix_cache && model.copies_prefixes())
             .with_logprobs(config.logprobs())
             .with_row_options(SamplingKinds::ALL)
             .with_tensors(TensorOptions::new().with_capacity(capacity).with_max_bytes(i32::MAX as usize));

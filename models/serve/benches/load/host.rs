@@ -24,10 +24,14 @@ impl Host {
     /// # Errors
     /// Those of its start.
     pub fn start(rows: usize, options: &[&str]) -> Result<Self, Failure> {
-        let rows = rows.to_string();
-        let all = ["burn-dfa-serve", "--port", "0", "--rows", &rows];
-        let config = Config::try_parse_from(all.iter().chain(options))?;
-        let app = App::load(config)?;
+        Self::of(App::load(config(rows, options)?)?)
+    }
+
+    /// Starts a server.
+    ///
+    /// # Errors
+    /// Those of its start.
+    pub fn of(app: App) -> Result<Self, Failure> {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let server = runtime.block_on(Server::bind(app))?;
         let (address, app) = (server.address()?, server.app().clone());
@@ -54,6 +58,16 @@ impl Drop for Host {
             let _ = thread.join();
         }
     }
+}
+
+/// The settings of a server of so many rows, with more options.
+///
+/// # Errors
+/// Options that there are not.
+pub fn config(rows: usize, options: &[&str]) -> Result<Config, Failure> {
+    let rows = rows.to_string();
+    let all = ["burn-dfa-serve", "--port", "0", "--rows", &rows];
+    Ok(Config::try_parse_from(all.iter().chain(options))?)
 }
 
 /// Seconds of a processor that the threads of this name took so far, or the one that asks; `None` where the system does not say.

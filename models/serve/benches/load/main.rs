@@ -6,6 +6,7 @@
 //! same prompts and answers of the same length, and take turns. It fails where an answer is wrong or lost; figures
 //! that miss their bar are told.
 
+mod alike;
 mod arms;
 mod direct;
 mod host;
@@ -19,10 +20,12 @@ use burn_dfa_serve::Failure;
 use clap::{Parser, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use alike::{Alike, Shape};
 use arms::{Arms, between, drive, first_token, throughput, tokens};
 use direct::Direct;
 use host::{Host, processor, resident};
 use report::{Bar, Report, median, quantile};
+use traffic::CHAT;
 use traffic::requests::KINDS;
 
 /// Holds the server under load, and tells what it measures.
@@ -77,6 +80,8 @@ enum Part {
     First,
     /// Tokens per second of the server and of its batch alone.
     Server,
+    /// Requests that begin alike, with the prefix cache and without.
+    Prefix,
 }
 
 fn main() -> ExitCode {
@@ -126,6 +131,9 @@ fn measure(args: &Args, report: &mut Report) -> Result<(), Failure> {
         let beyond: Vec<f64> = rounds.iter().map(|[new, compiled, free]| new - compiled - free).collect();
         report.hold("beyond both, p50, ms", median(&beyond), Bar::Most(1.0));
     }
+    if wants(Part::Prefix) {
+        prefix(args, report, &turns)?;
+    }
     if ![Part::Throughput, Part::Between, Part::Server].into_iter().any(wants) {
         return Ok(());
     }
@@ -164,6 +172,34 @@ fn measure(args: &Args, report: &mut Report) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Requests that begin alike: what reading their beginning takes, and what the prefix cache saves of it.
+fn prefix<T: Iterator<Item = bool>>(
+    args: &Args,
+    report: &mut Report,
+    turns: &impl Fn(&'static str, usize) -> T,
+) -> Result<(), Failure> {
+    let shapes: &[Shape] = if args.test { &[Shape::Tiny] } else { &[Shape::Tiny, Shape::Small] };
+    for &shape in shapes {
+        let mut alike = Alike::start(shape, args.rows, args.seed)?;
+        for &length in shape.beginnings() {
+            let beginning = alike.tokens(length);
+            let [mut first, mut rates] = [Vec::new(), Vec::new()];
+            for is_first in turns("requests that begin alike", args.rounds + 1) {
+                first.push(alike.first_token(&beginning, is_first)?);
+                rates.push(alike.rate(&beginning, 2 * args.rows, is_first)?);
+            }
+            report.add(format!("{shape}, a beginning of {length} tokens"), length as f64);
+            // The first round warms up.
+            for (name, rounds) in [("first token, ms", &first[1..]), ("requests/s", &rates[1..])] {
+                let of = |arm: usize| median(&rounds.iter().map(|pair| pair[arm]).collect::<Vec<_>>());
+                report.add(format!("  {name}, with the cache"), of(0));
+                report.add(format!("  {name}, without"), of(1));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// The server against its batch alone: tokens per second, and what a token takes of a processor, which other programs on the
 /// machine change less.
 fn server(
@@ -192,7 +228,7 @@ fn server(
     let over_http = |host: &Host, streams| {
         timed(&|| {
             let bodies = Arms::bodies(&arms.structured, streams, REPEATED);
-            let (elapsed, replies) = drive(host.address, args.clients, &bodies)?;
+            let (elapsed, replies) = drive(host.address, CHAT, args.clients, &bodies)?;
             Ok(tokens(&replies)? as f64 / elapsed.as_secs_f64())
         })
     };

@@ -5,7 +5,7 @@ use super::choice::Delta;
 use super::legal::Legal;
 use super::logprobs::Logprobs;
 use super::stream::{Frame, Frames};
-use super::whole::Whole;
+use super::whole::{Whole, usage};
 use crate::engine::Tokens;
 use crate::protocol::chat::{
     AnswerMessage, CallDelta, ChatChoice, ChatChunk, ChatCompletion, ChatDelta, ChatLogprobs, ChunkChoice,
@@ -20,7 +20,7 @@ pub fn completion(
     wholes: Vec<Whole>,
     logprobs: Option<&Logprobs>,
 ) -> ChatCompletion {
-    let usage = Usage::new(prompt_tokens, wholes.iter().map(|whole| whole.tokens.ids.len()).sum());
+    let usage = usage(prompt_tokens, &wholes);
     let choices =
         wholes.into_iter().enumerate().map(|(index, whole)| choice(index, whole, logprobs)).collect();
     let Head { id, created, model } = head;
@@ -64,7 +64,7 @@ impl ChatFrames {
         with_usage: bool,
         logprobs: Option<Logprobs>,
     ) -> Self {
-        Self { head, answers, usage: Usage::new(prompt_tokens, 0), with_usage, logprobs, legal: None }
+        Self { head, answers, usage: Usage::new(prompt_tokens), with_usage, logprobs, legal: None }
     }
 
     /// With the numbers of legal tokens.
@@ -135,13 +135,14 @@ impl Frames for ChatFrames {
     }
 
     fn piece(&mut self, index: usize, tokens: &Tokens, deltas: Vec<Delta>) -> Vec<Frame> {
-        self.usage = self.usage.and(tokens.ids.len());
+        self.usage.add(tokens.ids.len());
         let logprobs = self.logprobs.as_ref().map(|logprobs| logprobs.chat(tokens));
         let legal = self.legal.as_mut().map(|legal| legal.follow(index, &tokens.ids));
         self.deltas(index, deltas, logprobs, legal.unwrap_or_default())
     }
 
-    fn ended(&mut self, index: usize, deltas: Vec<Delta>, reason: FinishReason) -> Vec<Frame> {
+    fn ended(&mut self, index: usize, deltas: Vec<Delta>, reason: FinishReason, cached: usize) -> Vec<Frame> {
+        self.usage.add_cached(cached);
         let mut frames = self.deltas(index, deltas, None, Vec::new());
         frames.push(self.choice(index, ChatDelta::default(), Some(reason)));
         frames

@@ -4,7 +4,7 @@ use super::Head;
 use super::choice::Delta;
 use super::logprobs::Logprobs;
 use super::stream::{Frame, Frames};
-use super::whole::Whole;
+use super::whole::{Whole, usage};
 use crate::engine::Tokens;
 use crate::protocol::completion::{Completion, CompletionChoice, CompletionLogprobs};
 use crate::protocol::{FinishReason, Usage};
@@ -16,7 +16,7 @@ pub fn completion(
     wholes: Vec<Whole>,
     logprobs: Option<&Logprobs>,
 ) -> Completion {
-    let usage = Usage::new(prompt_tokens, wholes.iter().map(|whole| whole.tokens.ids.len()).sum());
+    let usage = usage(prompt_tokens, &wholes);
     let choice = |(index, whole): (usize, Whole)| CompletionChoice {
         index,
         text: whole.content,
@@ -52,7 +52,7 @@ impl CompletionFrames {
         with_usage: bool,
         logprobs: Option<Logprobs>,
     ) -> Self {
-        Self { head, usage: Usage::new(prompt_tokens, 0), with_usage, logprobs, offsets: vec![0; answers] }
+        Self { head, usage: Usage::new(prompt_tokens), with_usage, logprobs, offsets: vec![0; answers] }
     }
 
     fn chunk(
@@ -82,14 +82,15 @@ impl Frames for CompletionFrames {
     }
 
     fn piece(&mut self, index: usize, tokens: &Tokens, deltas: Vec<Delta>) -> Vec<Frame> {
-        self.usage = self.usage.and(tokens.ids.len());
+        self.usage.add(tokens.ids.len());
         let (text, offset) = (text(deltas), &mut self.offsets[index]);
         let logprobs = self.logprobs.as_ref().map(|logprobs| logprobs.completion(tokens, offset));
         let says_nothing = text.is_empty() && logprobs.is_none();
         if says_nothing { Vec::new() } else { vec![self.chunk(index, text, logprobs, None)] }
     }
 
-    fn ended(&mut self, index: usize, deltas: Vec<Delta>, reason: FinishReason) -> Vec<Frame> {
+    fn ended(&mut self, index: usize, deltas: Vec<Delta>, reason: FinishReason, cached: usize) -> Vec<Frame> {
+        self.usage.add_cached(cached);
         vec![self.chunk(index, text(deltas), None, Some(reason))]
     }
 

@@ -7,8 +7,8 @@ use super::identifier;
 use super::stream::{Frame, Frames};
 use crate::engine::Tokens;
 use crate::error::ApiError;
-use crate::protocol::FinishReason;
 use crate::protocol::response::{ResponseObject, ResponseUsage};
+use crate::protocol::{FinishReason, Usage};
 
 /// An item of the output.
 #[derive(Clone, Debug)]
@@ -58,8 +58,7 @@ fn text_part(text: &str) -> Value {
 #[derive(Debug)]
 pub struct ResponseFrames {
     response: ResponseObject,
-    prompt_tokens: usize,
-    tokens: usize,
+    usage: Usage,
     /// The item that is being written; those before it are in the response.
     open: Option<Item>,
     /// Number of the next event.
@@ -69,7 +68,7 @@ pub struct ResponseFrames {
 impl ResponseFrames {
     /// Frames of a response that is in progress.
     pub fn new(response: ResponseObject, prompt_tokens: usize) -> Self {
-        Self { response, prompt_tokens, tokens: 0, open: None, sequence: 0 }
+        Self { response, usage: Usage::new(prompt_tokens), open: None, sequence: 0 }
     }
 
     /// The response.
@@ -192,11 +191,12 @@ impl Frames for ResponseFrames {
     }
 
     fn piece(&mut self, _: usize, tokens: &Tokens, deltas: Vec<Delta>) -> Vec<Frame> {
-        self.tokens += tokens.ids.len();
+        self.usage.add(tokens.ids.len());
         deltas.into_iter().flat_map(|delta| self.delta(delta)).collect()
     }
 
-    fn ended(&mut self, _: usize, deltas: Vec<Delta>, reason: FinishReason) -> Vec<Frame> {
+    fn ended(&mut self, _: usize, deltas: Vec<Delta>, reason: FinishReason, cached: usize) -> Vec<Frame> {
+        self.usage.add_cached(cached);
         let mut frames: Vec<Frame> = deltas.into_iter().flat_map(|delta| self.delta(delta)).collect();
         let is_cut = reason == FinishReason::Length;
         if self.open.is_none() && self.response.output.is_empty() {
@@ -207,7 +207,7 @@ impl Frames for ResponseFrames {
         frames.extend(self.close_item(status));
         self.response.status = status;
         self.response.incomplete_details = is_cut.then(|| json!({"reason": "max_output_tokens"}));
-        self.response.usage = Some(ResponseUsage::new(self.prompt_tokens, self.tokens));
+        self.response.usage = Some(ResponseUsage::new(self.usage));
         frames
     }
 

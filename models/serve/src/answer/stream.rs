@@ -52,8 +52,8 @@ pub trait Frames: Send + 'static {
     fn begin(&mut self) -> Vec<Frame>;
     /// More of an answer.
     fn piece(&mut self, index: usize, tokens: &Tokens, deltas: Vec<Delta>) -> Vec<Frame>;
-    /// The end of an answer.
-    fn ended(&mut self, index: usize, deltas: Vec<Delta>, reason: FinishReason) -> Vec<Frame>;
+    /// The end of an answer, and how many tokens of its prompt were not read anew.
+    fn ended(&mut self, index: usize, deltas: Vec<Delta>, reason: FinishReason, cached: usize) -> Vec<Frame>;
     /// After all answers.
     fn end(&mut self) -> Vec<Frame>;
     /// Instead of the rest.
@@ -129,10 +129,10 @@ impl<F: Frames> Sending<F> {
                 let deltas = self.readers[index].push(text)?;
                 Ok(self.frames.piece(index, &tokens, deltas))
             }
-            Event::Ended(ending) => {
+            Event::Ended { ending, cached_tokens } => {
                 let (deltas, reason) = self.readers[index].finish(ending)?;
                 self.open -= 1;
-                Ok(self.frames.ended(index, deltas, reason))
+                Ok(self.frames.ended(index, deltas, reason, cached_tokens))
             }
             Event::Failed(reason) => Err(failure(&reason, &self.param)),
         }

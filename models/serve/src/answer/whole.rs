@@ -5,8 +5,8 @@ use super::failure;
 use super::stream::{Frame, Frames};
 use crate::engine::{Event, Generation, Tokens};
 use crate::error::{ApiError, Result};
-use crate::protocol::FinishReason;
 use crate::protocol::chat::{FunctionCall, ToolCall};
+use crate::protocol::{FinishReason, Usage};
 
 /// A whole answer.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +19,8 @@ pub struct Whole {
     pub calls: Vec<ToolCall>,
     /// Its tokens.
     pub tokens: Tokens,
+    /// Tokens of its prompt that were not read anew.
+    pub cached_tokens: usize,
     /// Why it ended.
     pub finish: Option<FinishReason>,
 }
@@ -41,6 +43,16 @@ impl Whole {
             Delta::CallEnds { .. } => {}
         }
     }
+}
+
+/// Tokens of a prompt and its answers.
+pub fn usage(prompt_tokens: usize, wholes: &[Whole]) -> Usage {
+    let mut usage = Usage::new(prompt_tokens);
+    for whole in wholes {
+        usage.add(whole.tokens.ids.len());
+        usage.add_cached(whole.cached_tokens);
+    }
+    usage
 }
 
 /// Waits for all answers to a request, whose constraint stands in `param`.
@@ -71,9 +83,9 @@ pub async fn follow(
             Some((index, Event::Piece { tokens, text })) => {
                 frames.piece(index, &tokens, readers[index].push(text)?);
             }
-            Some((index, Event::Ended(ending))) => {
+            Some((index, Event::Ended { ending, cached_tokens })) => {
                 let (deltas, reason) = readers[index].finish(ending)?;
-                frames.ended(index, deltas, reason);
+                frames.ended(index, deltas, reason, cached_tokens);
                 open -= 1;
             }
             Some((_, Event::Failed(reason))) => return Err(failure(&reason, param)),
@@ -98,8 +110,9 @@ impl Frames for Wholes {
         Vec::new()
     }
 
-    fn ended(&mut self, index: usize, deltas: Vec<Delta>, reason: FinishReason) -> Vec<Frame> {
+    fn ended(&mut self, index: usize, deltas: Vec<Delta>, reason: FinishReason, cached: usize) -> Vec<Frame> {
         self.0[index].finish = Some(reason);
+        self.0[index].cached_tokens = cached;
         self.piece(index, &Tokens::default(), deltas)
     }
 

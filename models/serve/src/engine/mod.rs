@@ -46,6 +46,8 @@ pub struct Ask {
     pub n: usize,
     /// How long pieces are kept for the next event, zero for none; without, all of them come as one at the end.
     pub interval: Option<Duration>,
+    /// What was read of prompts is shared with requests of the same salt alone.
+    pub cache_salt: Option<String>,
 }
 
 impl Ask {
@@ -68,7 +70,12 @@ pub enum Event {
         text: String,
     },
     /// It ended.
-    Ended(Ending),
+    Ended {
+        /// Why.
+        ending: Ending,
+        /// Tokens of its prompt that were not read anew; of several answers to a prompt the first tells them.
+        cached_tokens: usize,
+    },
     /// It was refused, or given up.
     Failed(Failure),
 }
@@ -115,6 +122,9 @@ struct Job {
     cancel: Cancel,
     events: Events,
     interval: Option<Duration>,
+    cache_salt: Option<String>,
+    /// Whether it is the first answer to its prompt.
+    is_first: bool,
     /// Its place in the queue, which it gives back when it begins.
     place: Option<OwnedSemaphorePermit>,
     queued: Instant,
@@ -162,6 +172,7 @@ pub(crate) struct Shape {
     pub(crate) slots: usize,
     pub(crate) read_every: usize,
     pub(crate) prompt_chunk: usize,
+    pub(crate) prefix_cache: bool,
     /// Of how many tokens log-probabilities are computed, if at all.
     pub(crate) logprobs: Option<usize>,
     pub(crate) tensors: TensorOptions,
@@ -182,6 +193,7 @@ impl Shape {
             slots,
             read_every: config.read_every,
             prompt_chunk: config.prompt_chunk,
+            prefix_cache: !config.no_prefix_cache,
             logprobs: config.logprobs(),
             tensors: TensorOptions::new().with_capacity(capacity).with_max_bytes(i32::MAX as usize),
             max_queue: config.max_queue,
@@ -285,6 +297,8 @@ impl Engine {
                 cancel: cancel.clone(),
                 events: Events { index, sender: sender.clone() },
                 interval: ask.interval,
+                cache_salt: ask.cache_salt.clone(),
+                is_first: index % ask.n == 0,
                 place: places.split(1),
                 queued: Instant::now(),
             };

@@ -40,6 +40,7 @@ struct Running {
     last: Option<Instant>,
     tokens: usize,
     prompt: usize,
+    is_first: bool,
     /// What was not passed on yet.
     held: (Tokens, String),
     /// How long it may be held, and since when; without, until the end. This spares those who wait from being woken at each
@@ -106,10 +107,13 @@ impl Desk {
         vocabulary: &Vocabulary,
         ready: &SyncSender<Result<()>>,
     ) -> Result<()> {
-        let Shape { rows, slots, read_every, prompt_chunk, logprobs, ref tensors, .. } = self.shape;
+        let Shape { rows, slots, read_every, prompt_chunk, prefix_cache, logprobs, ref tensors, .. } =
+            self.shape;
+        let in_pieces = model.reads_in_pieces();
         let config = GenerationConfig::new()
             .with_read_every(read_every)
-            .with_prompt_chunk(model.reads_in_pieces().then_some(prompt_chunk))
+            .with_prompt_chunk(in_pieces.then_some(prompt_chunk))
+            .with_prefix_cache(prefix_cache && in_pieces && model.copies_prefixes())
             .with_logprobs(logprobs)
             .with_row_options(SamplingKinds::ALL)
             .with_tensors(tensors.clone());
@@ -159,17 +163,17 @@ impl Desk {
 
     /// Begins the jobs for which there are rows and room.
     fn admit<M: SlotLm>(&mut self, slots: &mut Slots<'_, M>) {
-        let idle: Vec<usize> = slots.idle().collect();
-        let mut idle = idle.into_iter();
-        let Some(mut row) = idle.next() else { return };
-        while let Some(mut job) = self.waiting.pop_front() {
+        while slots.idle().next().is_some() {
+            let Some(mut job) = self.waiting.pop_front() else { return };
             let Sampling { options, stop, seed } = job.sampling.clone();
             let request = Request {
                 table: job.table.as_ref(),
                 stop,
+                cache_salt: job.cache_salt.clone(),
                 ..Request::new(std::mem::take(&mut job.prompt), job.max_new_tokens)
             };
             let request = request.with_seed(seed).with_cancel(&job.cancel).with_sampling(options);
+            let row = slots.idle_for(&request).expect("a row is idle");
             // It is in its row before the model sees it, so that a panic is its own.
             self.rows[row] = Some(Running {
                 events: job.events.clone(),
@@ -178,6 +182,7 @@ impl Desk {
                 last: None,
                 tokens: 0,
                 prompt: request.prompt.len(),
+                is_first: job.is_first,
                 held: Default::default(),
                 interval: job.interval,
                 passed: None,
@@ -188,8 +193,6 @@ impl Desk {
                     self.metrics.queue_time.record(job.queued.elapsed());
                     self.metrics.prompt_tokens.increment(request.prompt.len() as u64);
                     job.events.send(Event::Begun);
-                    let Some(next) = idle.next() else { return };
-                    row = next;
                 }
                 Err(error) if error.is_full() => {
                     // There is room once another answer has ended.
@@ -237,25 +240,35 @@ impl Desk {
         let finished: Vec<usize> = slots.finished().collect();
         let mut ended = Vec::with_capacity(finished.len());
         for row in finished {
+            let cached = slots.cached_tokens(row);
             let output = slots.release(row);
             let Some(running) = self.rows[row].take() else { continue };
-            let event = match output.map(|output| output.finish) {
-                Ok(Finish::EndOfSequence) => Event::Ended(Ending::Complete),
-                Ok(Finish::Stop) => Event::Ended(Ending::Stop),
-                Ok(Finish::MaxNewTokens) => Event::Ended(Ending::Length),
-                Ok(_) => Event::Ended(Ending::Cancelled),
-                Err(error) => Event::Failed(Failure::Library(error)),
+            if let Some(cached) = cached {
+                self.metrics.prefix_queries.increment(running.prompt as u64);
+                self.metrics.prefix_hits.increment(cached as u64);
+            }
+            let ending = output.map(|output| match output.finish {
+                Finish::EndOfSequence => Ending::Complete,
+                Finish::Stop => Ending::Stop,
+                Finish::MaxNewTokens => Ending::Length,
+                _ => Ending::Cancelled,
+            });
+            let reason = match ending {
+                Ok(Ending::Complete | Ending::Stop) => "stop",
+                Ok(Ending::Length) => "length",
+                Ok(Ending::Cancelled) => "abort",
+                Err(_) => "error",
             };
-            let reason = match &event {
-                Event::Ended(Ending::Complete | Ending::Stop) => "stop",
-                Event::Ended(Ending::Length) => "length",
-                Event::Ended(Ending::Cancelled) => "abort",
-                _ => "error",
+            let cached_tokens = cached.filter(|_| running.is_first).unwrap_or(0);
+            let event = match ending {
+                Ok(ending) => Event::Ended { ending, cached_tokens },
+                Err(error) => Event::Failed(Failure::Library(error)),
             };
             self.metrics.finished(reason).increment(1);
             self.metrics.latency.record(running.queued.elapsed());
             tracing::debug!(
                 prompt_tokens = running.prompt,
+                cached_tokens = cached,
                 tokens = running.tokens,
                 seconds = running.begun.elapsed().as_secs_f64(),
                 reason,

@@ -27,18 +27,32 @@ pub struct Usage {
     pub completion_tokens: usize,
     /// Both together.
     pub total_tokens: usize,
+    /// Of the tokens of the prompt.
+    pub prompt_tokens_details: CachedTokens,
+}
+
+/// Of the tokens of a prompt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
+pub struct CachedTokens {
+    /// Those that were not read anew, since a text before began with them.
+    pub cached_tokens: usize,
 }
 
 impl Usage {
-    /// Of a prompt and its answers.
-    pub fn new(prompt_tokens: usize, completion_tokens: usize) -> Self {
-        Self { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens }
+    /// Of a prompt, before its answers.
+    pub fn new(prompt_tokens: usize) -> Self {
+        Self { prompt_tokens, total_tokens: prompt_tokens, ..Self::default() }
     }
 
-    /// With more tokens of answers.
-    #[must_use]
-    pub fn and(self, tokens: usize) -> Self {
-        Self::new(self.prompt_tokens, self.completion_tokens + tokens)
+    /// Counts more tokens of answers.
+    pub fn add(&mut self, tokens: usize) {
+        self.completion_tokens += tokens;
+        self.total_tokens += tokens;
+    }
+
+    /// Counts more tokens of the prompt that were not read anew.
+    pub fn add_cached(&mut self, tokens: usize) {
+        self.prompt_tokens_details.cached_tokens += tokens;
     }
 }
 

@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use super::body::{Body, places};
 use super::constraint::{ConstraintFields, Given, check_format};
 use super::message::content;
+use super::{CachedTokens, Usage};
 use crate::engine::Source;
 use crate::error::{ApiError, Result};
 
@@ -244,7 +245,7 @@ pub struct ResponseObject {
 pub struct ResponseUsage {
     /// Tokens of the prompt.
     pub input_tokens: usize,
-    /// None of them were cached.
+    /// Of these.
     pub input_tokens_details: CachedTokens,
     /// Tokens of the answer.
     pub output_tokens: usize,
@@ -255,23 +256,16 @@ pub struct ResponseUsage {
 }
 
 impl ResponseUsage {
-    /// Of a prompt and its answer.
-    pub fn new(input_tokens: usize, output_tokens: usize) -> Self {
+    /// As the other endpoints have it.
+    pub fn new(usage: Usage) -> Self {
         Self {
-            input_tokens,
-            input_tokens_details: CachedTokens { cached_tokens: 0 },
-            output_tokens,
+            input_tokens: usage.prompt_tokens,
+            input_tokens_details: usage.prompt_tokens_details,
+            output_tokens: usage.completion_tokens,
             output_tokens_details: ReasoningTokens { reasoning_tokens: 0 },
-            total_tokens: input_tokens + output_tokens,
+            total_tokens: usage.total_tokens,
         }
     }
-}
-
-/// Of the tokens of a prompt.
-#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
-pub struct CachedTokens {
-    /// Always 0.
-    pub cached_tokens: usize,
 }
 
 /// Of the tokens of an answer.

@@ -45,10 +45,16 @@ pub struct SamplingFields {
     pub stream: Option<bool>,
     /// What the events tell.
     pub stream_options: Option<StreamOptions>,
+    /// What was read of the prompt is shared with requests of the same salt alone. Default: with those without one.
+    #[schema(min_length = 1, max_length = 1024)]
+    pub cache_salt: Option<String>,
 }
 
 /// Most texts before which an answer ends, and most bytes of one.
 const MAX_STOPS: (usize, usize) = (16, 1024);
+
+/// Most bytes of a salt.
+const MAX_SALT: usize = 1024;
 
 impl SamplingFields {
     /// How tokens are chosen.
@@ -104,6 +110,20 @@ impl SamplingFields {
             return Err(ApiError::invalid("stop", message));
         }
         Ok(stops)
+    }
+
+    /// The salt of what is shared.
+    ///
+    /// # Errors
+    /// 400 where it is empty or too long.
+    pub fn cache_salt(&self) -> Result<Option<String>> {
+        match &self.cache_salt {
+            Some(salt) if !(1..=MAX_SALT).contains(&salt.len()) => {
+                let message = format!("`cache_salt` is a text of 1 to {MAX_SALT} bytes");
+                Err(ApiError::invalid("cache_salt", message))
+            }
+            salt => Ok(salt.clone()),
+        }
     }
 
     /// Answers.

@@ -44,6 +44,8 @@ pub struct Wanted {
     pub max_tokens_param: &'static str,
     /// How tokens are chosen.
     pub sampling: Sampling,
+    /// What was read of the prompts is shared with requests of the same salt alone.
+    pub cache_salt: Option<String>,
     /// How long pieces are kept for the next event, where the answers come as events.
     pub interval: Option<Duration>,
     /// The constraint.
@@ -104,7 +106,14 @@ pub async fn begin(app: &Arc<App>, wanted: Wanted) -> Result<Begun> {
     };
     let prompts = prompts.into_iter().map(with_budget).collect::<Result<Vec<_>>>()?;
     let (own_table, most) = (table.clone(), prompts.first().map_or(0, |(_, budget)| *budget));
-    let ask = Ask { prompts, table, sampling: wanted.sampling, n: wanted.n, interval: wanted.interval };
+    let ask = Ask {
+        prompts,
+        table,
+        sampling: wanted.sampling,
+        n: wanted.n,
+        interval: wanted.interval,
+        cache_salt: wanted.cache_salt,
+    };
     if ask.answers() > app.engine.max_queue() {
         let most = app.engine.max_queue();
         let message = format!("{} answers are more than the {most} that may wait", ask.answers());

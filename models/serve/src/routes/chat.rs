@@ -61,6 +61,7 @@ pub async fn chat(State(app): State<Arc<App>>, Payload(mut body): Payload) -> Re
             "max_tokens"
         },
         sampling: sampling.read()?,
+        cache_salt: sampling.cache_salt()?,
         // What is told of each token stands in an event of its own.
         interval: app
             .interval(sampling.streams())

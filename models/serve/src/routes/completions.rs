@@ -42,6 +42,7 @@ pub async fn completions(State(app): State<Arc<App>>, Payload(mut body): Payload
         usual_tokens: USUAL_TOKENS,
         max_tokens_param: "max_tokens",
         sampling: sampling.read()?,
+        cache_salt: sampling.cache_salt()?,
         interval: app.interval(sampling.streams()),
         constraint,
         tools: None,

@@ -52,6 +52,7 @@ pub async fn responses(State(app): State<Arc<App>>, Payload(mut body): Payload) 
         usual_tokens: usize::MAX,
         max_tokens_param: "max_output_tokens",
         sampling: sampling.read()?,
+        cache_salt: sampling.cache_salt()?,
         interval: app.interval(sampling.streams()),
         constraint,
         tools,

@@ -60,6 +60,28 @@ impl SlotLm for Odd {
         self.model.begin(row, prompt, cache)
     }
 
+    fn reads_in_pieces(&self) -> bool {
+        self.model.reads_in_pieces()
+    }
+
+    fn extend(
+        &self,
+        row: usize,
+        at: usize,
+        tokens: Tensor<2, Int>,
+        cache: &mut Self::SlotCache,
+    ) -> Tensor<2> {
+        self.model.extend(row, at, tokens, cache)
+    }
+
+    fn copies_prefixes(&self) -> bool {
+        self.model.copies_prefixes()
+    }
+
+    fn copy_prefix(&self, from: usize, to: usize, length: usize, cache: &mut Self::SlotCache) {
+        self.model.copy_prefix(from, to, length, cache);
+    }
+
     fn step_rows(&self, tokens: Tensor<1, Int>, cache: &mut Self::SlotCache) -> Tensor<2> {
         self.steps.fetch_add(1, Ordering::Relaxed);
         std::thread::sleep(self.pause);

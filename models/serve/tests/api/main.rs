@@ -8,6 +8,7 @@ mod engine;
 mod guards;
 mod hostile;
 mod load;
+mod prefix;
 #[path = "../../../../tests/common/python.rs"]
 mod python;
 mod reasoning;

@@ -1,0 +1,131 @@
+//! Requests that begin alike, with the prefix cache and without, in turns.
+
+use std::fmt;
+use std::sync::Arc;
+
+use burn::tensor::Device;
+use burn_dfa_llama::{Llama, LlamaConfig, Pretrained};
+use burn_dfa_serve::{App, Failure};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use serde_json::json;
+
+use crate::arms::{drive, in_turn};
+use crate::host::{Host, config};
+use crate::traffic::COMPLETIONS;
+
+/// Tokens of a prompt behind the beginning that it shares.
+const OWN: usize = 16;
+
+/// A model to measure.
+#[derive(Clone, Copy)]
+pub enum Shape {
+    /// The embedded one.
+    Tiny,
+    /// Random weights in the shape of SmolLM2-135M.
+    Small,
+}
+
+impl Shape {
+    /// The beginnings for which it has positions.
+    pub fn beginnings(self) -> &'static [usize] {
+        match self {
+            Self::Tiny => &[0, 32, 128],
+            Self::Small => &[0, 32, 128, 512],
+        }
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tiny => "1 M parameters",
+            Self::Small => "135 M parameters",
+        })
+    }
+}
+
+/// A server with the prefix cache and one without.
+pub struct Alike {
+    hosts: [Host; 2],
+    random: StdRng,
+}
+
+impl Alike {
+    /// Starts both, each of so many rows.
+    ///
+    /// # Errors
+    /// Those of their start.
+    pub fn start(shape: Shape, rows: usize, seed: u64) -> Result<Self, Failure> {
+        let tiny = Arc::new(burn_dfa_tiny::load(&Device::flex())?);
+        let model = match shape {
+            Shape::Tiny => tiny.model().clone(),
+            Shape::Small => smollm2_135m().init(&Device::flex()),
+        };
+        let host = |options: &[&str]| serve(&tiny, &model, rows, options);
+        Ok(Self { hosts: [host(&[])?, host(&["--no-prefix-cache"])?], random: StdRng::seed_from_u64(seed) })
+    }
+
+    /// So many random tokens of the embedded vocabulary.
+    pub fn tokens(&mut self, count: usize) -> Vec<u32> {
+        (0..count).map(|_| self.random.random_range(16..1024)).collect()
+    }
+
+    /// Requests for so many tokens each, whose prompts have one beginning.
+    fn bodies(&mut self, beginning: &[u32], requests: usize, tokens: usize) -> Vec<String> {
+        let body = |own: Vec<u32>| {
+            let prompt = [beginning, &own].concat();
+            json!({"prompt": prompt, "max_tokens": tokens, "min_tokens": tokens - 1}).to_string()
+        };
+        (0..requests).map(|_| body(self.tokens(OWN))).collect()
+    }
+
+    /// Milliseconds to the first token, with the cache and without.
+    ///
+    /// # Errors
+    /// Those of the sockets, and an answer that is an error.
+    pub fn first_token(&mut self, beginning: &[u32], is_first: bool) -> Result<[f64; 2], Failure> {
+        let bodies = self.bodies(beginning, 1, 1);
+        self.both(is_first, |host| Ok(ask(host, 1, &bodies)? * 1e3))
+    }
+
+    /// Requests per second of `requests` with 16 tokens each, by as many clients as there are rows; with the cache and without.
+    ///
+    /// # Errors
+    /// As [`first_token`](Self::first_token).
+    pub fn rate(&mut self, beginning: &[u32], requests: usize, is_first: bool) -> Result<[f64; 2], Failure> {
+        let bodies = self.bodies(beginning, requests, 16);
+        self.both(is_first, |host| Ok(requests as f64 / ask(host, host.app.config.rows, &bodies)?))
+    }
+
+    fn both(
+        &self,
+        is_first: bool,
+        measure: impl Fn(&Host) -> Result<f64, Failure>,
+    ) -> Result<[f64; 2], Failure> {
+        let [with, without] = &self.hosts;
+        in_turn(is_first, || measure(with), || measure(without))
+    }
+}
+
+/// The seconds that all requests take.
+fn ask(host: &Host, clients: usize, bodies: &[String]) -> Result<f64, Failure> {
+    let (elapsed, replies) = drive(host.address, COMPLETIONS, clients, bodies)?;
+    match replies.iter().find(|reply| reply.status != 200) {
+        Some(reply) => Err(format!("{}: {}", reply.status, reply.body).into()),
+        None => Ok(elapsed.as_secs_f64()),
+    }
+}
+
+fn serve(tiny: &Arc<Pretrained>, model: &Llama, rows: usize, options: &[&str]) -> Result<Host, Failure> {
+    Host::of(App::new(config(rows, options)?, tiny.clone(), model.clone())?)
+}
+
+fn smollm2_135m() -> LlamaConfig {
+    LlamaConfig {
+        num_key_value_heads: 3,
+        max_position_embeddings: 1024,
+        tie_word_embeddings: true,
+        ..LlamaConfig::new(49_152, 576, 1536, 30, 9)
+    }
+}
