@@ -262,3 +262,44 @@ impl Characters {
         self.takes.into_iter().zip(self.leaves).map(|(takes, leaves)| takes.then_some(leaves)).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::RowPosition;
+    use crate::vocabulary::TokenId;
+    use crate::{Constraint, Limits, TokenTable, Vocabulary};
+    use serde_json::json;
+
+    /// Plain tokens of 16 characters: of one word, and of many.
+    const LONG: [&str; 4] = ["abcdefghijklmnop", "a b c d e f g h ", " a b c d e f g h", "               b"];
+
+    #[test]
+    fn plain_tokens_pass_several_blocks_of_a_string() {
+        let schema = json!({"type": "string", "maxLength": 300, "pattern": "^(?:\\S+\\s+){0,29}\\S+$"});
+        // Every byte is the token of its number.
+        let bytes = (0..=u8::MAX).map(|byte| vec![byte]).chain(LONG.map(|text| text.as_bytes().to_vec()));
+        let vocabulary = Vocabulary::from_bytes(bytes.map(Some).chain([None])).unwrap();
+        let end = TokenId(256 + LONG.len() as u32);
+        let vocabulary = vocabulary.with_eos([end]).unwrap();
+        let constraint = Constraint::json_schema(schema).unwrap();
+        let table = TokenTable::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
+        let calls = table.parts().calls.as_ref().unwrap();
+        let text = format!("\"{}{}", "abcd ".repeat(28), "x".repeat(150));
+        let (mut taken, mut others) = (0, 0);
+        for budget in [RowPosition::UNLIMITED, 400, 310] {
+            let mut position = RowPosition::new(table.start(), budget);
+            for &byte in text.as_bytes() {
+                position = table.after(&position, TokenId(byte.into()));
+                let (stacks, top) = Stacks::of(calls, &position);
+                let all =
+                    table.parts().all_plain(position.state, Some((&stacks, top)), position.remaining - 1);
+                let each = (256..end.0).map(|token| table.after(&position, TokenId(token)));
+                let each = each.map(|next| table.can_end(&next)).fold(true, |all, may| all && may);
+                assert!(all.is_none() || each, "{budget} {:?}", position.state);
+                *if all.is_some() { &mut taken } else { &mut others } += 1;
+            }
+        }
+        assert!(taken > 200 && others > 100, "{taken} {others}");
+    }
+}
