@@ -7,6 +7,9 @@ use super::{Left, StateId, TableParts, TokenReading};
 use crate::automaton::{Csr, FastMap};
 use crate::vocabulary::{LONGEST_PLAIN, Plainness, WIDE, is_plain_byte};
 
+/// The most calls that are looked at to see what a plain token may pass.
+const MOST_CALLS: usize = 128;
+
 /// Which plain tokens a state takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TakesPlain {
@@ -14,6 +17,15 @@ pub(crate) struct TakesPlain {
     kind: Plainness,
     /// The outcomes with which they may leave the state's piece, as bits: what follows there has to take them as well.
     leaves: u16,
+    /// The least number of characters that leave the piece, if some do.
+    soonest: u8,
+}
+
+impl TakesPlain {
+    /// Whether a plain token of which so many characters were read before the state may leave its piece.
+    fn may_leave(self, read: u8) -> bool {
+        self.leaves != 0 && usize::from(read + self.soonest) <= LONGEST_PLAIN
+    }
 }
 
 impl TableParts {
@@ -26,29 +38,44 @@ impl TableParts {
         left: &mut Left,
     ) -> Option<Plainness> {
         let TokenReading::Bytes { takes_plain, farthest, .. } = &self.reading else { return None };
-        let TakesPlain { mut kind, leaves } = takes_plain[state.index()]?;
+        let takes = takes_plain[state.index()]?;
+        let mut kind = takes.kind;
         let (Some(calls), Some((stacks, top))) = (&self.calls, stack) else {
             return left.reach(*farthest).then_some(kind);
         };
         if !left.reach(stacks.farthest(top)?) {
             return None;
         }
-        if leaves != 0 {
-            // Past the end of the piece, perhaps in the next one: there the way to the end is as long as that from the frame
-            // below, and twice the longest, at most.
+        if takes.leaves != 0 {
+            // Past the end of the piece, perhaps in one of those called next: there the way to the end is as long as that from the
+            // frame below, and twice the longest, at most.
             let (call, below) = stacks.caller(top)?;
             if !left.reach(stacks.farthest(below)?.saturating_add(calls.longest)) {
                 return None;
             }
-            for (outcome, &to) in calls.jump(call)[1..].iter().enumerate() {
-                if leaves >> outcome & 1 == 1 {
-                    let entered = match calls.jump(to as u32)[0] {
-                        0 => to,
-                        enter if enter > 0 => enter,
-                        _ => return None,
-                    };
-                    let there = takes_plain[entered as usize].filter(|there| there.leaves == 0)?;
+            // The calls whose pieces a token may leave, by which outcomes, and the characters that were read by then.
+            let mut met = vec![(call, takes.leaves, takes.soonest)];
+            let mut at = 0;
+            while let Some(&(call, leaves, read)) = met.get(at) {
+                at += 1;
+                for (outcome, &to) in calls.jump(call)[1..].iter().enumerate() {
+                    if leaves >> outcome & 1 == 0 {
+                        continue;
+                    }
+                    let enter = calls.jump(to as u32)[0];
+                    let there =
+                        takes_plain[u32::try_from(if enter == 0 { to } else { enter }).ok()? as usize]?;
                     kind = kind.min(there.kind);
+                    let is_known = |&(call, _, sooner): &(u32, u16, u8)| {
+                        call == to as u32 && sooner <= read + there.soonest
+                    };
+                    match there.may_leave(read) {
+                        true if enter == 0 || met.len() == MOST_CALLS => return None,
+                        true if !met.iter().any(is_known) => {
+                            met.push((to as u32, there.leaves, read + there.soonest));
+                        }
+                        _ => {}
+                    }
                 }
             }
         }
@@ -108,7 +135,7 @@ impl TableParts {
         let takes_less = of_ascii.takes.iter().zip(&all).any(|(&takes, all)| takes && all.is_none());
         let ascii = if takes_less { of_ascii.tokens() } else { vec![None; states] };
         let takes = ascii.into_iter().zip(all).map(|(ascii, all)| {
-            let takes = |kind| move |leaves| TakesPlain { kind, leaves };
+            let takes = |kind| move |(leaves, soonest)| TakesPlain { kind, leaves, soonest };
             // What takes all characters may leave sooner than what takes those of ASCII.
             all.map(takes(Plainness::Wide)).or(ascii.map(takes(Plainness::Ascii)))
         });
@@ -178,13 +205,13 @@ struct Characters {
     takes: Vec<bool>,
     /// From each state that follows such a one to that one.
     edges: Vec<(u32, u32)>,
-    /// The outcomes with which they leave their pieces.
-    leaves: Vec<u16>,
+    /// The outcomes with which they leave their pieces, and the least number of characters that do.
+    leaves: Vec<(u16, u8)>,
 }
 
 impl Characters {
     fn new(states: usize) -> Self {
-        Self { takes: vec![false; states], edges: Vec::new(), leaves: vec![0; states] }
+        Self { takes: vec![false; states], edges: Vec::new(), leaves: vec![(0, 0); states] }
     }
 
     /// A character leads from `state` to `to`.
@@ -192,19 +219,24 @@ impl Characters {
         match parts.jump(to) {
             0 => self.edges.push((to, state)),
             // −1 is outcome 0.
-            jump => self.leaves[state as usize] |= 1 << (jump.unsigned_abs() - 1),
+            jump => {
+                let (leaves, soonest) = &mut self.leaves[state as usize];
+                *leaves |= 1 << (jump.unsigned_abs() - 1);
+                *soonest = 1;
+            }
         }
     }
 
-    /// The states that take the longest plain token, with the outcomes with which it may leave their pieces.
-    fn tokens(mut self) -> Vec<Option<u16>> {
+    /// The states that take the longest plain token, with the outcomes with which it may leave their pieces, and the least number
+    /// of characters that do.
+    fn tokens(mut self) -> Vec<Option<(u16, u8)>> {
         let states = self.takes.len();
         let backward = Csr::new(states, self.edges.iter().copied());
         // A state takes one character less than the worst of those that follow it.
         let mut short: Vec<u32> = (0..states as u32).filter(|&state| !self.takes[state as usize]).collect();
         let mut leaving: Vec<u32> =
-            (0..states as u32).filter(|&state| self.leaves[state as usize] != 0).collect();
-        for _ in 1..LONGEST_PLAIN {
+            (0..states as u32).filter(|&state| self.leaves[state as usize].0 != 0).collect();
+        for read in 1..LONGEST_PLAIN as u8 {
             let mut next = Vec::new();
             for state in short {
                 for &before in backward.of(state) {
@@ -216,10 +248,11 @@ impl Characters {
             short = next;
             let mut next = Vec::new();
             for state in leaving {
-                let leaves = self.leaves[state as usize];
+                let (leaves, _) = self.leaves[state as usize];
                 for &before in backward.of(state) {
-                    let known = &mut self.leaves[before as usize];
+                    let (known, soonest) = &mut self.leaves[before as usize];
                     if *known | leaves != *known {
+                        *soonest = if *known == 0 { read + 1 } else { *soonest };
                         *known |= leaves;
                         next.push(before);
                     }
@@ -228,5 +261,46 @@ impl Characters {
             leaving = next;
         }
         self.takes.into_iter().zip(self.leaves).map(|(takes, leaves)| takes.then_some(leaves)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::RowPosition;
+    use crate::vocabulary::TokenId;
+    use crate::{Constraint, Limits, TokenTable, Vocabulary};
+    use serde_json::json;
+
+    /// Plain tokens of 16 characters: of one word, and of many.
+    const LONG: [&str; 4] = ["abcdefghijklmnop", "a b c d e f g h ", " a b c d e f g h", "               b"];
+
+    #[test]
+    fn plain_tokens_pass_several_blocks_of_a_string() {
+        let schema = json!({"type": "string", "maxLength": 300, "pattern": "^(?:\\S+\\s+){0,29}\\S+$"});
+        // Every byte is the token of its number.
+        let bytes = (0..=u8::MAX).map(|byte| vec![byte]).chain(LONG.map(|text| text.as_bytes().to_vec()));
+        let vocabulary = Vocabulary::from_bytes(bytes.map(Some).chain([None])).unwrap();
+        let end = TokenId(256 + LONG.len() as u32);
+        let vocabulary = vocabulary.with_eos([end]).unwrap();
+        let constraint = Constraint::json_schema(schema).unwrap();
+        let table = TokenTable::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
+        let calls = table.parts().calls.as_ref().unwrap();
+        let text = format!("\"{}{}", "abcd ".repeat(28), "x".repeat(150));
+        let (mut taken, mut others) = (0, 0);
+        for budget in [RowPosition::UNLIMITED, 400, 310] {
+            let mut position = RowPosition::new(table.start(), budget);
+            for &byte in text.as_bytes() {
+                position = table.after(&position, TokenId(byte.into()));
+                let (stacks, top) = Stacks::of(calls, &position);
+                let all =
+                    table.parts().all_plain(position.state, Some((&stacks, top)), position.remaining - 1);
+                let each = (256..end.0).map(|token| table.after(&position, TokenId(token)));
+                let each = each.map(|next| table.can_end(&next)).fold(true, |all, may| all && may);
+                assert!(all.is_none() || each, "{budget} {:?}", position.state);
+                *if all.is_some() { &mut taken } else { &mut others } += 1;
+            }
+        }
+        assert!(taken > 200 && others > 100, "{taken} {others}");
     }
 }

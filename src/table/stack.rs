@@ -15,6 +15,8 @@
 //! The stack has a capacity. Each way goes with the number of frames that it adds to the stack, and counts only where these
 //! fit. What leads to the end is therefore never blocked by the capacity: no row is ever without a legal token.
 
+use std::rc::Rc;
+
 use super::{RowPosition, StateId};
 use crate::automaton::{FARTHEST, FastMap, Way};
 use crate::vocabulary::Vocabulary;
@@ -135,7 +137,15 @@ pub(crate) struct Stacks<'a> {
     frames: Vec<(u32, u32, Top)>,
     /// `[frames, ends]`
     costs: Vec<u32>,
+    /// The number of frames that are never forgotten.
+    lasting: u32,
+    /// The costs of frames that were pushed on one of these, by their call and that frame: where pieces have many outcomes, tokens with
+    /// other beginnings push the same ones again and again.
+    known: FastMap<(u32, u32), Rc<[u32]>>,
 }
+
+/// From so many outcomes on the costs of frames are kept.
+const MANY_OUTCOMES: usize = 3;
 
 /// The frame on top of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,13 +158,20 @@ impl Top {
 impl<'a> Stacks<'a> {
     /// The stack of a position.
     pub(crate) fn of(calls: &'a Calls, position: &RowPosition) -> (Self, Top) {
-        let mut stacks = Self { calls, frames: vec![(0, 0, Top::EMPTY)], costs: vec![NONE; calls.ends] };
+        let mut stacks = Self {
+            calls,
+            frames: vec![(0, 0, Top::EMPTY)],
+            costs: vec![NONE; calls.ends],
+            lasting: 0,
+            known: FastMap::default(),
+        };
         stacks.costs[0] = 0;
         for (depth, frame) in position.frames.chunks_exact(calls.frame()).enumerate() {
             stacks.frames.push((frame[0], depth as u32 + 1, Top(depth as u32)));
             stacks.costs.extend_from_slice(&frame[1..]);
         }
-        let top = Top(stacks.frames.len() as u32 - 1);
+        stacks.lasting = stacks.frames.len() as u32;
+        let top = Top(stacks.lasting - 1);
         (stacks, top)
     }
 
@@ -216,9 +233,19 @@ impl<'a> Stacks<'a> {
 
     fn push(&mut self, call: u32, below: Top) -> Top {
         let depth = self.frames[below.0 as usize].1;
-        for &to in &self.calls.jump(call)[1..] {
-            let cost = if to == 0 { NONE } else { self.cost(to as u32, below, depth) };
-            self.costs.push(cost);
+        let is_kept = self.calls.ends >= MANY_OUTCOMES && below.0 < self.lasting;
+        let known = if is_kept { self.known.get(&(call, below.0)) } else { None };
+        if let Some(known) = known {
+            self.costs.extend_from_slice(known);
+        } else {
+            let from = self.costs.len();
+            for &to in &self.calls.jump(call)[1..] {
+                let cost = if to == 0 { NONE } else { self.cost(to as u32, below, depth) };
+                self.costs.push(cost);
+            }
+            if is_kept {
+                self.known.insert((call, below.0), self.costs[from..].into());
+            }
         }
         self.frames.push((call, depth + 1, below));
         Top(self.frames.len() as u32 - 1)

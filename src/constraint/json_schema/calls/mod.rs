@@ -35,9 +35,8 @@ pub(super) struct Preferred {
     pub(super) characters: u64,
     /// The same, where the pattern has more states between characters than a piece may have outcomes.
     pub(super) patterned: u64,
-    /// The least number of characters of a block, not of states: twice those of the longest plain token, which may then pass
-    /// from one block to the next but no further, see `table::plain`. Blocks that each state between characters has for itself are
-    /// shorter.
+    /// The least number of characters of a block, not of states: twice those of the longest plain token, which then passes from
+    /// one block to the next at most, see `table::plain`. Blocks that each state between characters has for itself are shorter.
     pub(super) block: u64,
 }
 
