@@ -33,8 +33,8 @@ const ROUNDS: usize = 5;
 /// Steps of a round, and between two reads.
 const STEPS: usize = 16;
 const READ_EVERY: usize = 8;
-/// Room for the constraints.
-const ROOM: Capacity =
+/// Room for constraints.
+pub const ROOM: Capacity =
     Capacity { tables: 8, states: 4_096, classes: 512, outcomes: 2, frames: 64, ..Capacity::new() };
 
 impl Measured {

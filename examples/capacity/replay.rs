@@ -3,12 +3,14 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use burn_dfa::TensorOptions;
 use burn_dfa::generation::{GenerationConfig, Request, SamplingKinds, SamplingOptions, Slots};
 use burn_dfa_llama::Pretrained;
 use indicatif::ProgressBar;
 
 use super::Result;
 use super::fleet::Quantiles;
+use super::measure::ROOM;
 use super::replica::Shape;
 use super::trace::Trace;
 
@@ -17,6 +19,7 @@ use super::trace::Trace;
 pub fn replay(pretrained: &Pretrained, trace: &Trace, shape: Shape, slots: usize) -> Result<[Quantiles; 2]> {
     let (model, vocabulary) = (pretrained.model(), pretrained.vocabulary());
     let config = GenerationConfig::new()
+        .with_tensors(TensorOptions { capacity: ROOM, ..TensorOptions::default() })
         .with_read_every(shape.read_every as usize)
         .with_prompt_chunk(shape.prompt_chunk as usize)
         .with_row_options(SamplingKinds::ALL);

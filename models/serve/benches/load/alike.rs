@@ -12,8 +12,9 @@ use serde_json::json;
 
 use crate::arms::{drive, in_turn};
 use crate::host::{Host, config};
-use crate::traffic::COMPLETIONS;
 
+/// The endpoint that takes tokens.
+const COMPLETIONS: &str = "/v1/completions";
 /// Tokens of a prompt behind the beginning that it shares.
 const OWN: usize = 16;
 

@@ -21,8 +21,6 @@ use requests::{KINDS, Wanted};
 
 /// The endpoint of most requests.
 pub const CHAT: &str = "/v1/chat/completions";
-/// The endpoint that takes tokens.
-pub const COMPLETIONS: &str = "/v1/completions";
 /// Faults that are told in full.
 const TOLD: usize = 8;
 
