@@ -293,8 +293,8 @@ mod tests {
             for &byte in text.as_bytes() {
                 position = table.after(&position, TokenId(byte.into()));
                 let (stacks, top) = Stacks::of(calls, &position);
-                let all =
-                    table.parts().all_plain(position.state, Some((&stacks, top)), position.remaining - 1);
+                let mut left = Left::new(position.remaining - 1);
+                let all = table.parts().all_plain(position.state, Some((&stacks, top)), &mut left);
                 let each = (256..end.0).map(|token| table.after(&position, TokenId(token)));
                 let each = each.map(|next| table.can_end(&next)).fold(true, |all, may| all && may);
                 assert!(all.is_none() || each, "{budget} {:?}", position.state);
