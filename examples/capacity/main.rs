@@ -140,6 +140,9 @@ struct PlanArgs {
     /// Seconds to the last token that 99 of 100 requests may take.
     #[arg(long, value_parser = positive, required_unless_present = "first_token")]
     latency: Option<f64>,
+    /// The fewest replicas: where the search begins.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=65_536))]
+    min_replicas: u64,
     /// The most replicas.
     #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..=65_536))]
     max_replicas: u64,
@@ -250,7 +253,15 @@ impl PlanArgs {
         let shapes =
             rows.into_iter().map(|rows| self.server.shape(&costs, rows)).collect::<Result<Vec<_>>>()?;
         let target = Target { first_token: self.first_token, latency: self.latency };
-        let plans = plan(&trace, &costs, &shapes, target, self.max_replicas as usize);
+        if self.min_replicas > self.max_replicas {
+            return Err(format!(
+                "--min-replicas {} above --max-replicas {}",
+                self.min_replicas, self.max_replicas
+            )
+            .into());
+        }
+        let replicas = self.min_replicas as usize..=self.max_replicas as usize;
+        let plans = plan(&trace, &costs, &shapes, target, &replicas);
         if self.json {
             for plan in &plans {
                 println!("{}", serde_json::to_string(plan)?);

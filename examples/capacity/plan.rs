@@ -1,5 +1,7 @@
 //! How many rows and replicas a trace needs.
 
+use std::ops::RangeInclusive;
+
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
@@ -32,8 +34,14 @@ pub struct Plan {
     pub outcome: Outcome,
 }
 
-/// Plans for servers of each shape.
-pub fn plan(trace: &Trace, costs: &Costs, shapes: &[Shape], target: Target, most: usize) -> Vec<Plan> {
+/// Plans for servers of each shape, with a number of replicas between two.
+pub fn plan(
+    trace: &Trace,
+    costs: &Costs,
+    shapes: &[Shape],
+    target: Target,
+    replicas: &RangeInclusive<usize>,
+) -> Vec<Plan> {
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} numbers of rows, {msg}");
     let bar = ProgressBar::new(shapes.len() as u64).with_style(style.expect("a template"));
     let plans = shapes.iter().map(|&shape| {
@@ -41,7 +49,7 @@ pub fn plan(trace: &Trace, costs: &Costs, shapes: &[Shape], target: Target, most
             bar.set_message(format!("{} rows on {replicas} replicas", shape.rows));
             simulate(trace, costs, shape, replicas)
         };
-        let (replicas, outcome) = fewest(run, target, most);
+        let (replicas, outcome) = fewest(run, target, replicas);
         bar.inc(1);
         Plan { rows: shape.rows, replicas, outcome }
     });
@@ -51,8 +59,13 @@ pub fn plan(trace: &Trace, costs: &Costs, shapes: &[Shape], target: Target, most
 }
 
 /// Doubles the replicas until they suffice, then halves the distance to those that did not.
-fn fewest(run: impl Fn(usize) -> Outcome, target: Target, most: usize) -> (Option<usize>, Outcome) {
-    let (mut too_few, mut replicas) = (0, 1);
+fn fewest(
+    run: impl Fn(usize) -> Outcome,
+    target: Target,
+    between: &RangeInclusive<usize>,
+) -> (Option<usize>, Outcome) {
+    let (least, most) = (*between.start(), *between.end());
+    let (mut too_few, mut replicas) = (least - 1, least);
     let mut outcome = loop {
         let outcome = run(replicas);
         if target.is_met(&outcome) {
