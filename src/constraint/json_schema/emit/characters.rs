@@ -21,11 +21,14 @@ use crate::constraint::json_schema::plan::{Counted, Counts};
 use crate::constraint::json_schema::string::{Uncounted, Units};
 use crate::error::Result;
 
-/// The blocks of characters, by their texts' place in memory, whether they can close, and their size.
+/// Of blocks that read the same texts, their place in memory, whether they can close, and their size.
+type Alike = (*const Uncounted, bool, u64);
+
+/// The blocks of characters.
 #[derive(Default)]
 pub(super) struct CharacterBlocks {
     /// The states with a number of characters left, from none on: one for each unit.
-    of_all: FastMap<(*const Uncounted, bool, u64), Rc<[Vec<u32>]>>,
+    of_all: FastMap<Alike, Rc<[Vec<u32>]>>,
     /// Of a unit's own blocks the first state.
     own: FastMap<(*const Uncounted, bool, u64, usize), u32>,
     /// The same by what the texts are like from the unit on.
@@ -81,7 +84,7 @@ impl Emitter<'_, '_> {
             counted.own_block.unwrap_or(u64::MAX).min(least.next_power_of_two())
         };
         // The units at the borders between blocks, from the first one on, which may be shorter.
-        let lengths = (count % size > 0).then_some(count % size).into_iter();
+        let lengths = (!count.is_multiple_of(size)).then_some(count % size).into_iter();
         let lengths = lengths.chain(std::iter::repeat_n(size, (count / size) as usize));
         let all = texts.all_units();
         let mut units = if counted.own_block.is_some() { from } else { Rc::clone(&all) };

@@ -10,6 +10,9 @@ use crate::constraint::json_schema::plan::{Object, Plan, PlanId, Planner, Step};
 /// The states around a value: of quotes, colons, commas and spaces.
 const AROUND: usize = 6;
 
+/// Where a plan stands: the plan that it is a part of, and the states behind it.
+type Place<'a> = (PlanId, &'a [Option<u32>]);
+
 /// The parts of plans below `root`, and of it, that stand in several places, and of which one copy takes more than `most` states by
 /// estimate; what is called within it, as all plans of `circles` are, counts as one.
 pub(super) fn repeated(
@@ -19,8 +22,7 @@ pub(super) fn repeated(
     most: usize,
 ) -> FastMap<(PlanId, Part), ()> {
     let order = children_first(planner, root);
-    // The places of each plan: the states behind it, of the plan that it is a part of.
-    let mut places: FastMap<PlanId, BTreeSet<(PlanId, &[Option<u32>])>> = FastMap::default();
+    let mut places: FastMap<PlanId, BTreeSet<Place>> = FastMap::default();
     for &id in &order {
         for step in steps(planner.get(id)) {
             places.entry(step.child).or_default().insert((id, &step.next));
