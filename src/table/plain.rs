@@ -295,8 +295,7 @@ mod tests {
                 let (stacks, top) = Stacks::of(calls, &position);
                 let mut left = Left::new(position.remaining - 1);
                 let all = table.parts().all_plain(position.state, Some((&stacks, top)), &mut left);
-                let each = (256..end.0).map(|token| table.after(&position, TokenId(token)));
-                let each = each.map(|next| table.can_end(&next)).fold(true, |all, may| all && may);
+                let each = (256..end.0).all(|token| table.can_end(&table.after(&position, TokenId(token))));
                 assert!(all.is_none() || each, "{budget} {:?}", position.state);
                 *if all.is_some() { &mut taken } else { &mut others } += 1;
             }
