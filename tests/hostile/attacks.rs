@@ -164,6 +164,8 @@ const ATTACKS: &[Attack] = attacks! {
         schema(gauge, json!({"type": "object", "patternProperties": all}))
     };
     "2^63 characters": Limit = |gauge| schema(gauge, json!({"type": "string", "maxLength": 1u64 << 63}));
+    "2^63 characters of pairs": Limit = |gauge| schema(gauge, json!({"type": "string", "maxLength": 1u64 << 63, "pattern": "^(ab)*$"}));
+    "2^60 characters in 30 words": Any = |gauge| schema(gauge, json!({"type": "string", "maxLength": 1u64 << 60, "pattern": "^(?:\\S+\\s+){0,29}\\S+$"}));
     "2^63 items": Limit = |gauge| schema(gauge, json!({"type": "array", "minItems": 1u64 << 63}));
     "2^63 properties": Any = |gauge| schema(gauge, json!({"type": "object", "minProperties": 1u64 << 63}));
     "2^63 matches": Any = |gauge| schema(gauge, json!({"type": "array", "contains": {"const": 1}, "minContains": 1u64 << 63}));

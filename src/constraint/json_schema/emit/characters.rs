@@ -19,7 +19,10 @@ use super::Emitter;
 use crate::automaton::{FastMap, Run};
 use crate::constraint::json_schema::plan::{Counted, Counts};
 use crate::constraint::json_schema::string::{Uncounted, Units};
-use crate::error::Result;
+use crate::error::{Error, Limit, Result};
+
+/// Characters between two looks at the clock.
+const AT_ONCE: u64 = 1 << 12;
 
 /// Of blocks that read the same texts, their place in memory, whether they can close, and their size.
 type Alike = (*const Uncounted, bool, u64);
@@ -41,16 +44,21 @@ impl Emitter<'_, '_> {
         if exit == 0 {
             return Ok(0);
         }
-        let Counted { texts, counts: Counts { min, max }, .. } = counted;
+        let Counted { texts, counts: Counts { min, max }, own_block } = counted;
+        // Each of them is a state at least.
+        let blocks = own_block.map_or(0, |length| max.unwrap_or(*min) / length);
+        if blocks > self.most as u64 {
+            return Err(Error::limit(Limit::States(self.most)));
+        }
         let first: Units = [0].into();
         // The first character is apart, so that the opening quote leads to a state that reads it.
-        let begun = texts.reached(&first, 1);
+        let begun = self.reached(counted, &first, 1)?;
         let least = min.saturating_sub(1);
-        let enough = texts.reached(&begun, least);
+        let enough = self.reached(counted, &begun, least)?;
         let mut more = match max {
             Some(max) => {
                 let left = max - min - u64::from(*min == 0);
-                let all = texts.reached(&enough, left);
+                let all = self.reached(counted, &enough, left)?;
                 // Nothing but the closing quote.
                 let last = self.character(texts, &all, exit, &vec![0; texts.units().len()]);
                 self.characters(counted, enough, left, exit, last)?
@@ -61,6 +69,26 @@ impl Emitter<'_, '_> {
         let closed = if *min == 0 { exit } else { 0 };
         let opened = self.character(texts, &first, closed, &more);
         Ok(self.rows.byte(b'"', opened[0]))
+    }
+
+    /// The units that `count` characters lead to from some of `from`; where units share their blocks, all.
+    fn reached(&self, counted: &Counted, from: &Units, count: u64) -> Result<Units> {
+        if counted.own_block.is_none() {
+            return Ok(counted.texts.all_units());
+        }
+        let (mut units, mut left) = (Rc::clone(from), count);
+        while left > 0 {
+            let length = left.min(AT_ONCE);
+            let next = counted.texts.reached(&units, length);
+            left -= length;
+            if next == units {
+                // So it is after as many characters more.
+                left %= AT_ONCE;
+            }
+            units = next;
+            self.planner.meter().time()?;
+        }
+        Ok(units)
     }
 
     /// The states, by unit, from which up to `count` characters lead to the state of `full`, and from which the string can
@@ -83,15 +111,17 @@ impl Emitter<'_, '_> {
             let least = (count * texts.units().len() as u64 / states).isqrt().max(copies.block);
             counted.own_block.unwrap_or(u64::MAX).min(least.next_power_of_two())
         };
+        // Each block and each character within one is a state at least.
+        if size.max(count / size) > self.most as u64 {
+            return Err(Error::limit(Limit::States(self.most)));
+        }
         // The units at the borders between blocks, from the first one on, which may be shorter.
         let lengths = (!count.is_multiple_of(size)).then_some(count % size).into_iter();
         let lengths = lengths.chain(std::iter::repeat_n(size, (count / size) as usize));
-        let all = texts.all_units();
-        let mut units = if counted.own_block.is_some() { from } else { Rc::clone(&all) };
+        let mut units = from;
         let mut borders = Vec::new();
         for length in lengths {
-            let next =
-                if counted.own_block.is_some() { texts.reached(&units, length) } else { Rc::clone(&all) };
+            let next = self.reached(counted, &units, length)?;
             borders.push((units, length));
             units = next;
         }
