@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
-use burn_dfa::generation::{GenerationConfig, Request, SlotLm, Slots};
+use burn_dfa::generation::{CausalLm, GenerationConfig, Request, SlotLm, Slots};
 use burn_dfa::{TensorOptions, TokenId};
 use burn_dfa_sql::data::{self, Form};
 use burn_dfa_sql::{Constraints, Engine, Forms, Functions, Sizes, Source, session};

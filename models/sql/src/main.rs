@@ -213,9 +213,11 @@ async fn query(args: QueryArgs) -> Result<ExitCode, Failure> {
     if let (Some(scheduler), End::Enough | End::Closed | End::Interrupted) = (&args.scheduler, end) {
         cluster::cancel(scheduler, &plan).await;
     }
-    match writer.finish() {
-        Err(error) if !is_closed(&error) => return Err(error.into()),
-        _ => {}
+    if end != End::Closed {
+        match writer.finish() {
+            Err(error) if !is_closed(&error) => return Err(error.into()),
+            _ => {}
+        }
     }
     if end == End::Enough {
         eprintln!(
