@@ -5,19 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ballista_core::JobId;
 use ballista_core::error::{BallistaError, Result};
-use ballista_core::execution_plans::DistributedQueryExec;
 use ballista_core::extension::SessionConfigExt;
 use ballista_core::registry::BallistaFunctionRegistry;
-use ballista_core::serde::protobuf::CancelJobParams;
-use ballista_core::serde::protobuf::scheduler_grpc_client::SchedulerGrpcClient;
 use ballista_core::utils::default_session_builder;
 use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
 use ballista_scheduler::cluster::BallistaCluster;
 use ballista_scheduler::config::{SchedulerConfig, TaskDistributionPolicy};
 use ballista_scheduler::scheduler_process::{create_scheduler, start_grpc_service_with_listener};
-use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::SessionConfig;
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use tonic::transport::Endpoint;
@@ -136,23 +131,4 @@ pub async fn reach(scheduler: &str) -> Result<()> {
     };
     let endpoint = Endpoint::from_shared(scheduler.to_owned()).map_err(told)?.connect_timeout(ANSWER);
     endpoint.connect().await.map(drop).map_err(told)
-}
-
-/// Ends the job of a query that was sent to a scheduler, where it has not ended; nobody waits for its result.
-pub async fn cancel(scheduler: &str, plan: &Arc<dyn ExecutionPlan>) {
-    let Some(job) = job(plan) else { return };
-    let Ok(endpoint) = Endpoint::from_shared(scheduler.to_owned()) else { return };
-    if let Ok(connection) = endpoint.connect_timeout(ANSWER).connect().await {
-        let asked = CancelJobParams { job_id: job.to_string() };
-        // Where it does not answer, it cannot be helped.
-        let _ = tokio::time::timeout(ANSWER, SchedulerGrpcClient::new(connection).cancel_job(asked)).await;
-    }
-}
-
-/// The job of a plan, once a scheduler has it.
-fn job(plan: &Arc<dyn ExecutionPlan>) -> Option<JobId> {
-    match plan.downcast_ref::<DistributedQueryExec<LogicalPlanNode>>() {
-        Some(query) => query.job_id(),
-        None => plan.children().into_iter().find_map(job),
-    }
 }

@@ -188,7 +188,7 @@ async fn query(args: QueryArgs) -> Result<ExitCode, Failure> {
         None => session::local(&functions, args.batch, args.partitions),
     };
     let plan = context.sql(text).await?.create_physical_plan().await?;
-    let mut rows = execute_stream(plan.clone(), context.task_ctx())?;
+    let mut rows = execute_stream(plan, context.task_ctx())?;
 
     let bar = Bar::new(&functions);
     let stdout = BufWriter::new(std::io::stdout());
@@ -210,9 +210,6 @@ async fn query(args: QueryArgs) -> Result<ExitCode, Failure> {
     // What was asked for and is not wanted any more is given up.
     drop(rows);
     bar.end();
-    if let (Some(scheduler), End::Enough | End::Closed | End::Interrupted) = (&args.scheduler, end) {
-        cluster::cancel(scheduler, &plan).await;
-    }
     if end != End::Closed {
         match writer.finish() {
             Err(error) if !is_closed(&error) => return Err(error.into()),

@@ -1,7 +1,7 @@
 //! A scheduler and two executors, as processes on this machine.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use crate::process::{Process, answer, failure, program, sorted, status, until};
@@ -99,29 +99,4 @@ fn an_executor_that_is_killed_costs_no_row() {
     let here = sorted(&answer(&[&query, "--format", "json"]));
     assert_eq!(there.len(), here.len());
     assert_eq!(there, here);
-}
-
-/// A query that is interrupted leaves no work behind on the executors.
-#[test]
-fn an_interrupted_query_ends_on_the_cluster() {
-    let folder = tempfile::tempdir().unwrap();
-    let query = orders(folder.path(), 20_000);
-    let cluster = Cluster::start();
-    let args = cluster.query(&query);
-    let command = &mut program(&args.iter().map(String::as_str).collect::<Vec<_>>());
-    let before = cluster.executors[0].used();
-    let asked = Process::start(command.stdout(Stdio::piped()));
-    until("the executor works", || cluster.executors[0].used() > before + Duration::from_millis(300));
-    let interrupted = Command::new("kill").args(["-INT", &asked.id().to_string()]).status().unwrap();
-    assert!(interrupted.success());
-    assert_eq!(asked.output().status.code(), Some(130));
-    // The executors are idle when little processor time passes in a second.
-    until("the executors are idle", || {
-        let before = cluster.executors.each_ref().map(Process::used);
-        std::thread::sleep(Duration::from_secs(1));
-        let after = cluster.executors.each_ref().map(Process::used);
-        before.iter().zip(after).all(|(before, after)| after - *before < Duration::from_millis(100))
-    });
-    let rows = cluster.answer(&format!("{query} LIMIT 5"));
-    assert_eq!(rows.len(), 5);
 }
