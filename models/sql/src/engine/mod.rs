@@ -1,0 +1,212 @@
+//! What runs the model: one thread that owns it, and batches of rows that wait for a place.
+//!
+//! ```text
+//! call of a function ──▶ batch of jobs, in order of length ──▶ bounded queue ──▶ thread: Slots ──▶ answers of the batch
+//! ```
+//!
+//! A process has one engine, whatever the number of partitions and queries. Jobs of a batch begin in the order of their
+//! prompts, longest first, so that prompts that are read together have about the same length and the last rows of a batch
+//! are its shortest; those of the next batch begin while they end. Batches begin in the order in which they come.
+
+mod thread;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use burn_dfa::generation::{Cancel, SlotLm};
+use burn_dfa::{Capacity, Error, TensorOptions, TokenId, TokenTable, Vocabulary};
+use tokio::sync::{mpsc, oneshot};
+
+/// Batches that wait in the queue; whoever has another one waits.
+const QUEUE: usize = 1;
+
+/// The sizes of an engine.
+///
+/// ```
+/// use burn_dfa_sql::Sizes;
+///
+/// let sizes = Sizes { rows: 4, ..Sizes::default() }.within(Some(256));
+/// assert_eq!(sizes.slots, 256);
+/// assert_eq!(sizes.budget(200), 56); // of 56 slots that are left
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Rows that are generated at the same time. Default: 32.
+    pub rows: usize,
+    /// Tokens of prompt and answer together that a row has room for. Default: 4096, or the model's positions.
+    pub slots: usize,
+    /// Most tokens of an answer. Default: 512.
+    pub max_new_tokens: usize,
+    /// Steps between two reads from the device. Default: 1.
+    pub read_every: usize,
+    /// Room for the constraints that are in use at the same time.
+    pub room: Capacity,
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        let room = Capacity::new().with_tables(32).with_states(65_536).with_classes(512).with_stack(4, 64);
+        Self { rows: 32, slots: 4096, max_new_tokens: 512, read_every: 1, room }
+    }
+}
+
+impl Sizes {
+    /// For a model of so many positions.
+    pub fn within(self, positions: Option<usize>) -> Self {
+        Self { slots: self.slots.min(positions.unwrap_or(usize::MAX)), ..self }
+    }
+
+    /// The tokens that are left for the answer to a prompt; 0 where the prompt takes all.
+    pub fn budget(&self, prompt: usize) -> usize {
+        self.slots.saturating_sub(prompt).min(self.max_new_tokens)
+    }
+
+    fn tensors(&self) -> TensorOptions {
+        TensorOptions::new().with_capacity(self.room).with_max_bytes(i32::MAX as usize)
+    }
+}
+
+/// A row to generate.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The prompt, at least one token.
+    pub prompt: Vec<TokenId>,
+    /// Most tokens of the answer.
+    pub max_new_tokens: usize,
+    /// The constraint.
+    pub table: TokenTable,
+}
+
+/// Why there are no answers.
+#[derive(Clone, Debug)]
+pub enum Failure {
+    /// The library refused a job, or the model failed.
+    Library(Error),
+    /// The model panicked.
+    Panic,
+    /// The engine ended.
+    Ended,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Library(error) => write!(f, "the engine: {error}"),
+            Self::Panic => f.write_str("the model panicked; the engine begins anew"),
+            Self::Ended => f.write_str("the engine has ended"),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// What an engine has done so far.
+#[derive(Debug, Default)]
+pub struct Progress {
+    rows: AtomicU64,
+    tokens: AtomicU64,
+}
+
+impl Progress {
+    /// Rows whose answer is complete.
+    pub fn rows(&self) -> u64 {
+        self.rows.load(Ordering::Relaxed)
+    }
+
+    /// Tokens of answers, of those that are not complete as well.
+    pub fn tokens(&self) -> u64 {
+        self.tokens.load(Ordering::Relaxed)
+    }
+}
+
+/// Jobs that were sent together.
+struct Batch {
+    jobs: Vec<Job>,
+    cancel: Cancel,
+    reply: oneshot::Sender<Result<Vec<Vec<u8>>, Failure>>,
+}
+
+/// The engine, as functions see it. Its thread ends when it is dropped and the batches that were sent are done.
+///
+/// ```
+/// use burn_dfa::{Constraint, Limits, TokenTable};
+/// use burn_dfa::prelude::Device;
+/// use burn_dfa_sql::{Engine, Job, Sizes};
+///
+/// let tiny = burn_dfa_tiny::load(&Device::flex())?;
+/// let constraint = Constraint::choice(["yes", "no"])?;
+/// let table = TokenTable::compile(&constraint, tiny.vocabulary(), &Limits::default())?;
+/// let job = Job { prompt: tiny.prompt("Is snow white?")?, max_new_tokens: 8, table };
+///
+/// let sizes = Sizes::default().within(Some(256));
+/// let engine = Engine::start(tiny.model().clone(), tiny.vocabulary().clone(), sizes)?;
+/// let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+/// let answers = runtime.block_on(engine.run(vec![job]))?;
+/// assert!([&b"yes"[..], b"no"].contains(&&answers[0][..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Engine {
+    batches: mpsc::Sender<Batch>,
+    sizes: Sizes,
+    progress: Arc<Progress>,
+}
+
+impl Engine {
+    /// Starts the thread of a model, and waits until it is ready.
+    ///
+    /// # Errors
+    /// As [`Slots::new`](burn_dfa::generation::Slots::new), whose sizes do not fit the model or the device.
+    pub fn start<M: SlotLm + Send + 'static>(
+        model: M,
+        vocabulary: Vocabulary,
+        sizes: Sizes,
+    ) -> burn_dfa::Result<Self> {
+        let (batches, receiver) = mpsc::channel(QUEUE);
+        let (ready, is_ready) = std::sync::mpsc::sync_channel(1);
+        let progress = Arc::new(Progress::default());
+        let (of_thread, own) = (sizes.clone(), progress.clone());
+        let body = move || thread::run(&model, &vocabulary, of_thread, receiver, own, &ready);
+        let thread = std::thread::Builder::new().name("engine".into()).spawn(body);
+        thread.expect("a thread can be started while a program is");
+        is_ready.recv().expect("the engine says whether it is ready")?;
+        Ok(Self { batches, sizes, progress })
+    }
+
+    /// Its sizes.
+    pub fn sizes(&self) -> &Sizes {
+        &self.sizes
+    }
+
+    /// What it has done so far.
+    pub fn progress(&self) -> &Arc<Progress> {
+        &self.progress
+    }
+
+    /// The answers to some jobs, in their order. Waits while others are in the queue; where the future is dropped, the jobs
+    /// are given up.
+    ///
+    /// # Errors
+    /// A job that is refused, or a failure of the model: there is no answer to any of them then.
+    pub async fn run(&self, jobs: Vec<Job>) -> Result<Vec<Vec<u8>>, Failure> {
+        if jobs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let cancel = Cancel::default();
+        let _given_up = GivenUp(cancel.clone());
+        let (reply, answers) = oneshot::channel();
+        let sent = self.batches.send(Batch { jobs, cancel, reply }).await;
+        sent.map_err(|_| Failure::Ended)?;
+        // Where the thread panicked with the batch in hand, it says nothing.
+        answers.await.unwrap_or(Err(Failure::Panic))
+    }
+}
+
+/// Cancels when it is dropped.
+struct GivenUp(Cancel);
+
+impl Drop for GivenUp {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}

@@ -1,0 +1,240 @@
+//! The functions of SQL.
+//!
+//! - [`Call`] is which function is called; its arguments, the source of its constraint, its prompt.
+//! - [`Generating`] is the asynchronous function, [`Reasons`] the ordinary one beside it that says why there is no answer.
+//! - `arguments` reads the columns of a batch, `places` moves calls to where they are waited for.
+
+mod arguments;
+mod generating;
+mod places;
+mod reasons;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use burn_dfa_llama::Pretrained;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{Result, ScalarValue, exec_datafusion_err, plan_datafusion_err, plan_err};
+use datafusion::logical_expr::async_udf::AsyncScalarUDF;
+use datafusion::logical_expr::{ReturnFieldArgs, ScalarUDF, Signature, TypeSignature, Volatility};
+use datafusion::prelude::SessionContext;
+
+use crate::constraints::{Compiled, Constraints, Refusal, Source};
+use crate::engine::{Engine, Job};
+use crate::prompts::{Forms, Prompter, fill};
+use arguments::Arguments;
+use generating::Generating;
+use places::Places;
+use reasons::Reasons;
+
+/// The functions with all that they need. Clones share it.
+///
+/// A process that runs queries has an engine; one that only plans them, such as the scheduler of a cluster and its clients,
+/// has the constraints alone, so that a schema that is refused is an error at planning there as well.
+///
+/// ```
+/// use std::sync::Arc;
+/// use burn_dfa::{Limits, Vocabulary};
+/// use burn_dfa_sql::{Constraints, Functions, Sizes, session};
+/// use datafusion::prelude::SessionContext;
+///
+/// # let files = burn_dfa_sql::embedded_files();
+/// let constraints = Constraints::new(Vocabulary::from_files(&files)?, Limits::default(), Sizes::default().room);
+/// let context = SessionContext::new_with_config(session::settings(1024));
+/// Functions::planning(Arc::new(constraints)).register(&context);
+///
+/// let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+/// let refused = runtime.block_on(context.sql(r#"SELECT extract('Ada', '{"type": "sting"}')"#)).unwrap_err();
+/// assert!(refused.to_string().contains("/type"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Functions {
+    constraints: Arc<Constraints>,
+    runner: Option<Arc<Runner>>,
+}
+
+/// What runs calls.
+#[derive(Debug)]
+struct Runner {
+    engine: Engine,
+    prompter: Prompter,
+}
+
+impl Functions {
+    /// For a process that only plans queries.
+    pub fn planning(constraints: Arc<Constraints>) -> Self {
+        Self { constraints, runner: None }
+    }
+
+    /// For a process that runs them, on the engine of a model.
+    pub fn running(
+        constraints: Arc<Constraints>,
+        engine: Engine,
+        pretrained: Arc<Pretrained>,
+        forms: Forms,
+    ) -> Self {
+        let runner = Runner { engine, prompter: Prompter::new(pretrained, forms) };
+        Self { constraints, runner: Some(Arc::new(runner)) }
+    }
+
+    /// The engine, where there is one.
+    pub fn engine(&self) -> Option<&Engine> {
+        self.runner.as_ref().map(|runner| &runner.engine)
+    }
+
+    /// All functions.
+    pub fn all(&self) -> Vec<Arc<ScalarUDF>> {
+        let functions = Call::ALL.into_iter().flat_map(|call| {
+            let generating = Generating::new(call, self.clone());
+            let reasons = Reasons::new(call, self.clone());
+            [AsyncScalarUDF::new(Arc::new(generating)).into_scalar_udf(), ScalarUDF::new_from_impl(reasons)]
+        });
+        functions.map(Arc::new).collect()
+    }
+
+    /// Adds all functions to a session.
+    pub fn register(&self, context: &SessionContext) {
+        self.all().into_iter().for_each(|function| context.register_udf(Arc::unwrap_or_clone(function)));
+        context.add_analyzer_rule(Arc::new(Places));
+    }
+
+    /// The engine that runs a call, and the prompts for it.
+    fn runner(&self) -> Result<&Runner> {
+        let runner = self.runner.as_deref();
+        runner.ok_or_else(|| exec_datafusion_err!("this process plans queries and has no engine to run them"))
+    }
+
+    /// What the engine has to do for each row, or in words why there is no answer.
+    fn prepare(&self, call: Call, arguments: &Arguments) -> Result<Vec<std::result::Result<Job, String>>> {
+        let runner = self.runner()?;
+        // Mostly the same for all rows.
+        let mut last: Option<(Source, std::result::Result<Arc<Compiled>, Refusal>)> = None;
+        let rows = (0..arguments.rows()).map(|row| -> std::result::Result<Job, String> {
+            let row = arguments.row(row).ok_or("an argument is null")?;
+            let message = call.message(&row, &runner.prompter.forms).ok_or("the text is empty")?;
+            let source = call.source(&row[1..]);
+            if last.as_ref().is_none_or(|(known, _)| *known != source) {
+                last = Some((source.clone(), self.constraints.get(&source)));
+            }
+            let compiled = last.as_ref().map(|(_, compiled)| compiled.clone()).expect("it was just found")?;
+            let sizes = runner.engine.sizes();
+            let prompt = runner.prompter.encode(&message, sizes)?;
+            let (budget, shortest) = (sizes.budget(prompt.len()), compiled.shortest());
+            if budget < shortest {
+                return Err(format!(
+                    "{budget} tokens are left for the answer, and the shortest takes {shortest}"
+                ));
+            }
+            Ok(Job { prompt, max_new_tokens: budget, table: compiled.table.clone() })
+        });
+        Ok(rows.collect())
+    }
+
+    /// Whether these are clones.
+    fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.constraints, &other.constraints)
+    }
+}
+
+/// A function of SQL that asks the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Call {
+    /// `extract(text, schema)`.
+    Extract,
+    /// `classify(text, label, label, …)`.
+    Classify,
+    /// `matches(text, pattern)`, `matches(text, pattern, instruction)`.
+    Matches,
+}
+
+impl Call {
+    const ALL: [Self; 3] = [Self::Extract, Self::Classify, Self::Matches];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Extract => "extract",
+            Self::Classify => "classify",
+            Self::Matches => "matches",
+        }
+    }
+
+    /// The name of the function that says why there is no answer.
+    fn name_of_reasons(self) -> &'static str {
+        match self {
+            Self::Extract => "extract_reason",
+            Self::Classify => "classify_reason",
+            Self::Matches => "matches_reason",
+        }
+    }
+
+    /// All arguments are text. What a session casts them to has to be `Utf8`: a literal stays one then.
+    fn signature(self) -> Signature {
+        let exact = |count| TypeSignature::Exact(vec![DataType::Utf8; count]);
+        match self {
+            Self::Extract => Signature::new(exact(2), Volatility::Stable),
+            Self::Classify => Signature::variadic(vec![DataType::Utf8], Volatility::Stable),
+            Self::Matches => Signature::one_of(vec![exact(2), exact(3)], Volatility::Stable),
+        }
+    }
+
+    /// Of `count` arguments, those that make the constraint.
+    fn constraining(self, count: usize) -> Range<usize> {
+        match self {
+            Self::Extract | Self::Matches => 1..2,
+            Self::Classify => 1..count,
+        }
+    }
+
+    /// The constraint of the arguments behind the text.
+    fn source(self, rest: &[&str]) -> Source {
+        match self {
+            Self::Extract => Source::Schema(rest[0].to_owned()),
+            Self::Classify => Source::Labels(rest.iter().map(|&label| label.to_owned()).collect()),
+            Self::Matches => Source::Pattern(rest[0].to_owned()),
+        }
+    }
+
+    /// The message to the model; `None` where there is nothing to read.
+    fn message(self, row: &[&str], forms: &Forms) -> Option<String> {
+        let text = row[0];
+        let is_blank = text.trim().is_empty();
+        match (self, row) {
+            (Self::Matches, [_, _, instruction]) => {
+                Some(fill(&forms.matches, &[("text", text), ("instruction", *instruction)]))
+            }
+            _ if is_blank => None,
+            (Self::Extract, _) => Some(fill(&forms.extract, &[("text", text), ("schema", row[1])])),
+            (Self::Classify, _) => {
+                let labels = row[1..].join(", ");
+                Some(fill(&forms.classify, &[("text", text), ("labels", &labels)]))
+            }
+            (Self::Matches, _) => Some(text.to_owned()),
+        }
+    }
+
+    /// Compiles a constraint of literals.
+    ///
+    /// # Errors
+    /// An error of planning where it is refused, or there are too few arguments.
+    fn planned(
+        self,
+        arguments: &ReturnFieldArgs,
+        constraints: &Constraints,
+    ) -> Result<Option<Arc<Compiled>>> {
+        let literals = arguments.scalar_arguments;
+        if literals.len() < 2 {
+            return plan_err!("{} takes a text and at least one label", self.name());
+        }
+        let literals = literals[self.constraining(literals.len())].iter();
+        let texts: Option<Vec<&str>> = literals.map(|literal| literal.and_then(text_of)).collect();
+        let Some(texts) = texts else { return Ok(None) };
+        let compiled = constraints.get(&self.source(&texts));
+        compiled.map(Some).map_err(|refusal| plan_datafusion_err!("{}: {refusal}", self.name()))
+    }
+}
+
+/// The text of a literal that is not null.
+fn text_of(literal: &ScalarValue) -> Option<&str> {
+    literal.try_as_str().flatten()
+}

@@ -1,0 +1,35 @@
+//! Tables of text to records: constrained generation as functions of SQL, on DataFusion and Ballista.
+//!
+//! ```text
+//! SELECT extract(text, '{…}') ──▶ planner: schema ──▶ constraint, type of the column
+//!                             ──▶ rows of a batch ──▶ prompts ──▶ engine: Slots ──▶ column of structs
+//! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | `shape` | the type of a column, from the schema of its values |
+//! | `constraints` | what calls ask for, compiled once |
+//! | `engine` | one thread that owns the model |
+//! | `prompts` | what the model is asked for a row |
+//! | `function` | `extract`, `classify`, `matches`, and why there is no answer |
+//! | [`session`], [`cluster`] | where queries run: here, or on Ballista's executors |
+//! | [`data`], [`output`], [`options`] | example data, results as text, the command line |
+
+mod constraints;
+mod engine;
+mod function;
+mod prompts;
+mod shape;
+
+pub mod cluster;
+pub mod data;
+pub mod options;
+pub mod output;
+pub mod session;
+
+pub use constraints::{Compiled, Constraints, Refusal, Source};
+pub use engine::{Engine, Failure, Job, Progress, Sizes};
+pub use function::Functions;
+pub use options::embedded_files;
+pub use prompts::Forms;
+pub use shape::Shape;

@@ -1,0 +1,170 @@
+//! The options of the program's commands.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use burn::tensor::FloatDType;
+use burn_dfa::cli::{Backend, LimitArgs};
+use burn_dfa::generation::CausalLm;
+use burn_dfa::vocabulary::ModelFiles;
+use burn_dfa::{Capacity, Vocabulary};
+use burn_dfa_llama::Pretrained;
+use clap::Args;
+use clap::builder::RangedU64ValueParser;
+
+use crate::constraints::Constraints;
+use crate::engine::{Engine, Sizes};
+use crate::function::Functions;
+use crate::prompts::Forms;
+
+/// An error of the start.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// What a process needs that plans queries: the tokens of the model, and what a constraint may cost.
+#[derive(Args, Clone, Debug)]
+pub struct PlanArgs {
+    /// A Hugging Face folder of a Llama: config.json, tokenizer.json, model.safetensors. Default: the embedded model.
+    #[arg(long, value_name = "DIR")]
+    pub model: Option<PathBuf>,
+    /// States of the constraints that are in use at the same time. They are reserved on a GPU.
+    #[arg(long, value_name = "N", default_value_t = 65_536, value_parser = sizes(32..=1 << 24))]
+    pub arena_states: usize,
+    /// Most columns of a constraint's table.
+    #[arg(long, value_name = "N", default_value_t = 512, value_parser = sizes(64..=1 << 16))]
+    pub arena_classes: usize,
+    /// Most outcomes of a called part of a constraint, mostly 1.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = sizes(1..=16))]
+    pub arena_outcomes: usize,
+    /// What the compilation of a constraint may cost.
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
+impl PlanArgs {
+    fn room(&self, tables: usize) -> Capacity {
+        let room = Capacity::new()
+            .with_tables(tables)
+            .with_states(self.arena_states)
+            .with_classes(self.arena_classes);
+        match self.limits.limits().frames {
+            0 => room,
+            frames => room.with_stack(self.arena_outcomes, frames),
+        }
+    }
+
+    fn constraints(&self, vocabulary: Vocabulary, tables: usize) -> Constraints {
+        Constraints::new(vocabulary, self.limits.limits(), self.room(tables))
+    }
+
+    /// The functions of a process that only plans. Of a folder the weights are not read.
+    ///
+    /// # Errors
+    /// A tokenizer that cannot be read.
+    pub fn functions(&self) -> Result<Functions, Failure> {
+        let vocabulary = match &self.model {
+            None => Vocabulary::from_files(&embedded_files())?,
+            Some(folder) => Vocabulary::from_folder(folder)?,
+        };
+        Ok(Functions::planning(Arc::new(self.constraints(vocabulary, 1))))
+    }
+}
+
+/// What a process needs that runs queries: a model, and the sizes of its engine.
+#[derive(Args, Clone, Debug)]
+pub struct EngineArgs {
+    /// What is needed to plan.
+    #[command(flatten)]
+    pub plan: PlanArgs,
+    /// Where the model runs: flex, vulkan, wgpu, cuda, or remote:ws://host:port. All but flex need the feature of the same name.
+    #[arg(long, value_name = "DEVICE", default_value = "flex", visible_alias = "backend")]
+    pub device: Backend,
+    /// Rows of a table that are generated at the same time. Keys and values of all of them are reserved at the start.
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = sizes(1..=4096))]
+    pub rows: usize,
+    /// Tokens of prompt and answer together that a row has room for. Default: the model's positions, at most 4096.
+    #[arg(long, value_name = "TOKENS", default_value_t = 4096, hide_default_value = true, value_parser = sizes(2..=1 << 24))]
+    pub slots: usize,
+    /// Most tokens of an answer.
+    #[arg(long, value_name = "TOKENS", default_value_t = 512, value_parser = sizes(1..=1 << 24))]
+    pub max_tokens: usize,
+    /// Steps between two reads from the device. More are faster on a GPU.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = sizes(1..=256))]
+    pub read_every: usize,
+    /// Threads of the model on the CPU. Default: one for each core.
+    #[arg(long, value_name = "N", value_parser = sizes(1..=1024))]
+    pub threads: Option<usize>,
+    /// The message of `extract`, with {text} and {schema}.
+    #[arg(long, value_name = "FORM")]
+    pub extract_prompt: Option<String>,
+    /// The message of `classify`, with {text} and {labels}.
+    #[arg(long, value_name = "FORM")]
+    pub classify_prompt: Option<String>,
+    /// The message of `matches`, with {text} and {instruction}.
+    #[arg(long, value_name = "FORM")]
+    pub matches_prompt: Option<String>,
+}
+
+impl EngineArgs {
+    /// The sizes of the engine, for a model of so many positions.
+    pub fn sizes(&self, positions: Option<usize>) -> Sizes {
+        let sizes = Sizes {
+            rows: self.rows,
+            slots: self.slots,
+            max_new_tokens: self.max_tokens,
+            read_every: self.read_every,
+            room: self.plan.room(self.rows),
+        };
+        sizes.within(positions)
+    }
+
+    /// The messages to the model: the text alone for the embedded one, with words for others.
+    pub fn forms(&self) -> Forms {
+        let usual = if self.plan.model.is_some() { Forms::instructing() } else { Forms::plain() };
+        Forms {
+            extract: self.extract_prompt.clone().unwrap_or(usual.extract),
+            classify: self.classify_prompt.clone().unwrap_or(usual.classify),
+            matches: self.matches_prompt.clone().unwrap_or(usual.matches),
+        }
+    }
+
+    /// Loads the model and starts its engine. To be called once in a process, since the threads of the CPU are for all of it.
+    ///
+    /// # Errors
+    /// A model that cannot be read, a device that is not compiled in, sizes that do not fit.
+    pub fn functions(&self) -> Result<Functions, Failure> {
+        if let Some(threads) = self.threads {
+            rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
+        }
+        let pretrained = Arc::new(load(&self.device, self.plan.model.as_deref())?);
+        let (model, vocabulary) = (pretrained.model().clone(), pretrained.vocabulary().clone());
+        let constraints = self.plan.constraints(vocabulary.clone(), self.rows);
+        let sizes = self.sizes(model.max_positions());
+        let engine = Engine::start(model, vocabulary, sizes)?;
+        Ok(Functions::running(Arc::new(constraints), engine, pretrained, self.forms()))
+    }
+}
+
+/// The files of the embedded model that describe its tokens.
+pub fn embedded_files() -> ModelFiles<'static> {
+    let text = |bytes: &'static [u8]| Some(String::from_utf8_lossy(bytes));
+    ModelFiles {
+        tokenizer: burn_dfa_tiny::TOKENIZER.into(),
+        config: text(burn_dfa_tiny::CONFIG),
+        generation_config: text(burn_dfa_tiny::GENERATION_CONFIG),
+        tokenizer_config: text(burn_dfa_tiny::TOKENIZER_CONFIG),
+        ..ModelFiles::default()
+    }
+}
+
+/// The model of a folder, or the embedded one.
+fn load(device: &Backend, folder: Option<&Path>) -> Result<Pretrained, Failure> {
+    let device = device.open().map_err(|failure| failure.to_string())?;
+    Ok(match folder {
+        None => burn_dfa_tiny::load(&device)?,
+        Some(folder) => Pretrained::load(folder, FloatDType::F32, &device)?,
+    })
+}
+
+fn sizes(range: std::ops::RangeInclusive<u64>) -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(range)
+}

@@ -1,0 +1,110 @@
+//! What the model is asked for a row.
+
+use std::sync::Arc;
+
+use burn_dfa::TokenId;
+use burn_dfa_llama::Pretrained;
+
+use crate::engine::Sizes;
+
+/// The forms of the prompts: what stands in the user's message, with `{text}` for the text of the row, and `{schema}`,
+/// `{labels}` or `{instruction}` for what else a call says.
+///
+/// ```
+/// use burn_dfa_sql::Forms;
+///
+/// let forms = Forms { classify: "Is this {labels}? {text}".into(), ..Forms::plain() };
+/// assert_eq!(forms.extract, "{text}");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Forms {
+    /// Of `extract`.
+    pub extract: String,
+    /// Of `classify`.
+    pub classify: String,
+    /// Of `matches` with an instruction; without one it is the text alone.
+    pub matches: String,
+}
+
+impl Forms {
+    /// The text alone, as the embedded model takes it; `matches` puts its instruction in front.
+    pub fn plain() -> Self {
+        Self {
+            extract: "{text}".into(),
+            classify: "{text}".into(),
+            matches: "{instruction}\n\n{text}".into(),
+        }
+    }
+
+    /// With words for a model that follows instructions.
+    pub fn instructing() -> Self {
+        Self {
+            extract: "Write what the text says as JSON of this schema:\n{schema}\n\nText: {text}".into(),
+            classify: "Which of these fits the text: {labels}?\n\nText: {text}".into(),
+            matches: "{instruction}\n\nText: {text}".into(),
+        }
+    }
+}
+
+/// Replaces `{name}` by its value, in one pass: what stands in a value is left as it is.
+pub(crate) fn fill(form: &str, values: &[(&str, &str)]) -> String {
+    let (mut filled, mut rest) = (String::with_capacity(form.len()), form);
+    while let Some(place) = rest.find('{') {
+        filled.push_str(&rest[..place]);
+        rest = &rest[place..];
+        let found = values
+            .iter()
+            .find(|(name, _)| rest[1..].strip_prefix(name).is_some_and(|rest| rest.starts_with('}')));
+        let (written, taken) = found.map_or(("{", 1), |(name, value)| (value, name.len() + 2));
+        filled.push_str(written);
+        rest = &rest[taken..];
+    }
+    filled + rest
+}
+
+/// Turns messages into tokens.
+#[derive(Debug)]
+pub(crate) struct Prompter {
+    pretrained: Arc<Pretrained>,
+    pub(crate) forms: Forms,
+    /// Most bytes of a token.
+    longest: usize,
+}
+
+impl Prompter {
+    pub(crate) fn new(pretrained: Arc<Pretrained>, forms: Forms) -> Self {
+        let longest = pretrained.vocabulary().iter().map(|(_, bytes)| bytes.len()).max().unwrap_or(1);
+        Self { pretrained, forms, longest: longest.max(1) }
+    }
+
+    /// The tokens of a message.
+    ///
+    /// # Errors
+    /// In words, where they leave no room in a row.
+    pub(crate) fn encode(&self, message: &str, sizes: &Sizes) -> Result<Vec<TokenId>, String> {
+        let least = message.len() / self.longest;
+        if least > sizes.slots {
+            return Err(format!("the text takes more than {least} tokens, and a row has {}", sizes.slots));
+        }
+        let tokens = self.pretrained.prompt(message).map_err(|error| error.to_string())?;
+        match tokens.len() {
+            0 => Err("the text has no token".into()),
+            length if length >= sizes.slots => {
+                Err(format!("the text takes {length} tokens with its prompt, and a row has {}", sizes.slots))
+            }
+            _ => Ok(tokens),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_not_filled_again() {
+        let values = [("text", "{schema} }{"), ("schema", "{text}")];
+        assert_eq!(fill("a {schema}: {text} {other} {", &values), "a {text}: {schema} }{ {other} {");
+        assert_eq!(fill("", &values), "");
+    }
+}

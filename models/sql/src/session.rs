@@ -1,0 +1,60 @@
+//! Sessions in which queries run: in this process, or on a cluster.
+
+use ballista::extension::{SessionConfigExt, SessionContextExt};
+use datafusion::common::Result;
+use datafusion::execution::SessionStateBuilder;
+use datafusion::prelude::{SessionConfig, SessionContext};
+
+use crate::function::Functions;
+
+/// Bytes from which on a file is cut for several tasks. What a query does with a row takes long, so small pieces pay.
+const PIECE: usize = 16 << 10;
+
+/// Settings for queries that ask a model: batches of so many rows, SQL as PostgreSQL reads it, pieces of small files.
+///
+/// DataFusion's own dialect takes `extract(text, …)` for a part of a date; with it the function is called in double
+/// quotes, `"extract"(text, …)`. A text of a CSV file may have several lines, so CSV files are not cut.
+pub fn settings(batch: usize) -> SessionConfig {
+    adapted(SessionConfig::new(), batch)
+}
+
+fn adapted(settings: SessionConfig, batch: usize) -> SessionConfig {
+    settings
+        .with_batch_size(batch)
+        .set_str("datafusion.sql_parser.dialect", "PostgreSQL")
+        .set_bool("datafusion.catalog.newlines_in_values", true)
+        .set_usize("datafusion.optimizer.repartition_file_min_size", PIECE)
+}
+
+/// A session in this process, in so many partitions; files may be named in `FROM`.
+pub fn local(functions: &Functions, batch: usize, partitions: Option<usize>) -> SessionContext {
+    let mut settings = settings(batch);
+    if let Some(partitions) = partitions {
+        settings = settings.with_target_partitions(partitions);
+    }
+    let context = SessionContext::new_with_config(settings).enable_url_table();
+    functions.register(&context);
+    context
+}
+
+/// A session whose queries run on the cluster of a scheduler, at an address such as `http://127.0.0.1:50050`.
+///
+/// # Errors
+/// An address that is none. Whether a scheduler answers there is known when a query runs.
+pub async fn remote(
+    scheduler: &str,
+    functions: &Functions,
+    batch: usize,
+    partitions: Option<usize>,
+) -> Result<SessionContext> {
+    // An executor that has done one partition goes on with another at once.
+    let mut settings = adapted(SessionConfig::new_with_ballista(), batch)
+        .set_usize("ballista.scheduler.max_partitions_per_task", 1);
+    if let Some(partitions) = partitions {
+        settings = settings.with_target_partitions(partitions);
+    }
+    let state = SessionStateBuilder::new_with_default_features().with_config(settings).build();
+    let context = SessionContext::remote_with_state(scheduler, state).await?.enable_url_table();
+    functions.register(&context);
+    Ok(context)
+}
