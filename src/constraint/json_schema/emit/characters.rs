@@ -19,7 +19,7 @@ use super::Emitter;
 use crate::automaton::{FastMap, Run};
 use crate::constraint::json_schema::plan::{Counted, Counts};
 use crate::constraint::json_schema::string::{Uncounted, Units};
-use crate::error::{Error, Limit, Result};
+use crate::error::Result;
 
 /// Characters between two looks at the clock.
 const AT_ONCE: u64 = 1 << 12;
@@ -46,10 +46,7 @@ impl Emitter<'_, '_> {
         }
         let Counted { texts, counts: Counts { min, max }, own_block } = counted;
         // Each of them is a state at least.
-        let blocks = own_block.map_or(0, |length| max.unwrap_or(*min) / length);
-        if blocks > self.most as u64 {
-            return Err(Error::limit(Limit::States(self.most)));
-        }
+        self.check_more(own_block.map_or(0, |length| max.unwrap_or(*min) / length))?;
         let first: Units = [0].into();
         // The first character is apart, so that the opening quote leads to a state that reads it.
         let begun = self.reached(counted, &first, 1)?;
@@ -69,6 +66,11 @@ impl Emitter<'_, '_> {
         let closed = if *min == 0 { exit } else { 0 };
         let opened = self.character(texts, &first, closed, &more);
         Ok(self.rows.byte(b'"', opened[0]))
+    }
+
+    /// Refuses so many states more than are allowed.
+    fn check_more(&self, states: u64) -> Result<()> {
+        self.planner.meter().states(usize::try_from(states).unwrap_or(usize::MAX))
     }
 
     /// The units that `count` characters lead to from some of `from`; where units share their blocks, all.
@@ -112,9 +114,7 @@ impl Emitter<'_, '_> {
             counted.own_block.unwrap_or(u64::MAX).min(least.next_power_of_two())
         };
         // Each block and each character within one is a state at least.
-        if size.max(count / size) > self.most as u64 {
-            return Err(Error::limit(Limit::States(self.most)));
-        }
+        self.check_more(size.max(count / size))?;
         // The units at the borders between blocks, from the first one on, which may be shorter.
         let lengths = (!count.is_multiple_of(size)).then_some(count % size).into_iter();
         let lengths = lengths.chain(std::iter::repeat_n(size, (count / size) as usize));
