@@ -233,7 +233,13 @@ impl ServerArgs {
     /// A server of so many rows, which the costs have to know.
     fn shape(&self, costs: &Costs, rows: u32) -> Result<Shape> {
         let step = costs.step.iter().find(|step| step.0 == rows);
-        let (_, step) = *step.ok_or_else(|| format!("the costs do not know batches of {rows} rows"))?;
+        let (_, step) = *step.ok_or_else(|| {
+            let known: Vec<String> = costs.step.iter().map(|(rows, _)| rows.to_string()).collect();
+            format!(
+                "the costs are of batches of {} rows, not of {rows}: take one of these, or measure",
+                known.join(", ")
+            )
+        })?;
         Ok(Shape {
             rows,
             step,

@@ -176,6 +176,11 @@ fn malformed_traces_and_costs_are_refused() {
         plan(&format!("lines-{index}"), lines, &good, message);
     }
     let whole = format!("{head}1,2,3");
+    let trace = file("rows.csv", &whole);
+    let costs = costs("rows.json", &[1, 2], 0.0, 0.0);
+    let mut command = example("capacity");
+    command.arg("plan").arg(trace).args(["--costs", &costs, "--latency", "1", "--rows", "3"]);
+    fails(&mut command, &["the costs are of batches of 1, 2 rows, not of 3"]);
     let changed = |name: &str, value: Value| {
         let mut costs: Value = serde_json::from_str(&good).unwrap();
         costs[name] = value;
