@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use burn::tensor::Device;
 use burn_dfa::generation::{GenerationConfig, Output, Request, Slots, generate};
 use burn_dfa::{Capacity, Constraint, Limits, TensorOptions, TokenId, TokenTable};
-use burn_dfa_llama::{Llama, Pretrained};
+use burn_dfa_decoder::{Decoder, Pretrained};
 use burn_dfa_tiny::generator::{Generator, Split};
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -156,7 +156,7 @@ struct Served {
 }
 
 /// The scheduler: first come, first served.
-fn serve(slots: &mut Slots<Llama>, jobs: &[Job], args: &Args) -> Result<Served> {
+fn serve(slots: &mut Slots<Decoder>, jobs: &[Job], args: &Args) -> Result<Served> {
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} requests, {msg}")?;
     let bar = ProgressBar::new(jobs.len() as u64).with_style(style);
     let arrival = |job: usize| Duration::from_secs_f64(args.every * job as f64 / 1e3);

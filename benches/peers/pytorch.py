@@ -18,7 +18,7 @@ def main():
     path, tokens, runs = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     torch.set_num_threads(2)
     torch.manual_seed(0)
-    config = transformers.LlamaConfig.from_json_file(path)
+    config = transformers.DecoderConfig.from_json_file(path)
     model = transformers.LlamaForCausalLM(config).to(torch.float32).eval()
     prompt = torch.arange(3, 11).reshape(1, 8)
     with torch.inference_mode():

@@ -17,7 +17,7 @@ use burn_dfa::generation::{CausalLm, GenerationConfig, Request, stream};
 use burn_dfa::processor::{DfaProcessor, LogitsProcessor, StepContext};
 use burn_dfa::sampling::Greedy;
 use burn_dfa::{Constraint, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
-use burn_dfa_llama::Llama;
+use burn_dfa_decoder::Decoder;
 use burn_dfa_tiny::generator::{Generator, Split};
 use line::{Counts, Line};
 
@@ -28,13 +28,13 @@ const ROUNDS: usize = 7;
 
 /// A model that never ends a text.
 struct Endless {
-    model: Llama,
+    model: Decoder,
     /// `[1, width]`
     bias: Tensor<2>,
 }
 
 impl CausalLm for Endless {
-    type Cache = <Llama as CausalLm>::Cache;
+    type Cache = <Decoder as CausalLm>::Cache;
 
     fn device(&self) -> Device {
         self.model.device()

@@ -26,7 +26,7 @@ use std::process::ExitCode;
 
 use burn::tensor::FloatDType;
 use burn_dfa::cli::Backend;
-use burn_dfa_llama::Pretrained;
+use burn_dfa_decoder::Pretrained;
 use clap::{Args, Parser, Subcommand};
 
 use costs::Costs;

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use burn_dfa::generation::{CausalLm, GenerationConfig, Request, SamplingKinds, Slots};
 use burn_dfa::{Capacity, Constraint, Limits, TensorOptions, TokenTable};
-use burn_dfa_llama::{Llama, Pretrained};
+use burn_dfa_decoder::{Decoder, Pretrained};
 use clap::Args;
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
@@ -89,7 +89,7 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    fn batch(&self, rows: usize) -> Result<Slots<'_, Llama>> {
+    fn batch(&self, rows: usize) -> Result<Slots<'_, Decoder>> {
         let tensors = TensorOptions { capacity: ROOM, ..TensorOptions::default() };
         let config = GenerationConfig::new()
             .with_tensors(tensors)

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use burn_dfa::TensorOptions;
 use burn_dfa::generation::{GenerationConfig, Request, SamplingKinds, SamplingOptions, Slots};
-use burn_dfa_llama::Pretrained;
+use burn_dfa_decoder::Pretrained;
 use indicatif::ProgressBar;
 
 use super::Result;

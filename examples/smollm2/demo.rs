@@ -7,8 +7,8 @@ use anstyle::{AnsiColor, Style};
 use burn_dfa::cli::Failure;
 use burn_dfa::generation::{GenerationConfig, Output, Request, stream};
 use burn_dfa::{Constraint, Limits, TokenId, TokenTable};
-use burn_dfa_llama::Pretrained;
-use burn_dfa_llama::cli::GenerateArgs;
+use burn_dfa_decoder::Pretrained;
+use burn_dfa_decoder::cli::GenerateArgs;
 use serde_json::Value;
 
 const BOLD: Style = Style::new().bold();

@@ -1,4 +1,4 @@
-//! A Llama-family model writes text that matches a constraint.
+//! A model writes text that matches a constraint.
 //!
 //! Without arguments, the embedded model answers a few prompts unconstrained and constrained, side by side:
 //!
@@ -11,10 +11,10 @@ mod demo;
 use std::process::ExitCode;
 
 use burn_dfa::cli::{Failure, parse, report};
-use burn_dfa_llama::cli::GenerateArgs;
+use burn_dfa_decoder::cli::GenerateArgs;
 use clap::Parser;
 
-/// Text from a Llama-family model that matches a constraint. Without `--model`, the embedded one; without anything to
+/// Text from a model of a Hugging Face folder that matches a constraint. Without `--model`, the embedded one; without anything to
 /// generate, a demonstration.
 #[derive(Parser)]
 #[command(name = "smollm2")]

@@ -19,7 +19,7 @@ use burn_dfa::generation::speculative::{
 };
 use burn_dfa::generation::{GenerationConfig, Request};
 use burn_dfa::{Constraint, Limits, TokenTable, Vocabulary};
-use burn_dfa_llama::{Llama, Pretrained};
+use burn_dfa_decoder::{Decoder, Pretrained};
 use burn_dfa_tiny::draft;
 use burn_dfa_tiny::generator::{Example, Generator, Kind, Split};
 use clap::Parser;
@@ -55,7 +55,7 @@ fn main() -> Result<()> {
 /// The model, its draft model, and what both know.
 struct Pair {
     pretrained: Pretrained,
-    draft: Llama,
+    draft: Decoder,
     vocabulary: Vocabulary,
     tables: HashMap<Kind, TokenTable>,
 }
@@ -65,7 +65,7 @@ impl Pair {
         let device = Device::flex();
         let pretrained = burn_dfa_tiny::load(&device)?;
         let draft =
-            Llama::from_bytes(str::from_utf8(draft::CONFIG)?, draft::WEIGHTS, FloatDType::F32, &device)?;
+            Decoder::from_bytes(str::from_utf8(draft::CONFIG)?, draft::WEIGHTS, FloatDType::F32, &device)?;
         let vocabulary = pretrained.vocabulary().clone();
         let mut tables = HashMap::new();
         for kind in Kind::ALL {
@@ -82,7 +82,7 @@ impl Pair {
     }
 
     /// The draft model as a drafter.
-    fn draft_model(&self, drafts: usize) -> DraftModel<'_, Llama> {
+    fn draft_model(&self, drafts: usize) -> DraftModel<'_, Decoder> {
         DraftModel::new(&self.draft, drafts)
     }
 

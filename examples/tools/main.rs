@@ -16,7 +16,7 @@ use burn::tensor::Device;
 use burn_dfa::constraint::{Reply, ReplyEvent, ToolFormat, Tools};
 use burn_dfa::generation::{GenerationConfig, Request, generate};
 use burn_dfa::{Limits, TokenTable};
-use burn_dfa_llama::{Message, Pretrained};
+use burn_dfa_decoder::{Message, Pretrained};
 use clap::Parser;
 use serde_json::Value;
 

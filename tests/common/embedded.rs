@@ -3,7 +3,7 @@
 use burn::tensor::Device;
 use burn_dfa::generation::Request;
 use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
-use burn_dfa_llama::{Llama, Pretrained};
+use burn_dfa_decoder::{Decoder, Pretrained};
 use burn_dfa_tiny::generator::{Generator, Split};
 
 /// Its positions.
@@ -20,7 +20,7 @@ impl Embedded {
         Self { vocabulary: pretrained.vocabulary().clone(), pretrained }
     }
 
-    pub fn model(&self) -> &Llama {
+    pub fn model(&self) -> &Decoder {
         self.pretrained.model()
     }
 

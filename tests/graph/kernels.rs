@@ -7,7 +7,7 @@ use burn_dfa::generation::CausalLm;
 use burn_dfa::processor::{DfaProcessor, InitContext, LogitsProcessor, Persistent, StepContext};
 use burn_dfa::sampling::{Greedy, GumbelMax, Sampler};
 use burn_dfa::{TensorOptions, TensorTable};
-use burn_dfa_llama::Llama;
+use burn_dfa_decoder::Decoder;
 use cubecl::logging::{LaunchObservation, LaunchObserver};
 
 use crate::alone;
@@ -26,10 +26,10 @@ impl LaunchObserver for Launches {
 
 /// A decode step of one row: the model, the constraint if there is one, and the choice of a token.
 struct Step<'a, P: LogitsProcessor> {
-    model: &'a Llama,
+    model: &'a Decoder,
     chain: &'a P,
     sampler: &'a dyn Sampler,
-    cache: <Llama as CausalLm>::Cache,
+    cache: <Decoder as CausalLm>::Cache,
     state: P::State,
     context: StepContext,
 }

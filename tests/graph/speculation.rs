@@ -10,7 +10,7 @@ use burn_dfa::generation::speculative::{
 };
 use burn_dfa::generation::{GenerationConfig, Piece, generate};
 use burn_dfa::{Constraint, TokenTable};
-use burn_dfa_llama::Llama;
+use burn_dfa_decoder::Decoder;
 use burn_dfa_tiny::draft;
 use serde_json::json;
 
@@ -22,7 +22,7 @@ use crate::operations::{Recorded, renumbered};
 /// Every kind of drafter.
 const DRAFTERS: [&str; 5] = ["model", "unmasked", "lookup", "forced, then model", "merged"];
 
-fn drafter<'m>(name: &str, small: &'m Llama) -> Box<dyn Drafter + 'm> {
+fn drafter<'m>(name: &str, small: &'m Decoder) -> Box<dyn Drafter + 'm> {
     let model = || DraftModel::new(small, 3);
     let forced = ForcedTokens::new(2, ForcedBytes::LongestToken);
     match name {
@@ -45,9 +45,9 @@ fn tagged(embedded: &Embedded) -> TokenTable {
     embedded.called(&Constraint::structural_tag(&StructuralTag::new(tag)).unwrap(), 8)
 }
 
-fn small(device: &Device) -> Llama {
+fn small(device: &Device) -> Decoder {
     let config = str::from_utf8(draft::CONFIG).unwrap();
-    Llama::from_bytes(config, draft::WEIGHTS, FloatDType::F32, device).unwrap()
+    Decoder::from_bytes(config, draft::WEIGHTS, FloatDType::F32, device).unwrap()
 }
 
 /// What [`speculate`] does until its first read, after `steps` of them, which fails: nothing was computed.

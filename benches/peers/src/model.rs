@@ -11,7 +11,7 @@ use burn_dfa::generation::CausalLm;
 use burn_dfa::processor::{DfaProcessor, LogitsProcessor, Persistent, StepContext};
 use burn_dfa::sampling::{Greedy, Sampler};
 use burn_dfa::{Constraint, Limits, TensorOptions, TensorTable, TokenTable, Vocabulary};
-use burn_dfa_llama::{Llama, LlamaConfig};
+use burn_dfa_decoder::{Decoder, DecoderConfig};
 
 use crate::args::Args;
 use crate::python::Python;
@@ -101,7 +101,7 @@ impl Decoding {
 
 /// A model on the CPU with its vocabulary.
 struct Subject {
-    model: Llama,
+    model: Decoder,
     vocabulary: Vocabulary,
 }
 
@@ -179,8 +179,8 @@ impl Subject {
 }
 
 /// The shape of SmolLM2-135M.
-fn smollm2_135m() -> LlamaConfig {
-    LlamaConfig {
+fn smollm2_135m() -> DecoderConfig {
+    DecoderConfig {
         num_key_value_heads: 3,
         max_position_embeddings: 8192,
         rms_norm_eps: 1e-5,
@@ -188,6 +188,6 @@ fn smollm2_135m() -> LlamaConfig {
         tie_word_embeddings: true,
         bos_token_id: Some(1),
         eos_token_id: vec![2],
-        ..LlamaConfig::new(49_152, 576, 1536, 30, 9)
+        ..DecoderConfig::new(49_152, 576, 1536, 30, 9)
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use burn::tensor::FloatDType;
 use burn_dfa::cli::Backend;
 use burn_dfa::generation::SlotLm;
-use burn_dfa_llama::Pretrained;
+use burn_dfa_decoder::Pretrained;
 
 use crate::answer::logprobs::Logprobs;
 use crate::answer::now;

@@ -28,7 +28,7 @@ pub struct Config {
     /// The port to listen on; 0 takes any that is free.
     #[arg(long, default_value_t = 8000)]
     pub port: u16,
-    /// A Hugging Face folder of a Llama: config.json, tokenizer.json, model.safetensors. Default: the embedded model.
+    /// A Hugging Face folder: config.json, tokenizer.json, model.safetensors. Default: the embedded model.
     #[arg(long, value_name = "DIR")]
     pub model: Option<PathBuf>,
     /// The name by which requests call the model. Default: the name of its folder, or tiny.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use burn_dfa::constraint::{Reasoning, ToolFormat, Tools};
 use burn_dfa::{TokenId, Vocabulary};
-use burn_dfa_llama::Pretrained;
+use burn_dfa_decoder::Pretrained;
 use serde_json::Value;
 
 use crate::config::{Config, ReasoningMode};

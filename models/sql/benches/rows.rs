@@ -101,7 +101,7 @@ async fn alone(
     args: &Args,
     sizes: &Sizes,
     constraints: &Constraints,
-    tiny: &burn_dfa_llama::Pretrained,
+    tiny: &burn_dfa_decoder::Pretrained,
     context: &SessionContext,
     orders: &Path,
 ) -> Result<()> {

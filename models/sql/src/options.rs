@@ -8,7 +8,7 @@ use burn_dfa::cli::{Backend, LimitArgs};
 use burn_dfa::generation::CausalLm;
 use burn_dfa::vocabulary::ModelFiles;
 use burn_dfa::{Capacity, Vocabulary};
-use burn_dfa_llama::Pretrained;
+use burn_dfa_decoder::Pretrained;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 
@@ -23,7 +23,7 @@ pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// What a process needs that plans queries: the tokens of the model, and what a constraint may cost.
 #[derive(Args, Clone, Debug)]
 pub struct PlanArgs {
-    /// A Hugging Face folder of a Llama: config.json, tokenizer.json, model.safetensors. Default: the embedded model.
+    /// A Hugging Face folder: config.json, tokenizer.json, model.safetensors. Default: the embedded model.
     #[arg(long, value_name = "DIR")]
     pub model: Option<PathBuf>,
     /// States of the constraints that are in use at the same time. They are reserved on a GPU.

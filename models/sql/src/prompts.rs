@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use burn_dfa::TokenId;
-use burn_dfa_llama::Pretrained;
+use burn_dfa_decoder::Pretrained;
 
 use crate::engine::Sizes;
 

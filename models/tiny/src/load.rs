@@ -2,7 +2,7 @@
 
 use burn::tensor::{Device, FloatDType};
 use burn_dfa::vocabulary::ModelFiles;
-use burn_dfa_llama::{Llama, LlamaError, Pretrained};
+use burn_dfa_decoder::{Decoder, DecoderError, Pretrained};
 
 use crate::{CONFIG, GENERATION_CONFIG, TOKENIZER, TOKENIZER_CONFIG, WEIGHTS};
 
@@ -14,13 +14,13 @@ use crate::{CONFIG, GENERATION_CONFIG, TOKENIZER, TOKENIZER_CONFIG, WEIGHTS};
 /// let tiny = burn_dfa_tiny::load(&Device::flex())?;
 /// let prompt = tiny.prompt("Meet Nora Keller, a 34 year old baker from Lisbon.")?;
 /// assert!(prompt.len() < tiny.model().config().max_position_embeddings);
-/// # Ok::<(), burn_dfa_llama::LlamaError>(())
+/// # Ok::<(), burn_dfa_decoder::DecoderError>(())
 /// ```
 ///
 /// # Errors
 /// None but those of the device: the files are compiled in.
-pub fn load(device: &Device) -> Result<Pretrained, LlamaError> {
-    let model = Llama::from_bytes(&text(CONFIG), WEIGHTS, FloatDType::F32, device)?;
+pub fn load(device: &Device) -> Result<Pretrained, DecoderError> {
+    let model = Decoder::from_bytes(&text(CONFIG), WEIGHTS, FloatDType::F32, device)?;
     let files = ModelFiles {
         tokenizer: TOKENIZER.into(),
         config: Some(text(CONFIG)),

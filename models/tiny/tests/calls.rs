@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use burn_dfa::constraint::ToolFormat;
-use burn_dfa_llama::{ChatTemplate, Message};
+use burn_dfa_decoder::{ChatTemplate, Message};
 use burn_dfa_tiny::generator::{AnswerExample, CallExample, GREETING, Generator, NO_TOOL, Split, WELCOME};
 use burn_dfa_tiny::{TOKENIZER, TOKENIZER_CONFIG, Tool, catalogue, tool, tools};
 use serde_json::{Value, json};

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use burn::tensor::Device;
 use burn_dfa::generation::{GenerationConfig, Request, generate};
 use burn_dfa::{Constraint, Limits, TokenId, TokenTable};
-use burn_dfa_llama::{Message, Pretrained};
+use burn_dfa_decoder::{Message, Pretrained};
 use burn_dfa_tiny::generator::{Generator, Kind, Split};
 use burn_dfa_tiny::{GENERATION_CONFIG, WEIGHTS, schema};
 use serde_json::Value;

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use burn::tensor::FloatDType;
-use burn_dfa_llama::LlamaConfig;
+use burn_dfa_decoder::DecoderConfig;
 use burn_dfa_tiny::TOKENIZER;
 use burn_dfa_tiny::generator::{Generator, Split};
 use burn_dfa_tiny::training::{Batch, Batches, Checkpoint, END, Lesson, Schedule, TrainOptions, train};
@@ -73,11 +73,11 @@ fn a_resumed_run_ends_like_one_that_was_not_cut() {
 fn run(checkpoint: &Path, steps: usize, resume: bool) -> Vec<u8> {
     let tokenizer = tokenizer();
     let options = TrainOptions {
-        config: LlamaConfig {
+        config: DecoderConfig {
             num_key_value_heads: 1,
             max_position_embeddings: 256,
             tie_word_embeddings: true,
-            ..LlamaConfig::new(tokenizer.get_vocab_size(true), 16, 32, 1, 2)
+            ..DecoderConfig::new(tokenizer.get_vocab_size(true), 16, 32, 1, 2)
         },
         // No decay before the fourth step, so that the rate of the first steps is the same in all runs.
         schedule: Schedule { peak: 1e-2, warmup: 1, decay: 1, steps },

@@ -31,8 +31,8 @@ impl Generate {
         let status = command.args(json).args(&self.args).status().map_err(|error| match error.kind() {
             ErrorKind::NotFound => format!(
                 "there is no {PROGRAM}, which has the models, beside this program or in PATH: install it with \
-                 `cargo install --path models/llama --features cli`, or build it with \
-                 `cargo build --release -p burn-dfa-llama --features cli`"
+                 `cargo install --path models/decoder --features cli`, or build it with \
+                 `cargo build --release -p burn-dfa-decoder --features cli`"
             ),
             _ => format!("cannot run {PROGRAM}: {error}"),
         })?;

@@ -8,13 +8,13 @@ use burn_dfa::generation::speculative::{
 };
 use burn_dfa::generation::{GenerationConfig, Request, generate};
 use burn_dfa::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
-use burn_dfa_llama::Llama;
+use burn_dfa_decoder::Decoder;
 use burn_dfa_tiny::generator::{Generator, Kind, Split};
 use burn_dfa_tiny::{CONFIG, TOKENIZER, WEIGHTS, draft, schema};
 use tokenizers::Tokenizer;
 
-fn llama(config: &[u8], weights: &[u8]) -> Llama {
-    Llama::from_bytes(str::from_utf8(config).unwrap(), weights, FloatDType::F32, &Device::flex()).unwrap()
+fn llama(config: &[u8], weights: &[u8]) -> Decoder {
+    Decoder::from_bytes(str::from_utf8(config).unwrap(), weights, FloatDType::F32, &Device::flex()).unwrap()
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use burn::tensor::Device;
-use burn_dfa_llama::{Llama, LlamaConfig, Pretrained};
+use burn_dfa_decoder::{Decoder, DecoderConfig, Pretrained};
 use burn_dfa_serve::{App, Failure};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -118,15 +118,15 @@ fn ask(host: &Host, clients: usize, bodies: &[String]) -> Result<f64, Failure> {
     }
 }
 
-fn serve(tiny: &Arc<Pretrained>, model: &Llama, rows: usize, options: &[&str]) -> Result<Host, Failure> {
+fn serve(tiny: &Arc<Pretrained>, model: &Decoder, rows: usize, options: &[&str]) -> Result<Host, Failure> {
     Host::of(App::new(config(rows, options)?, tiny.clone(), model.clone())?)
 }
 
-fn smollm2_135m() -> LlamaConfig {
-    LlamaConfig {
+fn smollm2_135m() -> DecoderConfig {
+    DecoderConfig {
         num_key_value_heads: 3,
         max_position_embeddings: 1024,
         tie_word_embeddings: true,
-        ..LlamaConfig::new(49_152, 576, 1536, 30, 9)
+        ..DecoderConfig::new(49_152, 576, 1536, 30, 9)
     }
 }

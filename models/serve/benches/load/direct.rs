@@ -5,7 +5,7 @@ use std::time::Instant;
 use burn::tensor::Device;
 use burn_dfa::generation::{GenerationConfig, Request, SamplingKinds, SamplingOptions, SlotLm, Slots};
 use burn_dfa::{Capacity, TensorOptions, TokenId, TokenTable};
-use burn_dfa_llama::Pretrained;
+use burn_dfa_decoder::Pretrained;
 use burn_dfa_serve::engine::Source;
 use burn_dfa_serve::{App, Failure};
 use serde_json::json;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use burn::tensor::{Device, Int, Tensor};
 use burn_dfa::generation::{CausalLm, SlotLm};
-use burn_dfa_llama::Llama;
+use burn_dfa_decoder::Decoder;
 use burn_dfa_serve::App;
 use serde_json::{Value, json};
 
@@ -14,14 +14,14 @@ use crate::client::{Running, config, start, start_app};
 
 /// The embedded model, which waits at each step, or panics when it is told to.
 struct Odd {
-    model: Llama,
+    model: Decoder,
     pause: Duration,
     steps: Arc<AtomicUsize>,
     panics: Arc<AtomicBool>,
 }
 
 impl CausalLm for Odd {
-    type Cache = <Llama as CausalLm>::Cache;
+    type Cache = <Decoder as CausalLm>::Cache;
 
     fn device(&self) -> Device {
         self.model.device()
@@ -50,7 +50,7 @@ impl CausalLm for Odd {
 }
 
 impl SlotLm for Odd {
-    type SlotCache = <Llama as SlotLm>::SlotCache;
+    type SlotCache = <Decoder as SlotLm>::SlotCache;
 
     fn slots(&self, rows: usize, capacity: usize) -> Self::SlotCache {
         self.model.slots(rows, capacity)

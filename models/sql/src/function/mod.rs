@@ -12,7 +12,7 @@ mod reasons;
 use std::ops::Range;
 use std::sync::Arc;
 
-use burn_dfa_llama::Pretrained;
+use burn_dfa_decoder::Pretrained;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue, exec_datafusion_err, plan_datafusion_err, plan_err};
 use datafusion::logical_expr::async_udf::AsyncScalarUDF;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use burn::tensor::{Device, FloatDType};
-use burn_dfa_llama::{LlamaConfig, Pretrained};
+use burn_dfa_decoder::{DecoderConfig, Pretrained};
 use burn_dfa_tiny::generator::{Generator, Split};
 use burn_dfa_tiny::training::{
     Checkpoint, END, Error, Schedule, TrainOptions, build_tokenizer, evaluate, evaluate_calls,
@@ -189,13 +189,13 @@ fn sample(seed: u64, count: u64, held_out: bool, calls: bool) {
 fn prepare(cli: &Cli, args: &TrainArgs) -> Result<(TrainOptions, Tokenizer), Error> {
     let tokenizer = load_tokenizer(cli.tokenizer.as_ref().unwrap_or(&cli.folder))?;
     let end = tokenizer.token_to_id(END).ok_or("no end token")?;
-    let config = LlamaConfig {
+    let config = DecoderConfig {
         num_key_value_heads: args.kv_heads,
         max_position_embeddings: POSITIONS,
         rms_norm_eps: 1e-5,
         tie_word_embeddings: true,
         eos_token_id: vec![end],
-        ..LlamaConfig::new(
+        ..DecoderConfig::new(
             tokenizer.get_vocab_size(true),
             args.hidden,
             3 * args.hidden,

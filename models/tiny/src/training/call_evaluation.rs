@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use burn_dfa::constraint::{Expression, Grammar};
 use burn_dfa::{Constraint, Limits, TokenTable};
-use burn_dfa_llama::{Message, Pretrained};
+use burn_dfa_decoder::{Message, Pretrained};
 use serde_json::Value;
 
 use super::Error;

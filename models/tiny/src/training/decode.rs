@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use burn_dfa::TokenTable;
 use burn_dfa::generation::{GenerationConfig, Request, generate};
 use burn_dfa::vocabulary::TokenId;
-use burn_dfa_llama::Pretrained;
+use burn_dfa_decoder::Pretrained;
 use indicatif::ProgressBar;
 
 use super::Error;

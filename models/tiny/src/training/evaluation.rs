@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::time::Instant;
 
 use burn_dfa::{Constraint, Limits, TokenTable};
-use burn_dfa_llama::{Message, Pretrained};
+use burn_dfa_decoder::{Message, Pretrained};
 use serde_json::Value;
 
 use super::Error;

@@ -8,7 +8,7 @@ use burn::module::Module;
 use burn::optim::{AdamWConfig, GradientsParams, ModuleOptimizer};
 use burn::tensor::activation::log_softmax;
 use burn::tensor::{Device, FloatDType, Tensor};
-use burn_dfa_llama::{Llama, LlamaConfig};
+use burn_dfa_decoder::{Decoder, DecoderConfig};
 use indicatif::{ProgressBar, ProgressStyle};
 use tokenizers::Tokenizer;
 
@@ -33,7 +33,7 @@ const ANSWER: &str = "answer";
 #[derive(Debug, Clone)]
 pub struct TrainOptions {
     /// The architecture.
-    pub config: LlamaConfig,
+    pub config: DecoderConfig,
     /// Learning rates and number of steps.
     pub schedule: Schedule,
     /// Examples in a batch.
@@ -55,12 +55,12 @@ pub struct TrainOptions {
 }
 
 /// Trains until the last step of the schedule; returns the model without its gradients.
-pub fn train(options: &TrainOptions, tokenizer: &Tokenizer) -> Result<(Llama, Progress), Error> {
+pub fn train(options: &TrainOptions, tokenizer: &Tokenizer) -> Result<(Decoder, Progress), Error> {
     let device = Device::flex().autodiff();
     device.seed(options.seed);
     let checkpoint = Checkpoint::new(&options.checkpoint);
     let mut model = match &options.from {
-        Some(folder) => Llama::load(folder, FloatDType::F32, &device)?,
+        Some(folder) => Decoder::load(folder, FloatDType::F32, &device)?,
         None => options.config.init(&device),
     };
     let mut optimizer = optimizer();
@@ -120,7 +120,11 @@ pub fn train(options: &TrainOptions, tokenizer: &Tokenizer) -> Result<(Llama, Pr
 
 /// For each example, whether every token of the answer and its end is the likeliest one given the tokens before. These
 /// are exactly the examples whose answer greedy decoding gets right.
-pub fn teacher_forced(model: &Llama, tokenizer: &Tokenizer, lessons: &[Lesson]) -> Result<Vec<bool>, Error> {
+pub fn teacher_forced(
+    model: &Decoder,
+    tokenizer: &Tokenizer,
+    lessons: &[Lesson],
+) -> Result<Vec<bool>, Error> {
     let device = Device::flex();
     let mut right = Vec::with_capacity(lessons.len());
     for rows in lessons.chunks(EVALUATION_ROWS) {
@@ -166,7 +170,7 @@ impl HeldOut {
     }
 
     /// The share of right answers, of all records and by kind.
-    fn check(&self, model: &Llama, tokenizer: &Tokenizer) -> Result<String, Error> {
+    fn check(&self, model: &Decoder, tokenizer: &Tokenizer) -> Result<String, Error> {
         let right = teacher_forced(model, tokenizer, &self.lessons)?;
         let share = |counts: &dyn Fn(&str) -> bool| {
             let of_kind = self.kinds.iter().zip(&right).filter(|(kind, _)| counts(kind));
@@ -196,7 +200,7 @@ fn optimizer() -> ModuleOptimizer {
 }
 
 /// Mean cross entropy of the tokens of the answers, by their weights.
-fn loss(model: &Llama, batch: &Batch, device: &Device) -> Tensor<1> {
+fn loss(model: &Decoder, batch: &Batch, device: &Device) -> Tensor<1> {
     let logits = target_logits(model, batch, device);
     let targets = batch.targets(device).unsqueeze_dim::<2>(1);
     let weights = batch.weights(FIRST_TOKEN, device);
@@ -205,7 +209,7 @@ fn loss(model: &Llama, batch: &Batch, device: &Device) -> Tensor<1> {
 }
 
 /// Logits at the positions whose targets count, `[targets, vocabulary]`.
-fn target_logits(model: &Llama, batch: &Batch, device: &Device) -> Tensor<2> {
+fn target_logits(model: &Decoder, batch: &Batch, device: &Device) -> Tensor<2> {
     model.forward_at(batch.inputs(device), batch.positions(device))
 }
 

@@ -1,7 +1,7 @@
 //! Generation from the command line, with the arguments and the output of `burn-dfa-generate`.
 //!
 //! ```
-//! use burn_dfa_llama::cli::GenerateArgs;
+//! use burn_dfa_decoder::cli::GenerateArgs;
 //! use clap::Parser;
 //!
 //! #[derive(Parser)]

@@ -4,10 +4,10 @@
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{Device, Gradients, Int, Tensor};
 use burn_dfa::generation::CausalLm;
-use burn_dfa_llama::{Llama, LlamaConfig};
+use burn_dfa_decoder::{Decoder, DecoderConfig};
 
 /// The sum of the logits weighted by arbitrary numbers.
-fn loss(model: &Llama) -> Tensor<1> {
+fn loss(model: &Decoder) -> Tensor<1> {
     let device = model.device();
     let tokens = Tensor::<2, Int>::from_ints([[3, 1, 4, 1, 5], [9, 2, 6, 5, 3]], &device);
     let logits = model.forward(tokens);
@@ -20,7 +20,7 @@ fn loss(model: &Llama) -> Tensor<1> {
     (logits.clone() * weights + logits.square()).sum()
 }
 
-fn value(model: &Llama) -> f64 {
+fn value(model: &Decoder) -> f64 {
     f64::from(loss(model).into_scalar::<f32>())
 }
 
@@ -68,10 +68,10 @@ fn gradients_are_those_of_finite_differences() {
     for tied in [true, false] {
         let device = Device::flex();
         device.seed(7);
-        let config = LlamaConfig {
+        let config = DecoderConfig {
             num_key_value_heads: 1,
             tie_word_embeddings: tied,
-            ..LlamaConfig::new(16, 16, 24, 2, 2)
+            ..DecoderConfig::new(16, 16, 24, 2, 2)
         };
         // Larger weights than initial ones, so that every layer matters.
         let model = config.init(&device).map(&mut Scale);

@@ -8,9 +8,9 @@ use burn_dfa::{TokenId, Vocabulary};
 use tokenizers::Tokenizer;
 
 use crate::chat::{ChatTemplate, Message};
-use crate::config::LlamaConfig;
-use crate::error::LlamaError;
-use crate::model::Llama;
+use crate::config::DecoderConfig;
+use crate::error::DecoderError;
+use crate::model::Decoder;
 
 /// A model with its tokenizer, its vocabulary and its chat template.
 ///
@@ -18,16 +18,16 @@ use crate::model::Llama;
 ///
 /// ```no_run
 /// use burn::tensor::{Device, FloatDType};
-/// use burn_dfa_llama::{Message, Pretrained};
+/// use burn_dfa_decoder::{Message, Pretrained};
 ///
 /// let pretrained = Pretrained::load("SmolLM2-135M-Instruct", FloatDType::F32, &Device::flex())?;
 /// let prompt = pretrained.encode_chat(&[Message::user("Name a colour.")])?;
 /// println!("{} tokens, and it ends with {:?}", prompt.len(), pretrained.vocabulary().eos());
-/// # Ok::<(), burn_dfa_llama::LlamaError>(())
+/// # Ok::<(), burn_dfa_decoder::DecoderError>(())
 /// ```
 #[derive(Debug)]
 pub struct Pretrained {
-    model: Llama,
+    model: Decoder,
     tokenizer: Tokenizer,
     vocabulary: Vocabulary,
     chat_template: Option<ChatTemplate>,
@@ -38,26 +38,26 @@ impl Pretrained {
     /// `generation_config.json`, `tokenizer_config.json` and `chat_template.jinja`.
     ///
     /// # Errors
-    /// As [`Llama::load`] and [`Vocabulary::from_folder`]; when the template is not valid; and when the tokenizer
+    /// As [`Decoder::load`] and [`Vocabulary::from_folder`]; when the template is not valid; and when the tokenizer
     /// has ids that the model's embedding matrix does not hold.
-    pub fn load(folder: impl AsRef<Path>, dtype: FloatDType, device: &Device) -> Result<Self, LlamaError> {
+    pub fn load(folder: impl AsRef<Path>, dtype: FloatDType, device: &Device) -> Result<Self, DecoderError> {
         let folder = folder.as_ref();
         // The small files are read first, so that an error in them is reported before gigabytes are read.
-        let config = LlamaConfig::load(folder)?;
+        let config = DecoderConfig::load(folder)?;
         let text = TextFiles::new(&config, &ModelFiles::read(folder)?)?;
-        Ok(text.with(Llama::load(folder, dtype, device)?))
+        Ok(text.with(Decoder::load(folder, dtype, device)?))
     }
 
     /// Puts together a model and the other files of its folder, which may be compiled in.
     ///
     /// # Errors
     /// As [`load`](Self::load), for all files but the weights.
-    pub fn new(model: Llama, files: &ModelFiles) -> Result<Self, LlamaError> {
+    pub fn new(model: Decoder, files: &ModelFiles) -> Result<Self, DecoderError> {
         Ok(TextFiles::new(model.config(), files)?.with(model))
     }
 
     /// The model.
-    pub fn model(&self) -> &Llama {
+    pub fn model(&self) -> &Decoder {
         &self.model
     }
 
@@ -82,7 +82,7 @@ impl Pretrained {
     ///
     /// # Errors
     /// When the template or the tokenizer fails.
-    pub fn prompt(&self, text: &str) -> Result<Vec<TokenId>, LlamaError> {
+    pub fn prompt(&self, text: &str) -> Result<Vec<TokenId>, DecoderError> {
         match self.chat_template {
             Some(_) => self.encode_chat(&[Message::user(text)]),
             None => self.encode(text),
@@ -93,7 +93,7 @@ impl Pretrained {
     ///
     /// # Errors
     /// When the tokenizer fails.
-    pub fn encode(&self, text: &str) -> Result<Vec<TokenId>, LlamaError> {
+    pub fn encode(&self, text: &str) -> Result<Vec<TokenId>, DecoderError> {
         self.ids(text, true)
     }
 
@@ -101,7 +101,7 @@ impl Pretrained {
     ///
     /// # Errors
     /// When the folder has no chat template, or the template or the tokenizer fails.
-    pub fn encode_chat(&self, messages: &[Message]) -> Result<Vec<TokenId>, LlamaError> {
+    pub fn encode_chat(&self, messages: &[Message]) -> Result<Vec<TokenId>, DecoderError> {
         self.encode_chat_with_tools(messages, &[])
     }
 
@@ -114,8 +114,8 @@ impl Pretrained {
         &self,
         messages: &[Message],
         tools: &[serde_json::Value],
-    ) -> Result<Vec<TokenId>, LlamaError> {
-        let template = self.chat_template.as_ref().ok_or_else(|| LlamaError::Template {
+    ) -> Result<Vec<TokenId>, DecoderError> {
+        let template = self.chat_template.as_ref().ok_or_else(|| DecoderError::Template {
             message: "this model has none; encode plain text instead".into(),
         })?;
         self.ids(&template.render_with_tools(messages, tools, true)?, false)
@@ -125,12 +125,12 @@ impl Pretrained {
     ///
     /// # Errors
     /// When the tokenizer fails.
-    pub fn decode(&self, tokens: &[TokenId]) -> Result<String, LlamaError> {
+    pub fn decode(&self, tokens: &[TokenId]) -> Result<String, DecoderError> {
         let ids: Vec<_> = tokens.iter().map(|token| token.0).collect();
         self.tokenizer.decode(&ids, true).map_err(tokenizer_error)
     }
 
-    fn ids(&self, text: &str, special: bool) -> Result<Vec<TokenId>, LlamaError> {
+    fn ids(&self, text: &str, special: bool) -> Result<Vec<TokenId>, DecoderError> {
         let encoding = self.tokenizer.encode(text, special).map_err(tokenizer_error)?;
         Ok(encoding.get_ids().iter().map(|&id| TokenId(id)).collect())
     }
@@ -144,7 +144,7 @@ struct TextFiles {
 }
 
 impl TextFiles {
-    fn new(config: &LlamaConfig, files: &ModelFiles) -> Result<Self, LlamaError> {
+    fn new(config: &DecoderConfig, files: &ModelFiles) -> Result<Self, DecoderError> {
         let chat_template = files.chat_template.as_deref().map(String::from);
         Ok(Self {
             chat_template: ChatTemplate::from_files(files.tokenizer_config.as_deref(), chat_template)?,
@@ -153,18 +153,18 @@ impl TextFiles {
         })
     }
 
-    fn with(self, model: Llama) -> Pretrained {
+    fn with(self, model: Decoder) -> Pretrained {
         let Self { tokenizer, vocabulary, chat_template } = self;
         Pretrained { model, tokenizer, vocabulary, chat_template }
     }
 }
 
 /// The tokenizer, checked against the model's vocabulary.
-fn tokenizer(config: &LlamaConfig, json: &[u8]) -> Result<Tokenizer, LlamaError> {
+fn tokenizer(config: &DecoderConfig, json: &[u8]) -> Result<Tokenizer, DecoderError> {
     let tokenizer = Tokenizer::from_bytes(json).map_err(tokenizer_error)?;
     let greatest = tokenizer.get_vocab(true).into_values().max().unwrap_or(0);
     if greatest as usize >= config.vocab_size {
-        return Err(LlamaError::Tokenizer {
+        return Err(DecoderError::Tokenizer {
             message: format!(
                 "has the id {greatest}, but config.json gives the model {} rows; the files belong to \
                  different models",
@@ -175,6 +175,6 @@ fn tokenizer(config: &LlamaConfig, json: &[u8]) -> Result<Tokenizer, LlamaError>
     Ok(tokenizer)
 }
 
-fn tokenizer_error(error: tokenizers::Error) -> LlamaError {
-    LlamaError::Tokenizer { message: error.to_string() }
+fn tokenizer_error(error: tokenizers::Error) -> DecoderError {
+    DecoderError::Tokenizer { message: error.to_string() }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData};
 use burn_dfa::generation::CausalLm;
-use burn_dfa_llama::Llama;
+use burn_dfa_decoder::Decoder;
 use serde::Deserialize;
 
 #[cfg(any(feature = "wgpu", feature = "vulkan"))]
@@ -72,7 +72,7 @@ fn assert_close<const D: usize>(what: &str, found: Tensor<D>, expected: &[f32], 
 }
 
 /// Prefills `prompts` together and takes greedy steps.
-fn greedy(model: &Llama, prompts: &[Vec<i64>], steps: usize) -> (Tensor<2>, Vec<Vec<i64>>) {
+fn greedy(model: &Decoder, prompts: &[Vec<i64>], steps: usize) -> (Tensor<2>, Vec<Vec<i64>>) {
     let device = model.device();
     let (rows, padding) = left_pad(prompts);
     let capacity = rows[0].len() + steps;
@@ -96,7 +96,7 @@ fn greedy(model: &Llama, prompts: &[Vec<i64>], steps: usize) -> (Tensor<2>, Vec<
 /// Everything that a device must get right.
 fn check(device: &Device, dtype: FloatDType, tolerance: f32, exact: bool) {
     for name in MODELS {
-        let model = Llama::load(folder(name), dtype, device).unwrap();
+        let model = Decoder::load(folder(name), dtype, device).unwrap();
         let expected = expected(name);
 
         let logits = model.forward(ints(&expected.batch, device));
@@ -151,7 +151,7 @@ fn flex_bf16() {
 #[test]
 fn a_truncated_cache_decodes_again() {
     let device = Device::flex();
-    let model = Llama::load(folder("untied_gqa"), FloatDType::F32, &device).unwrap();
+    let model = Decoder::load(folder("untied_gqa"), FloatDType::F32, &device).unwrap();
     let expected = expected("untied_gqa");
     let prompt = &expected.prompts[..1];
     let length = prompt[0].len();
@@ -172,7 +172,7 @@ fn a_truncated_cache_decodes_again() {
 #[test]
 fn a_cache_that_was_truncated_into_the_padding_decodes_finite_logits() {
     let device = Device::flex();
-    let model = Llama::load(folder("tied_mha"), FloatDType::F32, &device).unwrap();
+    let model = Decoder::load(folder("tied_mha"), FloatDType::F32, &device).unwrap();
     let prompts = ints(&[vec![4, 5, 6], vec![7, 7, 6]], &device);
     let (_, mut cache) = model.prefill(prompts, column(vec![0, 2], &device), 4);
     cache.truncate(1);
@@ -183,7 +183,7 @@ fn a_cache_that_was_truncated_into_the_padding_decodes_finite_logits() {
 #[test]
 fn steps_beyond_the_capacity_stay_in_the_cache() {
     let device = Device::flex();
-    let model = Llama::load(folder("tied_mha"), FloatDType::F32, &device).unwrap();
+    let model = Decoder::load(folder("tied_mha"), FloatDType::F32, &device).unwrap();
     let (_, mut cache) = model.prefill(ints(&[vec![4, 5]], &device), column(vec![0], &device), 3);
     assert_eq!((cache.capacity(), cache.batch()), (3, 1));
     for _ in 0..3 {

@@ -1,10 +1,10 @@
-//! [`LlamaConfig`]: the shape of a model.
+//! [`DecoderConfig`]: the shape of a model.
 //!
 //! A configuration is checked when it is parsed: its sizes are positive and bounded, and those that must divide one
-//! another do. So neither building tables nor comparing shapes can overflow or panic. [`LlamaConfig::validate`] checks a
+//! another do. So neither building tables nor comparing shapes can overflow or panic. [`DecoderConfig::validate`] checks a
 //! configuration that was made in code.
 
-use crate::error::LlamaError;
+use crate::error::DecoderError;
 
 /// Greatest size of a single dimension (hidden, vocabulary, positions).
 const MAX_DIM: usize = 1 << 24;
@@ -13,14 +13,14 @@ const MAX_LAYERS: usize = 1 << 12;
 /// Greatest number of elements of a rotary table.
 const MAX_TABLE: usize = 1 << 28;
 
-/// The shape and constants of a Llama model.
+/// The shape and constants of a decoder-only model.
 ///
 /// # Example
 ///
 /// ```
-/// use burn_dfa_llama::LlamaConfig;
+/// use burn_dfa_decoder::DecoderConfig;
 ///
-/// let config = LlamaConfig::from_json(r#"{
+/// let config = DecoderConfig::from_json(r#"{
 ///     "model_type": "llama", "vocab_size": 128, "hidden_size": 32, "intermediate_size": 64,
 ///     "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
 ///     "tie_word_embeddings": true, "eos_token_id": [1, 2]
@@ -28,17 +28,17 @@ const MAX_TABLE: usize = 1 << 28;
 /// assert_eq!(config.head_dim, 8);
 /// assert_eq!(config.eos_token_id, [1, 2]);
 ///
-/// let same = LlamaConfig {
+/// let same = DecoderConfig {
 ///     num_key_value_heads: 2,
 ///     tie_word_embeddings: true,
 ///     eos_token_id: vec![1, 2],
-///     ..LlamaConfig::new(128, 32, 64, 2, 4)
+///     ..DecoderConfig::new(128, 32, 64, 2, 4)
 /// };
 /// assert_eq!(config, same);
-/// # Ok::<(), burn_dfa_llama::LlamaError>(())
+/// # Ok::<(), burn_dfa_decoder::DecoderError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-pub struct LlamaConfig {
+pub struct DecoderConfig {
     /// Rows of the embedding matrix.
     pub vocab_size: usize,
     /// Width of the residual stream.
@@ -72,7 +72,7 @@ pub struct LlamaConfig {
 /// Parameters of the `llama3` scaling of rotary frequencies.
 ///
 /// ```
-/// use burn_dfa_llama::{Llama3Scaling, LlamaConfig};
+/// use burn_dfa_decoder::{Llama3Scaling, DecoderConfig};
 ///
 /// let scaling = Llama3Scaling {
 ///     factor: 8.0,
@@ -80,9 +80,9 @@ pub struct LlamaConfig {
 ///     high_freq_factor: 4.0,
 ///     original_max_position_embeddings: 8192,
 /// };
-/// let config = LlamaConfig { rope_scaling: Some(scaling), ..LlamaConfig::new(128, 32, 64, 2, 4) };
+/// let config = DecoderConfig { rope_scaling: Some(scaling), ..DecoderConfig::new(128, 32, 64, 2, 4) };
 /// config.validate()?;
-/// # Ok::<(), burn_dfa_llama::LlamaError>(())
+/// # Ok::<(), burn_dfa_decoder::DecoderError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Llama3Scaling {
@@ -96,7 +96,7 @@ pub struct Llama3Scaling {
     pub original_max_position_embeddings: usize,
 }
 
-impl LlamaConfig {
+impl DecoderConfig {
     /// A configuration with as many key heads as query heads, untied embeddings, 2,048 positions,
     /// a rotary base of 10,000, an epsilon of 1e-6 and no special tokens.
     pub fn new(
@@ -129,7 +129,7 @@ impl LlamaConfig {
     /// # Errors
     /// When a size is zero or too large, the head width is odd, the number of key heads does not divide that of query
     /// heads, or a rotary or norm constant is not a positive number.
-    pub fn validate(&self) -> Result<(), LlamaError> {
+    pub fn validate(&self) -> Result<(), DecoderError> {
         let sizes = [
             ("vocab_size", self.vocab_size, MAX_DIM),
             ("hidden_size", self.hidden_size, MAX_DIM),
@@ -142,33 +142,33 @@ impl LlamaConfig {
         ];
         for (field, size, limit) in sizes {
             if size == 0 || size > limit {
-                return Err(LlamaError::config(
+                return Err(DecoderError::config(
                     field,
                     format!("is {size}; it must lie between 1 and {limit}"),
                 ));
             }
         }
         if !self.head_dim.is_multiple_of(2) {
-            return Err(LlamaError::config(
+            return Err(DecoderError::config(
                 "head_dim",
                 format!("is {}; rotary embeddings need an even one", self.head_dim),
             ));
         }
         // The sizes are at most 2^24 each, so that products of two fit in 64 bits.
         if self.num_attention_heads as u64 * self.head_dim as u64 > MAX_DIM as u64 {
-            return Err(LlamaError::config(
+            return Err(DecoderError::config(
                 "num_attention_heads",
                 format!("times head_dim exceeds {MAX_DIM}"),
             ));
         }
         if self.max_position_embeddings as u64 * self.head_dim as u64 > MAX_TABLE as u64 {
-            return Err(LlamaError::config(
+            return Err(DecoderError::config(
                 "max_position_embeddings",
                 format!("times head_dim exceeds {MAX_TABLE}; lower it to the positions you need"),
             ));
         }
         if !self.num_attention_heads.is_multiple_of(self.num_key_value_heads) {
-            return Err(LlamaError::config(
+            return Err(DecoderError::config(
                 "num_key_value_heads",
                 format!(
                     "is {}, which does not divide the {} attention heads",
@@ -183,14 +183,14 @@ impl LlamaConfig {
             positive("rope_scaling.low_freq_factor", scaling.low_freq_factor)?;
             positive("rope_scaling.high_freq_factor", scaling.high_freq_factor)?;
             if scaling.high_freq_factor <= scaling.low_freq_factor {
-                return Err(LlamaError::config(
+                return Err(DecoderError::config(
                     "rope_scaling.high_freq_factor",
                     "must exceed low_freq_factor",
                 ));
             }
             let original = scaling.original_max_position_embeddings;
             if original == 0 || original > MAX_DIM {
-                return Err(LlamaError::config(
+                return Err(DecoderError::config(
                     "rope_scaling.original_max_position_embeddings",
                     format!("is {original}; it must lie between 1 and {MAX_DIM}"),
                 ));
@@ -200,10 +200,10 @@ impl LlamaConfig {
     }
 }
 
-fn positive(field: &'static str, value: f64) -> Result<(), LlamaError> {
+fn positive(field: &'static str, value: f64) -> Result<(), DecoderError> {
     if value.is_finite() && value > 0.0 {
         Ok(())
     } else {
-        Err(LlamaError::config(field, format!("is {value}; it must be a positive number")))
+        Err(DecoderError::config(field, format!("is {value}; it must be a positive number")))
     }
 }

@@ -6,11 +6,11 @@ use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{DType, Device, FloatDType, Tensor};
 
 use crate::checkpoint::Checkpoint;
-use crate::config::LlamaConfig;
-use crate::error::LlamaError;
-use crate::model::Llama;
+use crate::config::DecoderConfig;
+use crate::error::DecoderError;
+use crate::model::Decoder;
 
-impl Llama {
+impl Decoder {
     /// Reads a folder with `config.json` and `model.safetensors`, or the shards of
     /// `model.safetensors.index.json`.
     ///
@@ -21,8 +21,8 @@ impl Llama {
     /// When a file is missing or damaged, the architecture or a setting is not supported, a tensor is
     /// missing, misshaped, of a dtype other than F32, F16 or BF16, or has no place in the model, or an index
     /// names a file outside the folder.
-    pub fn load(folder: impl AsRef<Path>, dtype: FloatDType, device: &Device) -> Result<Self, LlamaError> {
-        let config = LlamaConfig::load(&folder)?;
+    pub fn load(folder: impl AsRef<Path>, dtype: FloatDType, device: &Device) -> Result<Self, DecoderError> {
+        let config = DecoderConfig::load(&folder)?;
         Self::assemble(&config, Checkpoint::open(folder.as_ref())?, dtype, device)
     }
 
@@ -35,34 +35,34 @@ impl Llama {
     ///
     /// ```
     /// use burn::tensor::{Device, FloatDType};
-    /// use burn_dfa_llama::{Llama, LlamaConfig};
+    /// use burn_dfa_decoder::{Decoder, DecoderConfig};
     ///
     /// let device = Device::flex();
-    /// let config = LlamaConfig::new(128, 32, 64, 2, 4);
+    /// let config = DecoderConfig::new(128, 32, 64, 2, 4);
     /// let bytes = config.init(&device).to_safetensors(FloatDType::F16)?;
-    /// let model = Llama::from_bytes(&config.to_json(), &bytes, FloatDType::F32, &device)?;
+    /// let model = Decoder::from_bytes(&config.to_json(), &bytes, FloatDType::F32, &device)?;
     /// assert_eq!(model.config(), &config);
     ///
     /// let truncated = &bytes[..bytes.len() - 1];
-    /// assert!(Llama::from_bytes(&config.to_json(), truncated, FloatDType::F32, &device).is_err());
-    /// # Ok::<(), burn_dfa_llama::LlamaError>(())
+    /// assert!(Decoder::from_bytes(&config.to_json(), truncated, FloatDType::F32, &device).is_err());
+    /// # Ok::<(), burn_dfa_decoder::DecoderError>(())
     /// ```
     pub fn from_bytes(
         config: &str,
         weights: &[u8],
         dtype: FloatDType,
         device: &Device,
-    ) -> Result<Self, LlamaError> {
-        let config = LlamaConfig::from_json(config)?;
+    ) -> Result<Self, DecoderError> {
+        let config = DecoderConfig::from_json(config)?;
         Self::assemble(&config, Checkpoint::from_bytes(weights)?, dtype, device)
     }
 
     fn assemble(
-        config: &LlamaConfig,
+        config: &DecoderConfig,
         checkpoint: Checkpoint,
         dtype: FloatDType,
         device: &Device,
-    ) -> Result<Self, LlamaError> {
+    ) -> Result<Self, DecoderError> {
         checkpoint.check(config)?;
         let mut filler = Filler { path: Vec::new(), checkpoint, dtype: dtype.into(), device, failure: None };
         // The random weights are never drawn: they are lazy, and replaced before they are looked at.
@@ -80,7 +80,7 @@ struct Filler<'a> {
     checkpoint: Checkpoint<'a>,
     dtype: DType,
     device: &'a Device,
-    failure: Option<LlamaError>,
+    failure: Option<DecoderError>,
 }
 
 impl ModuleMapper for Filler<'_> {

@@ -1,4 +1,4 @@
-//! Decoding of rows that begin and end at different times: [`Llama`] as a [`SlotLm`].
+//! Decoding of rows that begin and end at different times: [`Decoder`] as a [`SlotLm`].
 //!
 //! Every row has a length of its own. The prompt of a new row is read alone, and its keys and values are written into the
 //! row's part of the cache. As in [`decode`](crate::decode), a step writes its state in place and uploads nothing.
@@ -7,31 +7,31 @@ use burn::tensor::{DType, Int, Tensor};
 use burn_dfa::generation::{CausalLm, SlotLm};
 
 use crate::cache::{RowCache, Targets, one_pass};
-use crate::model::Llama;
+use crate::model::Decoder;
 
 /// Keys and values of rows that begin and end at different times. All integers are `i32`.
 ///
-/// Made by [`SlotLm::slots`] of a [`Llama`].
+/// Made by [`SlotLm::slots`] of a [`Decoder`].
 ///
 /// ```
 /// use burn::tensor::{Device, Int, Tensor};
 /// use burn_dfa::generation::SlotLm;
-/// use burn_dfa_llama::LlamaConfig;
+/// use burn_dfa_decoder::DecoderConfig;
 ///
 /// let device = Device::flex();
-/// let model = LlamaConfig::new(128, 32, 64, 2, 4).init(&device);
+/// let model = DecoderConfig::new(128, 32, 64, 2, 4).init(&device);
 /// let mut cache = model.slots(2, 16);
 /// let logits = model.begin(1, Tensor::<2, Int>::from_ints([[3, 1, 4]], &device), &mut cache);
 /// assert_eq!(logits.dims(), [1, 128]);
 /// assert_eq!(cache.lengths().into_data().try_to_vec::<i32>().unwrap(), [0, 3]);
 /// ```
 #[derive(Clone, Debug)]
-pub struct LlamaSlots {
+pub struct DecoderSlots {
     /// No row is padded.
     rows: RowCache,
 }
 
-impl LlamaSlots {
+impl DecoderSlots {
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.rows.shape()[0]
@@ -60,12 +60,12 @@ impl LlamaSlots {
     }
 }
 
-impl SlotLm for Llama {
-    type SlotCache = LlamaSlots;
+impl SlotLm for Decoder {
+    type SlotCache = DecoderSlots;
 
     /// # Panics
     /// If `capacity` is 0 or exceeds `max_position_embeddings`.
-    fn slots(&self, rows: usize, capacity: usize) -> LlamaSlots {
+    fn slots(&self, rows: usize, capacity: usize) -> DecoderSlots {
         let config = self.config();
         assert!(
             (1..=config.max_position_embeddings).contains(&capacity),
@@ -79,12 +79,12 @@ impl SlotLm for Llama {
             layers.map(|_| Tensor::zeros(shape, (&device, self.dtype()))).collect()
         };
         let zeros = || Tensor::zeros([rows], (&device, DType::I32));
-        LlamaSlots { rows: RowCache::new(buffers(), buffers(), zeros(), zeros()) }
+        DecoderSlots { rows: RowCache::new(buffers(), buffers(), zeros(), zeros()) }
     }
 
     /// # Panics
     /// If the prompt is not one row of at most `capacity` tokens, or there is no such row.
-    fn begin(&self, row: usize, prompt: Tensor<2, Int>, cache: &mut LlamaSlots) -> Tensor<2> {
+    fn begin(&self, row: usize, prompt: Tensor<2, Int>, cache: &mut DecoderSlots) -> Tensor<2> {
         let (rows, capacity, [one, length]) = (cache.rows(), cache.capacity(), prompt.dims());
         assert!(one == 1 && length <= capacity, "a prompt of [{one}, {length}] tokens for {capacity} slots");
         assert!(row < rows, "row {row} of {rows}");
@@ -98,7 +98,7 @@ impl SlotLm for Llama {
     ///
     /// # Panics
     /// As [`begin`](SlotLm::begin).
-    fn begin_all(&self, prompts: Vec<(usize, Tensor<2, Int>)>, cache: &mut LlamaSlots) -> Vec<Tensor<2>> {
+    fn begin_all(&self, prompts: Vec<(usize, Tensor<2, Int>)>, cache: &mut DecoderSlots) -> Vec<Tensor<2>> {
         if let [(row, prompt)] = &prompts[..] {
             return vec![self.begin(*row, prompt.clone(), cache)];
         }
@@ -134,7 +134,7 @@ impl SlotLm for Llama {
 
     /// # Panics
     /// If the tokens are not one row that fits behind position `at`, or there is no such row.
-    fn extend(&self, row: usize, at: usize, tokens: Tensor<2, Int>, cache: &mut LlamaSlots) -> Tensor<2> {
+    fn extend(&self, row: usize, at: usize, tokens: Tensor<2, Int>, cache: &mut DecoderSlots) -> Tensor<2> {
         let (rows, capacity, [one, length]) = (cache.rows(), cache.capacity(), tokens.dims());
         assert!(one == 1 && at + length <= capacity, "[{one}, {length}] tokens at {at} of {capacity} slots");
         assert!(row < rows, "row {row} of {rows}");
@@ -163,7 +163,7 @@ impl SlotLm for Llama {
 
     /// # Panics
     /// If there are no such rows, or not as many tokens.
-    fn copy_prefix(&self, from: usize, to: usize, length: usize, cache: &mut LlamaSlots) {
+    fn copy_prefix(&self, from: usize, to: usize, length: usize, cache: &mut DecoderSlots) {
         let (rows, capacity) = (cache.rows(), cache.capacity());
         assert!(from.max(to) < rows && length < capacity, "{length} tokens of row {from} for row {to}");
         if from != to {
@@ -174,7 +174,7 @@ impl SlotLm for Llama {
 
     /// # Panics
     /// If the tokens are not one for each row.
-    fn step_rows(&self, tokens: Tensor<1, Int>, cache: &mut LlamaSlots) -> Tensor<2> {
+    fn step_rows(&self, tokens: Tensor<1, Int>, cache: &mut DecoderSlots) -> Tensor<2> {
         let (rows, capacity) = (cache.rows(), cache.capacity());
         assert_eq!(tokens.dims(), [rows], "one token for each row");
         let mut x = self.model.embed_tokens.forward(tokens.reshape([rows, 1]));

@@ -1,7 +1,7 @@
 //! A profile of the decode step on Flex, for SmolLM2-135M with random weights.
 //!
 //! ```sh
-//! cargo test --release -p burn-dfa-llama --lib profile -- --ignored --nocapture
+//! cargo test --release -p burn-dfa-decoder --lib profile -- --ignored --nocapture
 //! ```
 //!
 //! Every round times a whole step, and then each of its parts alone, with the same weights and shapes. The figures are
@@ -13,9 +13,9 @@ use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{DType, Device, FloatDType, Int, Tensor};
 use burn_dfa::generation::CausalLm;
 
-use crate::config::LlamaConfig;
+use crate::config::DecoderConfig;
 use crate::layers::gated;
-use crate::model::Llama;
+use crate::model::Decoder;
 
 const ROUNDS: usize = 25;
 const CAPACITY: usize = 512;
@@ -23,10 +23,10 @@ const CAPACITY: usize = 512;
 #[test]
 #[ignore = "takes a minute and judges nothing"]
 fn profile() {
-    let config = LlamaConfig {
+    let config = DecoderConfig {
         num_key_value_heads: 3,
         tie_word_embeddings: true,
-        ..LlamaConfig::new(49_152, 576, 1536, 30, 9)
+        ..DecoderConfig::new(49_152, 576, 1536, 30, 9)
     };
     let model = config.init(&Device::flex());
     for dtype in [FloatDType::F32, FloatDType::BF16, FloatDType::F16] {
@@ -47,7 +47,7 @@ impl ModuleMapper for Cast {
 }
 
 /// Microseconds of each part in each round; the first is the whole step.
-fn measure(model: &Llama, batch: usize, slot: usize) -> Vec<(&'static str, Vec<f64>)> {
+fn measure(model: &Decoder, batch: usize, slot: usize) -> Vec<(&'static str, Vec<f64>)> {
     let device = model.device();
     let config = model.config();
     let prompt = Tensor::<2, Int>::full([batch, 16], 7, &device);

@@ -1,4 +1,4 @@
-//! [`Llama`]: the parameters of a model, and the forward pass for training.
+//! [`Decoder`]: the parameters of a model, and the forward pass for training.
 //!
 //! The path of each parameter is its name in a Hugging Face checkpoint (`model.layers.0.mlp.up_proj.weight`), by which
 //! parameters are loaded and saved. Decoding with a cache is in the implementation of [`CausalLm`](burn_dfa::generation::CausalLm).
@@ -6,43 +6,43 @@
 use burn::module::Module;
 use burn::tensor::{Bool, DType, Device, Int, Tensor};
 
-use crate::config::LlamaConfig;
+use crate::config::DecoderConfig;
 use crate::layers::{Embedding, Layer, Linear, RmsNorm};
 use crate::rope::RotaryTables;
 
-/// A Llama model for causal language modelling.
+/// A decoder-only model for causal language modelling.
 ///
-/// Made by [`LlamaConfig::init`] (random weights) or read from files.
+/// Made by [`DecoderConfig::init`] (random weights) or read from files.
 ///
 /// # Example
 ///
 /// ```
 /// use burn::tensor::{Device, Int, Tensor};
-/// use burn_dfa_llama::LlamaConfig;
+/// use burn_dfa_decoder::DecoderConfig;
 ///
 /// let device = Device::flex();
-/// let model = LlamaConfig::new(128, 32, 64, 2, 4).init(&device);
+/// let model = DecoderConfig::new(128, 32, 64, 2, 4).init(&device);
 /// let tokens = Tensor::<2, Int>::from_ints([[3, 1, 4], [1, 5, 9]], &device);
 /// assert_eq!(model.forward(tokens).dims(), [2, 3, 128]);
 /// ```
 #[derive(Module, Debug)]
-pub struct Llama {
-    pub(crate) model: Decoder,
+pub struct Decoder {
+    pub(crate) model: Backbone,
     pub(crate) lm_head: Option<Linear>,
     pub(crate) rotary: RotaryTables,
     #[module(skip)]
-    pub(crate) config: LlamaConfig,
+    pub(crate) config: DecoderConfig,
 }
 
 /// Everything but the output layer; `model` in a checkpoint.
 #[derive(Module, Debug)]
-pub(crate) struct Decoder {
+pub(crate) struct Backbone {
     pub(crate) embed_tokens: Embedding,
     pub(crate) layers: Vec<Layer>,
     pub(crate) norm: RmsNorm,
 }
 
-impl LlamaConfig {
+impl DecoderConfig {
     /// Makes a model with random weights: normal of deviation 0.02, and ones in the norms.
     ///
     /// The weights have the device's default float type. On a device with autodiff the model is ready to
@@ -50,12 +50,12 @@ impl LlamaConfig {
     ///
     /// # Panics
     /// If [`validate`](Self::validate) refuses the configuration.
-    pub fn init(&self, device: &Device) -> Llama {
+    pub fn init(&self, device: &Device) -> Decoder {
         if let Err(error) = self.validate() {
             panic!("{error}");
         }
-        Llama {
-            model: Decoder {
+        Decoder {
+            model: Backbone {
                 embed_tokens: Embedding::new(self.vocab_size, self.hidden_size, device),
                 layers: (0..self.num_hidden_layers).map(|_| Layer::new(self, device)).collect(),
                 norm: RmsNorm::new(self.hidden_size, self.rms_norm_eps, device),
@@ -68,9 +68,9 @@ impl LlamaConfig {
     }
 }
 
-impl Llama {
+impl Decoder {
     /// The configuration that the model was made from.
-    pub fn config(&self) -> &LlamaConfig {
+    pub fn config(&self) -> &DecoderConfig {
         &self.config
     }
 

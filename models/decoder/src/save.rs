@@ -9,21 +9,21 @@ use burn::tensor::{DType, FloatDType, Tensor, TensorData};
 use safetensors::Dtype;
 
 use crate::checkpoint::SINGLE;
-use crate::error::LlamaError;
-use crate::model::Llama;
+use crate::error::DecoderError;
+use crate::model::Decoder;
 
-impl Llama {
+impl Decoder {
     /// The bytes of a `model.safetensors`, with the weights cast to `dtype`.
     ///
     /// # Errors
     /// When `dtype` is not F32, F16 or BF16, or the device fails to give a tensor back.
-    pub fn to_safetensors(&self, dtype: FloatDType) -> Result<Vec<u8>, LlamaError> {
+    pub fn to_safetensors(&self, dtype: FloatDType) -> Result<Vec<u8>, DecoderError> {
         let stored = match dtype {
             FloatDType::F32 => Dtype::F32,
             FloatDType::F16 => Dtype::F16,
             FloatDType::BF16 => Dtype::BF16,
             other => {
-                return Err(LlamaError::Checkpoint {
+                return Err(DecoderError::Checkpoint {
                     file: SINGLE.into(),
                     message: format!("cannot be written in {other:?}; use F32, F16 or BF16"),
                 });
@@ -37,18 +37,18 @@ impl Llama {
         }
         let format = HashMap::from([("format".to_string(), "pt".to_string())]);
         safetensors::serialize(collector.entries, Some(format))
-            .map_err(|error| LlamaError::Checkpoint { file: SINGLE.into(), message: error.to_string() })
+            .map_err(|error| DecoderError::Checkpoint { file: SINGLE.into(), message: error.to_string() })
     }
 
     /// Writes `config.json` and `model.safetensors` into a folder, which is made if need be.
     ///
     /// # Errors
     /// As [`to_safetensors`](Self::to_safetensors), and when a file cannot be written.
-    pub fn save(&self, folder: impl AsRef<Path>, dtype: FloatDType) -> Result<(), LlamaError> {
+    pub fn save(&self, folder: impl AsRef<Path>, dtype: FloatDType) -> Result<(), DecoderError> {
         let folder = folder.as_ref();
         let weights = self.to_safetensors(dtype)?;
         let io = |path: &Path, result: std::io::Result<()>| {
-            result.map_err(|source| LlamaError::Io { path: path.to_path_buf(), source })
+            result.map_err(|source| DecoderError::Io { path: path.to_path_buf(), source })
         };
         io(folder, std::fs::create_dir_all(folder))?;
         let path = folder.join("config.json");
@@ -64,7 +64,7 @@ struct Collector {
     dtype: DType,
     stored: Dtype,
     entries: Vec<(String, Entry)>,
-    failure: Option<LlamaError>,
+    failure: Option<DecoderError>,
 }
 
 struct Entry {
@@ -110,7 +110,7 @@ impl ModuleVisitor for Collector {
                 .push((name, Entry { data: data.convert_dtype(self.dtype), shape, dtype: self.stored })),
             Err(error) => {
                 self.failure =
-                    Some(LlamaError::Tensor { name, message: format!("could not be read back: {error}") });
+                    Some(DecoderError::Tensor { name, message: format!("could not be read back: {error}") });
             }
         }
     }

@@ -1,12 +1,12 @@
-//! Text from a Llama-family model, under a constraint; `burn-dfa generate` runs it.
+//! Text from a model of a Hugging Face folder, under a constraint; `burn-dfa generate` runs it.
 
 use std::process::ExitCode;
 
 use burn_dfa::cli::{parse, report};
-use burn_dfa_llama::cli::GenerateArgs;
+use burn_dfa_decoder::cli::GenerateArgs;
 use clap::Parser;
 
-/// Generate text with a Llama-family model, under a constraint.
+/// Generate text with a model of a Hugging Face folder, under a constraint.
 ///
 /// Exit codes: 0, the output is complete; 1, `--max-tokens` cut it off, which happens to free text alone; 2, an error.
 #[derive(Parser)]

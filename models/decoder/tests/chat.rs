@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use burn_dfa_llama::{ChatTemplate, LlamaError, Message};
+use burn_dfa_decoder::{ChatTemplate, DecoderError, Message};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -42,7 +42,7 @@ fn renders_as_transformers_does() {
             Some(expected) => assert_eq!(&text.unwrap(), expected, "{}", case.template),
             None => {
                 let error = text.unwrap_err();
-                assert!(matches!(error, LlamaError::Template { .. }));
+                assert!(matches!(error, DecoderError::Template { .. }));
                 assert!(error.to_string().contains("Roles must alternate"), "{error}");
             }
         }
@@ -96,6 +96,6 @@ fn hostile_templates_end() {
     ] {
         let template = ChatTemplate::new(source).unwrap();
         let result = template.render(&[Message::user("x")], false);
-        assert!(matches!(result, Err(LlamaError::Template { .. })), "{source}");
+        assert!(matches!(result, Err(DecoderError::Template { .. })), "{source}");
     }
 }

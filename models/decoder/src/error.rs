@@ -1,4 +1,4 @@
-//! [`LlamaError`]: the error of reading and writing models, tokenizers and chat templates.
+//! [`DecoderError`]: the error of reading and writing models, tokenizers and chat templates.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,15 +8,15 @@ use std::path::PathBuf;
 /// Every message names the file, field or tensor at fault and, where there is one, the remedy.
 ///
 /// ```
-/// use burn_dfa_llama::{LlamaConfig, LlamaError};
+/// use burn_dfa_decoder::{DecoderConfig, DecoderError};
 ///
-/// let error = LlamaConfig::from_json(r#"{"model_type": "gpt2"}"#).unwrap_err();
-/// assert!(matches!(&error, LlamaError::Architecture { found } if found == "gpt2"));
+/// let error = DecoderConfig::from_json(r#"{"model_type": "gpt2"}"#).unwrap_err();
+/// assert!(matches!(&error, DecoderError::Architecture { found } if found == "gpt2"));
 /// assert!(error.to_string().starts_with("config.json: model_type is \"gpt2\""));
 /// ```
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum LlamaError {
+pub enum DecoderError {
     /// A file could not be read or written.
     Io {
         /// The file.
@@ -79,13 +79,13 @@ pub enum LlamaError {
     },
 }
 
-impl LlamaError {
+impl DecoderError {
     pub(crate) fn config(field: &'static str, message: impl Into<String>) -> Self {
         Self::Config { field, message: message.into() }
     }
 }
 
-impl fmt::Display for LlamaError {
+impl fmt::Display for DecoderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io { path, source } => write!(f, "{}: {source}", path.display()),
@@ -110,7 +110,7 @@ impl fmt::Display for LlamaError {
     }
 }
 
-impl std::error::Error for LlamaError {
+impl std::error::Error for DecoderError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Io { source, .. } => Some(source),
@@ -121,7 +121,7 @@ impl std::error::Error for LlamaError {
     }
 }
 
-impl From<burn_dfa::Error> for LlamaError {
+impl From<burn_dfa::Error> for DecoderError {
     fn from(source: burn_dfa::Error) -> Self {
         Self::Vocabulary { source }
     }

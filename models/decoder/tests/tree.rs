@@ -4,14 +4,14 @@ use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_dfa::generation::CausalLm;
 use burn_dfa::generation::speculative::TreeLm;
 use burn_dfa::processor::DraftTree;
-use burn_dfa_llama::{Llama, LlamaConfig};
+use burn_dfa_decoder::{Decoder, DecoderConfig};
 
 const VOCABULARY: i64 = 61;
 
-fn model(device: &Device) -> Llama {
+fn model(device: &Device) -> Decoder {
     device.seed(4);
     let config =
-        LlamaConfig { num_key_value_heads: 2, ..LlamaConfig::new(VOCABULARY as usize, 32, 48, 2, 4) };
+        DecoderConfig { num_key_value_heads: 2, ..DecoderConfig::new(VOCABULARY as usize, 32, 48, 2, 4) };
     config.init(device)
 }
 
@@ -25,7 +25,7 @@ fn row(values: &[i32], device: &Device) -> Tensor<1, Int> {
 }
 
 /// Checks the logits of every node of every row against the whole text read at once.
-fn check(model: &Llama, texts: &[Vec<i64>], drafts: &[&[i64]], tree: &DraftTree, logits: Tensor<3>) {
+fn check(model: &Decoder, texts: &[Vec<i64>], drafts: &[&[i64]], tree: &DraftTree, logits: Tensor<3>) {
     let device = model.device();
     for (index, (text, drafts)) in texts.iter().zip(drafts).enumerate() {
         for node in 0..tree.len() {

@@ -1,4 +1,4 @@
-//! Reads and writes a [`LlamaConfig`] as a Hugging Face `config.json`.
+//! Reads and writes a [`DecoderConfig`] as a Hugging Face `config.json`.
 //!
 //! Some names changed between versions of transformers. The kind of `rope_scaling` is in `rope_type` or, before
 //! transformers 4.43, in `type`; transformers 5 has an object `rope_parameters`, which also holds the base. Settings that
@@ -9,17 +9,17 @@ use std::path::Path;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::config::{Llama3Scaling, LlamaConfig};
-use crate::error::LlamaError;
+use crate::config::{DecoderConfig, Llama3Scaling};
+use crate::error::DecoderError;
 
-impl LlamaConfig {
+impl DecoderConfig {
     /// Reads the `config.json` of a folder.
     ///
     /// # Errors
     /// As [`from_json`](Self::from_json), and when the file cannot be read.
-    pub fn load(folder: impl AsRef<Path>) -> Result<Self, LlamaError> {
+    pub fn load(folder: impl AsRef<Path>) -> Result<Self, DecoderError> {
         let path = folder.as_ref().join("config.json");
-        let text = std::fs::read_to_string(&path).map_err(|source| LlamaError::Io { path, source })?;
+        let text = std::fs::read_to_string(&path).map_err(|source| DecoderError::Io { path, source })?;
         Self::from_json(&text)
     }
 
@@ -28,12 +28,12 @@ impl LlamaConfig {
     /// # Errors
     /// When the text is not JSON, lacks a size, is of another architecture or rope type, or fails
     /// [`validate`](Self::validate).
-    pub fn from_json(text: &str) -> Result<Self, LlamaError> {
-        let json = |source| LlamaError::Json { file: "config.json".into(), source };
+    pub fn from_json(text: &str) -> Result<Self, DecoderError> {
+        let json = |source| DecoderError::Json { file: "config.json".into(), source };
         // Another architecture may lack what this one needs, and is refused by its name.
         let value: serde_json::Value = serde_json::from_str(text).map_err(json)?;
         if let Some(found) = value["model_type"].as_str().filter(|found| *found != "llama") {
-            return Err(LlamaError::Architecture { found: found.to_owned() });
+            return Err(DecoderError::Architecture { found: found.to_owned() });
         }
         let raw: RawConfig = serde_json::from_str(text).map_err(json)?;
         Self::try_from(raw)
@@ -46,14 +46,14 @@ impl LlamaConfig {
 }
 
 /// As `config.json`.
-impl Serialize for LlamaConfig {
+impl Serialize for DecoderConfig {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         RawConfig::from(self.clone()).serialize(serializer)
     }
 }
 
 /// From `config.json`; what makes no model is refused.
-impl<'de> Deserialize<'de> for LlamaConfig {
+impl<'de> Deserialize<'de> for DecoderConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         RawConfig::deserialize(deserializer)?.try_into().map_err(D::Error::custom)
     }
@@ -138,39 +138,48 @@ impl From<OneOrMany> for Vec<u32> {
 }
 
 impl RawRope {
-    fn scaling(&self) -> Result<Option<Llama3Scaling>, LlamaError> {
+    fn scaling(&self) -> Result<Option<Llama3Scaling>, DecoderError> {
         let kind = self.rope_type.as_deref().or(self.old_type.as_deref());
         match kind {
             None | Some("default") => Ok(None),
             Some("llama3") => {
-                let need =
-                    |field, value: Option<f64>| value.ok_or_else(|| LlamaError::config(field, "is missing"));
+                let need = |field, value: Option<f64>| {
+                    value.ok_or_else(|| DecoderError::config(field, "is missing"))
+                };
                 Ok(Some(Llama3Scaling {
                     factor: need("rope_scaling.factor", self.factor)?,
                     low_freq_factor: need("rope_scaling.low_freq_factor", self.low_freq_factor)?,
                     high_freq_factor: need("rope_scaling.high_freq_factor", self.high_freq_factor)?,
                     original_max_position_embeddings: self.original_max_position_embeddings.ok_or_else(
-                        || LlamaError::config("rope_scaling.original_max_position_embeddings", "is missing"),
+                        || {
+                            DecoderError::config(
+                                "rope_scaling.original_max_position_embeddings",
+                                "is missing",
+                            )
+                        },
                     )?,
                 }))
             }
-            Some(other) => Err(LlamaError::RopeType { found: other.to_string() }),
+            Some(other) => Err(DecoderError::RopeType { found: other.to_string() }),
         }
     }
 }
 
-impl TryFrom<RawConfig> for LlamaConfig {
-    type Error = LlamaError;
+impl TryFrom<RawConfig> for DecoderConfig {
+    type Error = DecoderError;
 
-    fn try_from(raw: RawConfig) -> Result<Self, LlamaError> {
+    fn try_from(raw: RawConfig) -> Result<Self, DecoderError> {
         if raw.model_type != "llama" {
-            return Err(LlamaError::Architecture { found: raw.model_type });
+            return Err(DecoderError::Architecture { found: raw.model_type });
         }
         if let Some(act) = &raw.hidden_act
             && act != "silu"
             && act != "swish"
         {
-            return Err(LlamaError::config("hidden_act", format!("is {act:?}; only \"silu\" is supported")));
+            return Err(DecoderError::config(
+                "hidden_act",
+                format!("is {act:?}; only \"silu\" is supported"),
+            ));
         }
         for (field, flag) in [
             ("attention_bias", raw.attention_bias),
@@ -178,11 +187,11 @@ impl TryFrom<RawConfig> for LlamaConfig {
             ("rope_interleaved", raw.rope_interleaved),
         ] {
             if flag == Some(true) {
-                return Err(LlamaError::config(field, "is true, which is not supported"));
+                return Err(DecoderError::config(field, "is true, which is not supported"));
             }
         }
         if raw.quantization_config.is_some() {
-            return Err(LlamaError::config(
+            return Err(DecoderError::config(
                 "quantization_config",
                 "is present; use the checkpoint in f32, f16 or bf16",
             ));
@@ -190,10 +199,10 @@ impl TryFrom<RawConfig> for LlamaConfig {
         let head_dim = match raw.head_dim {
             Some(head_dim) => head_dim,
             None if raw.num_attention_heads == 0 => {
-                return Err(LlamaError::config("num_attention_heads", "is 0"));
+                return Err(DecoderError::config("num_attention_heads", "is 0"));
             }
             None if !raw.hidden_size.is_multiple_of(raw.num_attention_heads) => {
-                return Err(LlamaError::config(
+                return Err(DecoderError::config(
                     "hidden_size",
                     format!(
                         "is {}, which the {} attention heads do not divide; give head_dim",
@@ -226,8 +235,8 @@ impl TryFrom<RawConfig> for LlamaConfig {
     }
 }
 
-impl From<LlamaConfig> for RawConfig {
-    fn from(config: LlamaConfig) -> Self {
+impl From<DecoderConfig> for RawConfig {
+    fn from(config: DecoderConfig) -> Self {
         Self {
             architectures: Some(vec!["LlamaForCausalLM".into()]),
             model_type: "llama".into(),

@@ -1,4 +1,4 @@
-//! Reading draft trees: [`Llama`] as a [`TreeLm`].
+//! Reading draft trees: [`Decoder`] as a [`TreeLm`].
 //!
 //! As in [`decode`](crate::decode), the state is on the device. Every row has a length of its own, since rows accept
 //! different numbers of draft tokens. The keys and values of a tree are written after those of the row. A node sees the
@@ -9,22 +9,22 @@ use burn_dfa::generation::speculative::TreeLm;
 use burn_dfa::processor::DraftTree;
 
 use crate::cache::{RowCache, Targets, one_pass};
-use crate::decode::LlamaCache;
-use crate::model::Llama;
+use crate::decode::DecoderCache;
+use crate::model::Decoder;
 
 /// Keys and values of a batch whose rows have lengths of their own. All integers are `i32`.
 ///
-/// Made by [`TreeLm::branch`] of a [`LlamaCache`].
+/// Made by [`TreeLm::branch`] of a [`DecoderCache`].
 ///
 /// ```
 /// use burn::tensor::{Device, Int, Tensor};
 /// use burn_dfa::generation::CausalLm;
 /// use burn_dfa::generation::speculative::TreeLm;
 /// use burn_dfa::processor::DraftTree;
-/// use burn_dfa_llama::LlamaConfig;
+/// use burn_dfa_decoder::DecoderConfig;
 ///
 /// let device = Device::flex();
-/// let model = LlamaConfig::new(128, 32, 64, 2, 4).init(&device);
+/// let model = DecoderConfig::new(128, 32, 64, 2, 4).init(&device);
 /// let prompt = Tensor::<2, Int>::from_ints([[3, 1, 4]], &device);
 /// let (_, cache) = model.prefill(prompt, Tensor::zeros([1], &device), 16);
 ///
@@ -35,7 +35,7 @@ use crate::model::Llama;
 /// assert_eq!(cache.lengths().into_data().try_to_vec::<i32>().unwrap(), [5]);
 /// ```
 #[derive(Clone, Debug)]
-pub struct LlamaTreeCache {
+pub struct DecoderTreeCache {
     rows: RowCache,
     /// The trees that were read, uploaded once each.
     trees: Vec<(DraftTree, UploadedTree)>,
@@ -50,7 +50,7 @@ struct UploadedTree {
     ancestors: Tensor<2, Int>,
 }
 
-impl LlamaTreeCache {
+impl DecoderTreeCache {
     /// Number of slots.
     pub fn capacity(&self) -> usize {
         self.rows.shape()[2]
@@ -91,16 +91,16 @@ impl LlamaTreeCache {
     }
 }
 
-impl From<LlamaCache> for LlamaTreeCache {
-    fn from(cache: LlamaCache) -> Self {
+impl From<DecoderCache> for DecoderTreeCache {
+    fn from(cache: DecoderCache) -> Self {
         Self { rows: cache.into_rows(), trees: Vec::new() }
     }
 }
 
-impl TreeLm for Llama {
-    type TreeCache = LlamaTreeCache;
+impl TreeLm for Decoder {
+    type TreeCache = DecoderTreeCache;
 
-    fn branch(&self, cache: LlamaCache) -> LlamaTreeCache {
+    fn branch(&self, cache: DecoderCache) -> DecoderTreeCache {
         cache.into()
     }
 
@@ -111,7 +111,7 @@ impl TreeLm for Llama {
         padding: Tensor<1, Int>,
         drafts: Tensor<2, Int>,
         capacity: usize,
-    ) -> (Tensor<3>, LlamaTreeCache) {
+    ) -> (Tensor<3>, DecoderTreeCache) {
         let [_, count] = drafts.dims();
         let tokens = Tensor::cat(vec![prompt.cast(DType::I32), drafts.cast(DType::I32)], 1);
         let (logits, cache) = self.read_prompt(tokens, padding, capacity, count + 1);
@@ -120,7 +120,7 @@ impl TreeLm for Llama {
 
     /// # Panics
     /// If the tokens are not one for each row and node.
-    fn read(&self, tokens: Tensor<2, Int>, tree: &DraftTree, cache: &mut LlamaTreeCache) -> Tensor<3> {
+    fn read(&self, tokens: Tensor<2, Int>, tree: &DraftTree, cache: &mut DecoderTreeCache) -> Tensor<3> {
         let ([batch, ..], nodes) = (cache.rows.shape(), tree.len());
         assert_eq!(tokens.dims(), [batch, nodes], "one token for each row and node");
         let mut x = self.model.embed_tokens.forward(tokens);
@@ -142,7 +142,7 @@ impl TreeLm for Llama {
         self.logits(x)
     }
 
-    fn compact(&self, path: Tensor<2, Int>, nodes: usize, cache: &mut LlamaTreeCache) {
+    fn compact(&self, path: Tensor<2, Int>, nodes: usize, cache: &mut DecoderTreeCache) {
         let [batch, count] = path.dims();
         let first = cache.rows.lengths() - nodes as i32;
         let from = cache.rows.places(first.clone().reshape([batch, 1]).expand([batch, count]) + path);
@@ -150,7 +150,7 @@ impl TreeLm for Llama {
         cache.rows.copy(&from, &to);
     }
 
-    fn truncate(&self, lengths: Tensor<1, Int>, cache: &mut LlamaTreeCache) {
+    fn truncate(&self, lengths: Tensor<1, Int>, cache: &mut DecoderTreeCache) {
         cache.rows.set_lengths(lengths);
     }
 }

@@ -1,4 +1,4 @@
-//! Decoding with a cache: [`Llama`] as a [`CausalLm`].
+//! Decoding with a cache: [`Decoder`] as a [`CausalLm`].
 //!
 //! The state of decoding is on the device: the slot to be written next, the padding of each row, the keys and the values.
 //! A step has constant shapes, reads nothing back and uploads nothing, so it can be recorded once and replayed. For
@@ -13,7 +13,7 @@ use burn_dfa::processor::Persistent;
 
 use crate::cache::RowCache;
 use crate::layers::Attention;
-use crate::model::Llama;
+use crate::model::Decoder;
 use crate::rope::{RotaryTables, Rotation};
 
 /// Keys, values and positions of a batch.
@@ -24,10 +24,10 @@ use crate::rope::{RotaryTables, Rotation};
 /// ```
 /// use burn::tensor::{Device, Int, Tensor};
 /// use burn_dfa::generation::CausalLm;
-/// use burn_dfa_llama::LlamaConfig;
+/// use burn_dfa_decoder::DecoderConfig;
 ///
 /// let device = Device::flex();
-/// let model = LlamaConfig::new(128, 32, 64, 2, 4).init(&device);
+/// let model = DecoderConfig::new(128, 32, 64, 2, 4).init(&device);
 /// let prompts = Tensor::<2, Int>::from_ints([[3, 1, 4], [0, 1, 5]], &device); // the second is padded
 /// let (logits, mut cache) = model.prefill(prompts, Tensor::from_ints([0, 1], &device), 16);
 /// let tokens = logits.argmax(1).reshape([2]);
@@ -35,7 +35,7 @@ use crate::rope::{RotaryTables, Rotation};
 /// assert_eq!((cache.batch(), cache.capacity()), (2, 16));
 /// ```
 #[derive(Clone, Debug)]
-pub struct LlamaCache {
+pub struct DecoderCache {
     /// Of each layer, `[batch, kv_heads, capacity, head_dim]`.
     keys: Vec<Tensor<4>>,
     /// Of each layer, `[batch, kv_heads, capacity, head_dim]`.
@@ -48,7 +48,7 @@ pub struct LlamaCache {
     slots: Tensor<1, Int>,
 }
 
-impl LlamaCache {
+impl DecoderCache {
     /// Number of slots.
     pub fn capacity(&self) -> usize {
         self.slots.dims()[0]
@@ -128,7 +128,7 @@ impl LlamaCache {
 }
 
 /// The slots of the prompt and of the steps so far are replaced. The capacities must be equal.
-impl Persistent for LlamaCache {
+impl Persistent for DecoderCache {
     /// # Panics
     /// If the shapes differ.
     fn assign(&mut self, new: Self) {
@@ -141,8 +141,8 @@ impl Persistent for LlamaCache {
 }
 
 /// Decode without autodiff: take [`valid`](burn::module::Module::valid) of a model that is being trained.
-impl CausalLm for Llama {
-    type Cache = LlamaCache;
+impl CausalLm for Decoder {
+    type Cache = DecoderCache;
 
     fn device(&self) -> Device {
         self.model.embed_tokens.weight.val().device()
@@ -163,7 +163,7 @@ impl CausalLm for Llama {
         tokens: Tensor<2, Int>,
         padding: Tensor<1, Int>,
         capacity: usize,
-    ) -> (Tensor<2>, LlamaCache) {
+    ) -> (Tensor<2>, DecoderCache) {
         let [batch, _] = tokens.dims();
         let (logits, cache) = self.read_prompt(tokens, padding, capacity, 1);
         (logits.reshape([batch, self.config.vocab_size]), cache)
@@ -171,7 +171,7 @@ impl CausalLm for Llama {
 
     /// # Panics
     /// If `tokens` does not have the cache's number of rows.
-    fn step(&self, tokens: Tensor<1, Int>, cache: &mut LlamaCache) -> Tensor<2> {
+    fn step(&self, tokens: Tensor<1, Int>, cache: &mut DecoderCache) -> Tensor<2> {
         let batch = cache.batch();
         assert_eq!(tokens.dims(), [batch], "one token for each row");
         let mut x = self.model.embed_tokens.forward(tokens.reshape([batch, 1]));
@@ -190,7 +190,7 @@ impl CausalLm for Llama {
     }
 }
 
-impl Llama {
+impl Decoder {
     /// [`CausalLm::prefill`] with the logits after each of the `last` tokens, `[batch, last, vocab_size]`.
     pub(crate) fn read_prompt(
         &self,
@@ -198,7 +198,7 @@ impl Llama {
         padding: Tensor<1, Int>,
         capacity: usize,
         last: usize,
-    ) -> (Tensor<3>, LlamaCache) {
+    ) -> (Tensor<3>, DecoderCache) {
         let [batch, length] = tokens.dims();
         assert_eq!(padding.dims(), [batch], "one padding for each row");
         assert!(length > 0, "a prompt has at least one token");
@@ -245,7 +245,7 @@ impl Llama {
         }
 
         let logits = self.logits(x.narrow(1, length - last, last));
-        let cache = LlamaCache {
+        let cache = DecoderCache {
             keys,
             values,
             slot: Tensor::full([1], length as i64, &device),

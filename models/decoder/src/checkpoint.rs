@@ -16,8 +16,8 @@ use safetensors::Dtype;
 use safetensors::tensor::Metadata;
 use serde::Deserialize;
 
-use crate::config::LlamaConfig;
-use crate::error::LlamaError;
+use crate::config::DecoderConfig;
+use crate::error::DecoderError;
 
 /// The file of a checkpoint that is not sharded.
 pub(crate) const SINGLE: &str = "model.safetensors";
@@ -29,7 +29,7 @@ const PREFIX: u64 = 8;
 const MAX_HEADER: u64 = 100_000_000;
 
 /// Names and shapes of a model's parameters, in the Hugging Face layout.
-pub(crate) fn parameters(config: &LlamaConfig) -> Vec<(String, Vec<usize>)> {
+pub(crate) fn parameters(config: &DecoderConfig) -> Vec<(String, Vec<usize>)> {
     let hidden = config.hidden_size;
     let inner = config.intermediate_size;
     let queries = config.num_attention_heads * config.head_dim;
@@ -59,7 +59,7 @@ pub(crate) fn parameters(config: &LlamaConfig) -> Vec<(String, Vec<usize>)> {
 
 /// Whether to ignore a tensor. Some exporters write tensors that the model does not need: the rotary frequencies, and a
 /// second copy of tied embeddings.
-fn is_ignored(name: &str, config: &LlamaConfig) -> bool {
+fn is_ignored(name: &str, config: &DecoderConfig) -> bool {
     name.ends_with(".rotary_emb.inv_freq") || (config.tie_word_embeddings && name == "lm_head.weight")
 }
 
@@ -92,26 +92,26 @@ struct Index {
 
 impl<'a> Checkpoint<'a> {
     /// A checkpoint in memory.
-    pub(crate) fn from_bytes(bytes: &'a [u8]) -> Result<Self, LlamaError> {
+    pub(crate) fn from_bytes(bytes: &'a [u8]) -> Result<Self, DecoderError> {
         Self::gather(vec![Shard::from_bytes(bytes)?])
     }
 
     /// The checkpoint of a folder, sharded or not.
-    pub(crate) fn open(folder: &Path) -> Result<Self, LlamaError> {
+    pub(crate) fn open(folder: &Path) -> Result<Self, DecoderError> {
         if folder.join(SINGLE).exists() {
             return Self::gather(vec![Shard::open(folder, SINGLE)?]);
         }
         let path = folder.join(INDEX);
         if !path.exists() {
-            return Err(LlamaError::Checkpoint {
+            return Err(DecoderError::Checkpoint {
                 file: folder.display().to_string(),
                 message: format!("holds neither {SINGLE} nor {INDEX}"),
             });
         }
-        let text =
-            std::fs::read_to_string(&path).map_err(|source| LlamaError::Io { path: path.clone(), source })?;
-        let index: Index =
-            serde_json::from_str(&text).map_err(|source| LlamaError::Json { file: INDEX.into(), source })?;
+        let text = std::fs::read_to_string(&path)
+            .map_err(|source| DecoderError::Io { path: path.clone(), source })?;
+        let index: Index = serde_json::from_str(&text)
+            .map_err(|source| DecoderError::Json { file: INDEX.into(), source })?;
         let files: BTreeSet<&String> = index.weight_map.values().collect();
         let mut shards = Vec::with_capacity(files.len());
         for file in files {
@@ -119,7 +119,7 @@ impl<'a> Checkpoint<'a> {
             if !matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None))
                 || file.contains(['/', '\\'])
             {
-                return Err(LlamaError::Checkpoint {
+                return Err(DecoderError::Checkpoint {
                     file: INDEX.into(),
                     message: format!("names {file:?}, which is not a file of this folder"),
                 });
@@ -130,7 +130,7 @@ impl<'a> Checkpoint<'a> {
         for (name, file) in &index.weight_map {
             let home = checkpoint.homes.get(name).map(|i| &checkpoint.shards[*i]);
             if home.is_none_or(|shard| &shard.file != file) {
-                return Err(LlamaError::Tensor {
+                return Err(DecoderError::Tensor {
                     name: name.clone(),
                     message: format!("{INDEX} places it in {file}, which does not hold it"),
                 });
@@ -139,12 +139,12 @@ impl<'a> Checkpoint<'a> {
         Ok(checkpoint)
     }
 
-    fn gather(shards: Vec<Shard<'a>>) -> Result<Self, LlamaError> {
+    fn gather(shards: Vec<Shard<'a>>) -> Result<Self, DecoderError> {
         let mut homes = HashMap::new();
         for (index, shard) in shards.iter().enumerate() {
             for name in shard.metadata.tensors().into_keys() {
                 if let Some(other) = homes.insert(name.clone(), index) {
-                    return Err(LlamaError::Tensor {
+                    return Err(DecoderError::Tensor {
                         name,
                         message: format!("stands in both {} and {}", shards[other].file, shard.file),
                     });
@@ -155,10 +155,10 @@ impl<'a> Checkpoint<'a> {
     }
 
     /// Compares the headers with what a model of this configuration has.
-    pub(crate) fn check(&self, config: &LlamaConfig) -> Result<(), LlamaError> {
+    pub(crate) fn check(&self, config: &DecoderConfig) -> Result<(), DecoderError> {
         let expected = parameters(config);
         for (name, shape) in &expected {
-            let refuse = |message| Err(LlamaError::Tensor { name: name.clone(), message });
+            let refuse = |message| Err(DecoderError::Tensor { name: name.clone(), message });
             let Some(info) = self.homes.get(name).and_then(|index| self.shards[*index].metadata.info(name))
             else {
                 return refuse("is missing from the checkpoint".into());
@@ -176,7 +176,7 @@ impl<'a> Checkpoint<'a> {
             self.homes.keys().filter(|name| !expected.contains(name) && !is_ignored(name, config)).min();
         match unknown {
             None => Ok(()),
-            Some(name) => Err(LlamaError::Tensor {
+            Some(name) => Err(DecoderError::Tensor {
                 name: name.clone(),
                 message: "has no place in the model that config.json describes".into(),
             }),
@@ -184,8 +184,8 @@ impl<'a> Checkpoint<'a> {
     }
 
     /// Reads one tensor, in the dtype it is stored in.
-    pub(crate) fn read(&mut self, name: &str) -> Result<TensorData, LlamaError> {
-        let missing = || LlamaError::Tensor {
+    pub(crate) fn read(&mut self, name: &str) -> Result<TensorData, DecoderError> {
+        let missing = || DecoderError::Tensor {
             name: name.to_string(),
             message: "is missing from the checkpoint".into(),
         };
@@ -199,7 +199,7 @@ impl<'a> Checkpoint<'a> {
             Dtype::F16 => TensorData::new(decode(&bytes, f16::from_le_bytes), shape),
             Dtype::BF16 => TensorData::new(decode(&bytes, bf16::from_le_bytes), shape),
             other => {
-                return Err(LlamaError::Tensor {
+                return Err(DecoderError::Tensor {
                     name: name.to_string(),
                     message: format!("has dtype {other:?}; F32, F16 and BF16 can be read"),
                 });
@@ -214,27 +214,27 @@ fn decode<const N: usize, T>(bytes: &[u8], one: fn([u8; N]) -> T) -> Vec<T> {
 }
 
 impl<'a> Shard<'a> {
-    fn from_bytes(bytes: &'a [u8]) -> Result<Self, LlamaError> {
+    fn from_bytes(bytes: &'a [u8]) -> Result<Self, DecoderError> {
         let (start, metadata) =
             header(SINGLE, bytes.len() as u64, |from, to| Ok(bytes[from as usize..to as usize].to_vec()))?;
         Ok(Self { file: SINGLE.into(), metadata, start, source: Source::Bytes(bytes) })
     }
 
-    fn open(folder: &Path, name: &str) -> Result<Self, LlamaError> {
+    fn open(folder: &Path, name: &str) -> Result<Self, DecoderError> {
         let path = folder.join(name);
-        let io = |source| LlamaError::Io { path: path.clone(), source };
+        let io = |source| DecoderError::Io { path: path.clone(), source };
         let mut file = File::open(&path).map_err(io)?;
         let length = file.metadata().map_err(io)?.len();
         let (start, metadata) = header(name, length, |from, to| read_range(&mut file, from, to).map_err(io))?;
         Ok(Self { file: name.into(), metadata, start, source: Source::File(file, path) })
     }
 
-    fn bytes(&mut self, from: usize, to: usize) -> Result<Vec<u8>, LlamaError> {
+    fn bytes(&mut self, from: usize, to: usize) -> Result<Vec<u8>, DecoderError> {
         let (from, to) = (self.start + from as u64, self.start + to as u64);
         match &mut self.source {
             Source::Bytes(bytes) => Ok(bytes[from as usize..to as usize].to_vec()),
             Source::File(file, path) => {
-                read_range(file, from, to).map_err(|source| LlamaError::Io { path: path.clone(), source })
+                read_range(file, from, to).map_err(|source| DecoderError::Io { path: path.clone(), source })
             }
         }
     }
@@ -244,9 +244,9 @@ impl<'a> Shard<'a> {
 fn header(
     file: &str,
     length: u64,
-    mut read: impl FnMut(u64, u64) -> Result<Vec<u8>, LlamaError>,
-) -> Result<(u64, Metadata), LlamaError> {
-    let refuse = |message: String| LlamaError::Checkpoint { file: file.to_string(), message };
+    mut read: impl FnMut(u64, u64) -> Result<Vec<u8>, DecoderError>,
+) -> Result<(u64, Metadata), DecoderError> {
+    let refuse = |message: String| DecoderError::Checkpoint { file: file.to_string(), message };
     if length < PREFIX {
         return Err(refuse(format!("has {length} bytes and is no safetensors file")));
     }

@@ -8,7 +8,7 @@ use burn::tensor::activation::{silu, softmax};
 use burn::tensor::module::embedding;
 use burn::tensor::{Bool, DType, Device, Int, Tensor};
 
-use crate::config::LlamaConfig;
+use crate::config::DecoderConfig;
 use crate::rope::Rotation;
 
 /// Score of a position that may not be seen: finite, so that a row which sees nothing stays finite.
@@ -115,7 +115,7 @@ pub(crate) struct Mlp {
 }
 
 impl Mlp {
-    fn new(config: &LlamaConfig, device: &Device) -> Self {
+    fn new(config: &DecoderConfig, device: &Device) -> Self {
         let (hidden, inner) = (config.hidden_size, config.intermediate_size);
         Self {
             gate_proj: Linear::new(hidden, inner, device),
@@ -143,7 +143,7 @@ pub(crate) struct Attention {
 }
 
 impl Attention {
-    fn new(config: &LlamaConfig, device: &Device) -> Self {
+    fn new(config: &DecoderConfig, device: &Device) -> Self {
         let (heads, kv_heads, head_dim) =
             (config.num_attention_heads, config.num_key_value_heads, config.head_dim);
         let hidden = config.hidden_size;
@@ -222,7 +222,7 @@ pub(crate) struct Layer {
 }
 
 impl Layer {
-    pub(crate) fn new(config: &LlamaConfig, device: &Device) -> Self {
+    pub(crate) fn new(config: &DecoderConfig, device: &Device) -> Self {
         let norm = || RmsNorm::new(config.hidden_size, config.rms_norm_eps, device);
         Self {
             input_layernorm: norm(),

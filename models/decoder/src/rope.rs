@@ -10,7 +10,7 @@
 use burn::module::Module;
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 
-use crate::config::{Llama3Scaling, LlamaConfig};
+use crate::config::{DecoderConfig, Llama3Scaling};
 
 /// Cosines and sines of every position, both `[positions, head_dim / 2]`.
 #[derive(Module, Debug)]
@@ -28,7 +28,7 @@ pub(crate) struct Rotation {
 
 impl RotaryTables {
     /// Computes the tables of a checked configuration.
-    pub(crate) fn new(config: &LlamaConfig, device: &Device) -> Self {
+    pub(crate) fn new(config: &DecoderConfig, device: &Device) -> Self {
         let frequencies = inverse_frequencies(config);
         let shape = [config.max_position_embeddings, frequencies.len()];
         let mut cos = Vec::with_capacity(shape[0] * shape[1]);
@@ -87,7 +87,7 @@ impl Rotation {
 }
 
 /// Radians per position of each pair of elements.
-fn inverse_frequencies(config: &LlamaConfig) -> Vec<f64> {
+fn inverse_frequencies(config: &DecoderConfig) -> Vec<f64> {
     (0..config.head_dim / 2)
         .map(|pair| {
             let exponent = (2 * pair) as f64 / config.head_dim as f64;

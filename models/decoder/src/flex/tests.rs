@@ -4,7 +4,7 @@ use burn::tensor::Device;
 use burn::tensor::activation::{silu, softmax};
 
 use super::*;
-use crate::config::LlamaConfig;
+use crate::config::DecoderConfig;
 use crate::rope::RotaryTables;
 
 const DTYPES: [(DType, f32); 2] = [(DType::F32, 1e-4), (DType::BF16, 3e-2)];
@@ -60,7 +60,7 @@ fn norms_and_gates() {
 fn attention_over_a_padded_cache() {
     let device = Device::flex();
     let (batch, kv_heads, group, width) = (2, 2, 3, 10);
-    let tables = RotaryTables::new(&LlamaConfig::new(8, 60, 8, 1, 6), &device);
+    let tables = RotaryTables::new(&DecoderConfig::new(8, 60, 8, 1, 6), &device);
     // Few slots, and enough for the work to be shared.
     for capacity in [9, 700] {
         let (slot, padding) = (capacity as i64 - 2, [0i64, 3]);

@@ -2,14 +2,14 @@
 
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_dfa::generation::{CausalLm, SlotLm};
-use burn_dfa_llama::{Llama, LlamaConfig, LlamaSlots};
+use burn_dfa_decoder::{Decoder, DecoderConfig, DecoderSlots};
 
 const VOCABULARY: usize = 61;
 const CAPACITY: usize = 12;
 
-fn model(device: &Device) -> Llama {
+fn model(device: &Device) -> Decoder {
     device.seed(4);
-    let config = LlamaConfig { num_key_value_heads: 2, ..LlamaConfig::new(VOCABULARY, 32, 48, 2, 4) };
+    let config = DecoderConfig { num_key_value_heads: 2, ..DecoderConfig::new(VOCABULARY, 32, 48, 2, 4) };
     config.init(device)
 }
 
@@ -19,8 +19,8 @@ fn prompt(tokens: &[i64], device: &Device) -> Tensor<2, Int> {
 
 /// The texts of three rows, with `None` for one that is idle.
 struct Rows {
-    model: Llama,
-    cache: LlamaSlots,
+    model: Decoder,
+    cache: DecoderSlots,
     texts: [Option<Vec<i64>>; 3],
 }
 

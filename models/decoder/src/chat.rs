@@ -10,7 +10,7 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, Error, ErrorKind, Value, context};
 use serde::Deserialize;
 
-use crate::error::LlamaError;
+use crate::error::DecoderError;
 use crate::json_text::tojson;
 use crate::ordered::ordered;
 
@@ -22,7 +22,7 @@ const NAME: &str = "chat_template";
 /// One turn of a conversation.
 ///
 /// ```
-/// use burn_dfa_llama::Message;
+/// use burn_dfa_decoder::Message;
 ///
 /// let message = Message::user("Name a colour.");
 /// assert_eq!(message, Message::new("user", "Name a colour."));
@@ -62,7 +62,7 @@ impl Message {
 /// # Example
 ///
 /// ```
-/// use burn_dfa_llama::{ChatTemplate, Message};
+/// use burn_dfa_decoder::{ChatTemplate, Message};
 ///
 /// let template = ChatTemplate::new(
 ///     "{% for m in messages %}<|{{ m['role'] }}|>{{ m['content'].strip() }}{{ eos_token }}{% endfor %}\
@@ -71,7 +71,7 @@ impl Message {
 /// .with_eos_token("</s>");
 /// let text = template.render(&[Message::user(" Hello ")], true)?;
 /// assert_eq!(text, "<|user|>Hello</s><|assistant|>");
-/// # Ok::<(), burn_dfa_llama::LlamaError>(())
+/// # Ok::<(), burn_dfa_decoder::DecoderError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct ChatTemplate {
@@ -126,7 +126,7 @@ impl ChatTemplate {
     ///
     /// # Errors
     /// When the template is not valid Jinja.
-    pub fn new(source: impl Into<String>) -> Result<Self, LlamaError> {
+    pub fn new(source: impl Into<String>) -> Result<Self, DecoderError> {
         let mut environment = Environment::new();
         environment.set_syntax(
             SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().map_err(template_error)?,
@@ -162,11 +162,11 @@ impl ChatTemplate {
     pub fn from_files(
         tokenizer_config: Option<&str>,
         chat_template: Option<String>,
-    ) -> Result<Option<Self>, LlamaError> {
+    ) -> Result<Option<Self>, DecoderError> {
         let config: Option<TokenizerConfig> = tokenizer_config
             .map(serde_json::from_str)
             .transpose()
-            .map_err(|source| LlamaError::Json { file: "tokenizer_config.json".into(), source })?;
+            .map_err(|source| DecoderError::Json { file: "tokenizer_config.json".into(), source })?;
         let (inner, bos, eos) = match config {
             None => (None, None, None),
             Some(config) => (config.chat_template, config.bos_token, config.eos_token),
@@ -194,7 +194,7 @@ impl ChatTemplate {
     ///
     /// # Errors
     /// When the template refuses the messages (an unknown role, say), or fails.
-    pub fn render(&self, messages: &[Message], add_generation_prompt: bool) -> Result<String, LlamaError> {
+    pub fn render(&self, messages: &[Message], add_generation_prompt: bool) -> Result<String, DecoderError> {
         self.render_with_tools(messages, &[], add_generation_prompt)
     }
 
@@ -210,7 +210,7 @@ impl ChatTemplate {
     /// # Example
     ///
     /// ```
-    /// use burn_dfa_llama::{ChatTemplate, Message};
+    /// use burn_dfa_decoder::{ChatTemplate, Message};
     /// use serde_json::json;
     ///
     /// let template = ChatTemplate::new(
@@ -219,14 +219,14 @@ impl ChatTemplate {
     /// let tools = [json!({"type": "function", "function": {"name": "get_time"}})];
     /// let text = template.render_with_tools(&[Message::user("How late is it?")], &tools, true)?;
     /// assert_eq!(text, "get_time; How late is it?");
-    /// # Ok::<(), burn_dfa_llama::LlamaError>(())
+    /// # Ok::<(), burn_dfa_decoder::DecoderError>(())
     /// ```
     pub fn render_with_tools(
         &self,
         messages: &[Message],
         tools: &[serde_json::Value],
         add_generation_prompt: bool,
-    ) -> Result<String, LlamaError> {
+    ) -> Result<String, DecoderError> {
         let messages = messages
             .iter()
             .map(|message| {
@@ -245,7 +245,7 @@ impl ChatTemplate {
     /// # Example
     ///
     /// ```
-    /// use burn_dfa_llama::ChatTemplate;
+    /// use burn_dfa_decoder::ChatTemplate;
     /// use serde_json::json;
     ///
     /// let template = ChatTemplate::new(
@@ -254,14 +254,14 @@ impl ChatTemplate {
     /// let call = json!({"role": "assistant", "tool_calls": [{"type": "function", "function": {"name": "get_time"}}]});
     /// let messages = [json!({"role": "user", "content": "How late is it?"}), call];
     /// assert_eq!(template.render_json(&messages, &[], true)?, "How late is it?; get_time; ");
-    /// # Ok::<(), burn_dfa_llama::LlamaError>(())
+    /// # Ok::<(), burn_dfa_decoder::DecoderError>(())
     /// ```
     pub fn render_json(
         &self,
         messages: &[serde_json::Value],
         tools: &[serde_json::Value],
         add_generation_prompt: bool,
-    ) -> Result<String, LlamaError> {
+    ) -> Result<String, DecoderError> {
         self.render_values(messages.iter().map(ordered).collect(), tools, add_generation_prompt)
     }
 
@@ -275,7 +275,7 @@ impl ChatTemplate {
         messages: Vec<Value>,
         tools: &[serde_json::Value],
         add_generation_prompt: bool,
-    ) -> Result<String, LlamaError> {
+    ) -> Result<String, DecoderError> {
         let tools = if tools.is_empty() { Value::from(()) } else { tools.iter().map(ordered).collect() };
         self.environment
             .get_template(NAME)
@@ -293,6 +293,6 @@ impl ChatTemplate {
     }
 }
 
-fn template_error(error: Error) -> LlamaError {
-    LlamaError::Template { message: error.to_string() }
+fn template_error(error: Error) -> DecoderError {
+    DecoderError::Template { message: error.to_string() }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use burn::module::Module;
 use burn::tensor::{Device, FloatDType, Int, Tensor};
 use burn_dfa::TokenId;
-use burn_dfa_llama::{Llama, LlamaConfig, LlamaError, Message, Pretrained};
+use burn_dfa_decoder::{Decoder, DecoderConfig, DecoderError, Message, Pretrained};
 use half::{bf16, f16};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
@@ -23,11 +23,11 @@ fn scratch(name: &str) -> PathBuf {
     folder
 }
 
-fn load(folder: &Path) -> Result<Llama, LlamaError> {
-    Llama::load(folder, FloatDType::F32, &Device::flex())
+fn load(folder: &Path) -> Result<Decoder, DecoderError> {
+    Decoder::load(folder, FloatDType::F32, &Device::flex())
 }
 
-fn logits(model: &Llama) -> Vec<f32> {
+fn logits(model: &Decoder) -> Vec<f32> {
     let tokens = Tensor::<2, Int>::from_ints([[5, 80, 3, 3, 127]], &Device::flex());
     model.forward(tokens).try_into_vec_as().unwrap()
 }
@@ -66,12 +66,12 @@ fn config(name: &str) -> String {
     std::fs::read_to_string(golden(name).join("config.json")).unwrap()
 }
 
-fn from_bytes(config: &str, weights: &[u8]) -> Result<Llama, LlamaError> {
-    Llama::from_bytes(config, weights, FloatDType::F32, &Device::flex())
+fn from_bytes(config: &str, weights: &[u8]) -> Result<Decoder, DecoderError> {
+    Decoder::from_bytes(config, weights, FloatDType::F32, &Device::flex())
 }
 
 #[track_caller]
-fn refused<T>(result: Result<T, LlamaError>, parts: &[&str]) {
+fn refused<T>(result: Result<T, DecoderError>, parts: &[&str]) {
     let Err(error) = result else {
         panic!("accepted; expected an error about {parts:?}");
     };
@@ -132,7 +132,7 @@ fn reads_shards_of_mixed_dtypes() {
     let model = load(&folder).unwrap();
     let whole = load(&golden("untied_gqa")).unwrap();
     assert!(worst(&logits(&model), &logits(&whole)) < 0.3);
-    let half = Llama::load(&folder, FloatDType::F16, &Device::flex()).unwrap();
+    let half = Decoder::load(&folder, FloatDType::F16, &Device::flex()).unwrap();
     assert_eq!(half.dtype(), burn::tensor::DType::F16);
 
     for (file, part) in [
@@ -209,26 +209,26 @@ fn refuses_damaged_files() {
 }
 
 /// The configuration of `tied_mha` with some fields replaced.
-fn with(fields: &str) -> Result<LlamaConfig, LlamaError> {
+fn with(fields: &str) -> Result<DecoderConfig, DecoderError> {
     let mut all: serde_json::Value = serde_json::from_str(&config("tied_mha")).unwrap();
     let fields: serde_json::Value = serde_json::from_str(fields).unwrap();
     for (field, value) in fields.as_object().unwrap() {
         all[field] = value.clone();
     }
-    LlamaConfig::from_json(&all.to_string())
+    DecoderConfig::from_json(&all.to_string())
 }
 
 #[test]
 fn refuses_what_the_model_does_not_compute() {
     let error = with(r#"{"model_type": "qwen2"}"#).unwrap_err();
-    assert!(matches!(&error, LlamaError::Architecture { found } if found == "qwen2"));
+    assert!(matches!(&error, DecoderError::Architecture { found } if found == "qwen2"));
     for rope in [
         r#"{"rope_parameters": {"rope_type": "yarn", "factor": 4.0}}"#,
         r#"{"rope_parameters": null, "rope_scaling": {"rope_type": "yarn", "factor": 4.0}}"#,
         r#"{"rope_parameters": null, "rope_scaling": {"type": "yarn"}}"#,
     ] {
         let error = with(rope).unwrap_err();
-        assert!(matches!(&error, LlamaError::RopeType { found } if found == "yarn"), "{error}");
+        assert!(matches!(&error, DecoderError::RopeType { found } if found == "yarn"), "{error}");
     }
     for (fields, part) in [
         (r#"{"hidden_act": "gelu"}"#, "hidden_act"),
@@ -265,7 +265,7 @@ fn a_size_that_the_file_does_not_back_is_refused_before_it_is_allocated() {
 
 #[test]
 fn reads_every_generation_of_names() {
-    let scaled = LlamaConfig::load(golden("llama3_rope")).unwrap();
+    let scaled = DecoderConfig::load(golden("llama3_rope")).unwrap();
     let scaling = scaled.rope_scaling.unwrap();
     assert_eq!((scaled.rope_theta, scaling.factor), (500.0, 8.0));
     for kind in ["type", "rope_type"] {
@@ -278,7 +278,7 @@ fn reads_every_generation_of_names() {
         assert_eq!((old.rope_theta, old.rope_scaling), (500.0, Some(scaling)));
     }
     // What is absent has the defaults of transformers.
-    let short = LlamaConfig::from_json(
+    let short = DecoderConfig::from_json(
         r#"{"model_type": "llama", "vocab_size": 8, "hidden_size": 8, "intermediate_size": 8,
         "num_hidden_layers": 1, "num_attention_heads": 2}"#,
     )
@@ -287,8 +287,8 @@ fn reads_every_generation_of_names() {
     assert_eq!((short.rms_norm_eps, short.rope_theta), (1e-6, 10_000.0));
     assert!(!short.tie_word_embeddings && short.eos_token_id.is_empty());
     for name in ["tied_mha", "untied_gqa", "llama3_rope"] {
-        let config = LlamaConfig::load(golden(name)).unwrap();
-        assert_eq!(LlamaConfig::from_json(&config.to_json()).unwrap(), config);
+        let config = DecoderConfig::load(golden(name)).unwrap();
+        assert_eq!(DecoderConfig::from_json(&config.to_json()).unwrap(), config);
     }
 }
 

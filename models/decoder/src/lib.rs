@@ -1,8 +1,8 @@
 //! Llama-family models (SmolLM2, TinyLlama, Llama 3) in Burn, read from a Hugging Face folder.
 //!
-//! - [`LlamaConfig`]: the shape of a model, as in `config.json`.
-//! - [`Llama`]: the parameters and the differentiable forward pass; loading, saving, and decoding with a
-//!   [`LlamaCache`] through [`CausalLm`](burn_dfa::generation::CausalLm).
+//! - [`DecoderConfig`]: the shape of a model, as in `config.json`.
+//! - [`Decoder`]: the parameters and the differentiable forward pass; loading, saving, and decoding with a
+//!   [`DecoderCache`] through [`CausalLm`](burn_dfa::generation::CausalLm).
 //! - [`ChatTemplate`]: renders messages with the chat template of a tokenizer.
 //! - [`Pretrained`]: a model with its tokenizer, vocabulary and chat template, read from one folder.
 //!
@@ -33,10 +33,10 @@ mod slots;
 mod tree;
 
 pub use chat::{ChatTemplate, Message};
-pub use config::{Llama3Scaling, LlamaConfig};
-pub use decode::LlamaCache;
-pub use error::LlamaError;
-pub use model::Llama;
+pub use config::{DecoderConfig, Llama3Scaling};
+pub use decode::DecoderCache;
+pub use error::DecoderError;
+pub use model::Decoder;
 pub use pretrained::Pretrained;
-pub use slots::LlamaSlots;
-pub use tree::LlamaTreeCache;
+pub use slots::DecoderSlots;
+pub use tree::DecoderTreeCache;
