@@ -226,7 +226,8 @@ fn views_are_read_through_their_strides() {
 fn filters_combine_with_temperature_and_min_p() {
     let rng = &mut StdRng::seed_from_u64(21);
     for (name, device) in devices::all() {
-        for _ in 0..10 {
+        // Each width is a kernel of its own.
+        for _ in 0..if name == "flex" { 10 } else { 4 } {
             let width = rng.random_range(2..3000);
             let rows: Vec<Vec<f32>> =
                 (0..3).map(|_| (0..width).map(|_| normal(rng, 4.0)).collect()).collect();

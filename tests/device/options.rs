@@ -238,7 +238,9 @@ fn a_row_is_what_it_is_alone_whatever_the_options_of_the_others() {
     for (device_name, device) in devices::all() {
         let model = lm(&vocabulary, &device);
         for kernels in [Kernels::Fused, Kernels::BuiltIn] {
-            let mut order: Vec<usize> = (0..all.len()).collect();
+            // A software Vulkan takes its time: every third request has every option and every constraint.
+            let stride = if device_name == "flex" { 1 } else { 3 };
+            let mut order: Vec<usize> = (0..all.len()).step_by(stride).collect();
             let mut rng = StdRng::seed_from_u64(3);
             for at in (1..order.len()).rev() {
                 order.swap(at, rng.random_range(0..=at));

@@ -147,7 +147,9 @@ fn the_recorded_embedded_model_writes_what_each_request_writes_alone() {
         let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);
         let tables =
             [embedded.schema("person"), embedded.schema("team"), embedded.regex("[0-9]{5}(-[0-9]{4})?")];
-        let rows: Vec<_> = (0..12).map(|index| tables.get(index % 4)).collect();
+        // A software Vulkan takes its time.
+        let rows: Vec<_> =
+            (0..if name == "flex" { 12 } else { 6 }).map(|index| tables.get(index % 4)).collect();
         let requests = embedded.requests(&rows, 50, 20);
         let go_on = |_: burn_dfa::generation::Piece| ControlFlow::Continue(());
         let base = GenerationConfig::new();
@@ -161,6 +163,10 @@ fn the_recorded_embedded_model_writes_what_each_request_writes_alone() {
             };
             let expected: Vec<_> = requests.iter().map(alone).collect();
             for kernels in [Kernels::Fused, Kernels::BuiltIn] {
+                // The built-in operations are slow on a GPU, and the same everywhere.
+                if name != "flex" && kernels == Kernels::BuiltIn && kind != "filters" {
+                    continue;
+                }
                 let capacity = Capacity { tables: 2, states: 6000, classes: 300, ..Capacity::new() };
                 let tensors = TensorOptions { capacity, kernels, ..TensorOptions::default() };
                 let config = config.clone().with_tensors(tensors);

@@ -2,9 +2,12 @@
 
 use std::thread;
 
+use burn::backend::Flex;
+use burn::backend::flex::FlexTensor;
+use burn::backend::ir::HandleKind;
 use burn::remote::RemoteHost;
 use burn::server::RemoteServer;
-use burn::tensor::{DType, Device, Tensor};
+use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_dfa::generation::{GenerationConfig, Request};
 use burn_dfa::{Constraint, Limits, TokenId, TokenTable};
 
@@ -54,6 +57,22 @@ fn a_device_that_the_server_lacks_is_refused() {
     let address = serve(RemoteServer::new([Device::flex()]));
     let error = burn_dfa::remote::connect(&format!("{address}/1")).unwrap_err();
     assert!(error.is_connection() && error.to_string().contains("hosts only 1 device"), "{error}");
+}
+
+/// Burn compares the version of its own protocol when a session is opened.
+#[test]
+fn a_server_that_hosts_another_version_of_the_operations_is_refused() {
+    let server = RemoteServer::new([Device::flex()]);
+    let address = serve(server.with_custom_op::<Flex, _>("burn-dfa::version", |handles, wanted, _| {
+        wanted.inputs.iter().for_each(|input| drop(handles.get_handle(&input.id, &input.status)));
+        let version = FlexTensor::from_data(TensorData::from([i32::MAX]));
+        handles.register_handle(wanted.outputs[0].id, HandleKind::Int(version));
+    }));
+    let error = burn_dfa::remote::connect(&address).unwrap_err();
+    assert!(error.is_connection(), "{error}");
+    let error = error.to_string();
+    assert!(error.starts_with(&address) && error.ends_with("build both from one release"), "{error}");
+    assert!(error.contains(&format!("hosts version {} of the operations", i32::MAX)), "{error}");
 }
 
 /// A device that Burn opened is not known to host the operations.

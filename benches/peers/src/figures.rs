@@ -14,6 +14,9 @@ const PEERS: [(&str, &str); 6] = [
     ("outlines", "outlines-core"),
 ];
 
+/// Quantiles of steps, by their names in figures.
+const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
+
 /// Figures by their names.
 pub type Figures = Vec<(String, f64)>;
 
@@ -27,16 +30,18 @@ pub fn all(results: &[Results]) -> Figures {
         // The figures over all cases, and without the schema of a long string, which is a case of its own.
         for (with_long, suffix) in [(true, ""), (false, "_without_long")] {
             let ours = results.steps(0, with_long).ours;
+            for (name, q) in QUANTILES {
+                add(format!("flex_step_{name}_us{suffix}"), quantile(&ours, q));
+            }
             let [middle, tail] = [0.5, 0.999].map(|q| quantile(&ours, q));
-            add(format!("flex_step_p50_us{suffix}"), middle);
-            add(format!("flex_step_p999_us{suffix}"), tail);
             add(
                 format!("flex_step_p999_over_p50{suffix}"),
                 tail.zip(middle).map(|(tail, middle)| tail / middle),
             );
             for (peer, pair) in peers(results, |peer| results.steps(peer, with_long)) {
-                add(format!("flex_step_p50_ratio_{peer}{suffix}"), ratio(&pair, 0.5));
-                add(format!("flex_step_p999_ratio_{peer}{suffix}"), ratio(&pair, 0.999));
+                for (name, q) in QUANTILES {
+                    add(format!("flex_step_{name}_ratio_{peer}{suffix}"), ratio(&pair, q));
+                }
             }
         }
         let ours = results.own_first_masks(0);
@@ -89,7 +94,6 @@ fn refusals(results: &Results, add: &mut impl FnMut(String, Option<f64>)) {
 
 /// Steps, first masks and refusals of context-free grammars.
 fn grammars(results: &Results, add: &mut impl FnMut(String, Option<f64>)) {
-    const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
     if results.grammars().next().is_none() {
         return;
     }

@@ -273,7 +273,7 @@ async fn accuracy(context: &SessionContext, folder: &Path) -> Result<()> {
         let file: PathBuf = folder.join(format!("{}.parquet", data::table_of(kind)));
         let properties: serde_json::Value = serde_json::from_str(schema(kind))?;
         let names: Vec<&String> = properties["properties"].as_object().ok_or("properties")?.keys().collect();
-        let is_right = |name: &&String| format!("r['{name}'] IS NOT DISTINCT FROM \"{name}\"");
+        let is_right = |name: &&String| format!("(r['{name}'] IS NOT DISTINCT FROM \"{name}\")");
         let percentage = |condition: &str, name: &str| {
             format!("round(100.0 * count(*) FILTER (WHERE {condition}) / count(*), 2) AS \"{name}\"")
         };

@@ -124,7 +124,9 @@ fn requests_come_and_go_in_every_row_under_every_option() {
                 }
                 let config = config.clone().with_tensors(tensors(kernels));
                 let mut slots = Slots::new(&model, &vocabulary, 5, 64, &config).unwrap();
-                let outputs = serve(&mut slots, &requests, 2);
+                // A software Vulkan takes its time.
+                let requests = if name == "flex" { &requests[..] } else { &requests[..20] };
+                let outputs = serve(&mut slots, requests, 2);
                 for (index, (output, expected)) in outputs.iter().zip(&expected).enumerate() {
                     assert_eq!(output, expected, "{name}, {kind}, {kernels:?}, request {index}");
                 }
@@ -202,7 +204,7 @@ fn the_embedded_model_writes_in_a_slot_what_it_writes_alone() {
             5 => None,
             kind => Some(&tables[kind]),
         };
-        let rows: Vec<_> = (0..if name == "flex" { 24 } else { 8 }).map(of).collect();
+        let rows: Vec<_> = (0..if name == "flex" { 24 } else { 6 }).map(of).collect();
         let requests = embedded.requests(&rows, 60, 0);
         let config = GenerationConfig::new().with_read_every(6);
         let (model, vocabulary) = (embedded.model(), &embedded.vocabulary);

@@ -8,21 +8,38 @@ use burn_dfa::{Constraint, Limits, TensorOptions, TensorTable, TokenTable, Vocab
 use super::{Compiled, Engine, Grammar, Rows};
 use crate::tokens::Tokens;
 
+/// Whether rows begin with what earlier ones found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Each run begins with a table of which no mask is kept.
+    Fresh,
+    /// Runs share the masks that are kept.
+    Kept,
+}
+
 /// The library on Flex.
 pub(super) struct BurnDfa {
     vocabulary: Vocabulary,
     device: Device,
+    way: Way,
 }
 
 impl BurnDfa {
-    pub(super) fn new(tokens: &Tokens) -> Self {
-        Self { vocabulary: tokens.vocabulary.clone(), device: Device::flex() }
+    pub(super) fn new(tokens: &Tokens, way: Way) -> Self {
+        Self { vocabulary: tokens.vocabulary.clone(), device: Device::flex(), way }
     }
+}
+
+fn tensors(table: &TokenTable, device: &Device) -> Result<TensorTable, burn_dfa::Error> {
+    TensorTable::new(&[table], table.vocabulary_len(), &TensorOptions::default(), device)
 }
 
 impl Engine for BurnDfa {
     fn name(&self) -> &'static str {
-        "burn-dfa"
+        match self.way {
+            Way::Fresh => "burn-dfa",
+            Way::Kept => "burn-dfa, kept masks",
+        }
     }
 
     fn compile(&self, grammar: &Grammar) -> Result<Box<dyn Compiled>, String> {
@@ -36,29 +53,36 @@ impl Engine for BurnDfa {
                 Grammar::Tools { tag, .. } => Constraint::structural_tag(&StructuralTag::read(tag)?)?,
             };
             let table = TokenTable::compile(&constraint, &self.vocabulary, &Limits::default())?;
-            let width = self.vocabulary.len();
-            let table = TensorTable::new(&[&table], width, &TensorOptions::default(), &self.device)?;
-            let processor = DfaProcessor::new(table, &[0])?;
+            let processor = DfaProcessor::new(tensors(&table, &self.device)?, &[0])?;
             let _start = processor.start();
-            Ok(processor)
+            Ok((table, processor))
         };
-        let processor = compile().map_err(|error: burn_dfa::Error| error.to_string())?;
-        Ok(Box::new(Table { processor, device: self.device.clone() }))
+        let (table, processor) = compile().map_err(|error: burn_dfa::Error| error.to_string())?;
+        Ok(Box::new(Table { table, processor, device: self.device.clone(), way: self.way }))
     }
 
     fn on_all_cores(&self) -> bool {
         false
     }
+
+    fn is_variant(&self) -> bool {
+        self.way != Way::Fresh
+    }
 }
 
 struct Table {
+    table: TokenTable,
     processor: DfaProcessor,
     device: Device,
+    way: Way,
 }
 
 impl Compiled for Table {
     fn start(&self, rows: usize, _on_all_cores: bool) -> Box<dyn Rows> {
-        let table = self.processor.table().clone();
+        let table = match self.way {
+            Way::Fresh => tensors(&self.table, &self.device).expect("the table that was compiled"),
+            Way::Kept => self.processor.table().clone(),
+        };
         let no_token = table.no_token() as i32;
         let processor = DfaProcessor::new(table, &vec![0; rows]).expect("rows of one table");
         let context = StepContext {

@@ -84,8 +84,9 @@ pub trait Rows {
 pub type Make = fn(&Tokens) -> Box<dyn Engine>;
 
 /// All engines, burn-dfa first.
-pub const ALL: [Make; 6] = [
-    |tokens| Box::new(burn_dfa::BurnDfa::new(tokens)),
+pub const ALL: [Make; 7] = [
+    |tokens| Box::new(burn_dfa::BurnDfa::new(tokens, burn_dfa::Way::Fresh)),
+    |tokens| Box::new(burn_dfa::BurnDfa::new(tokens, burn_dfa::Way::Kept)),
     |tokens| Box::new(llguidance::LlGuidance::new(tokens, llguidance::Way::Fresh)),
     |tokens| Box::new(llguidance::LlGuidance::new(tokens, llguidance::Way::Warm)),
     |tokens| Box::new(llguidance::LlGuidance::new(tokens, llguidance::Way::Forced)),

@@ -1,6 +1,5 @@
 //! The asynchronous functions, whose answers the model writes.
 
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -19,7 +18,7 @@ use crate::constraints::Source;
 use crate::shape::Shape;
 
 /// `extract`, `classify` or `matches`.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct Generating {
     call: Call,
     functions: Functions,
@@ -47,20 +46,6 @@ impl Generating {
             true => Ok(Some(shape)),
             false => internal_err!("{} was planned as {planned} and is {found}", self.call.name()),
         }
-    }
-}
-
-impl PartialEq for Generating {
-    fn eq(&self, other: &Self) -> bool {
-        self.call == other.call && self.functions.is(&other.functions)
-    }
-}
-
-impl Eq for Generating {}
-
-impl Hash for Generating {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.call.hash(state);
     }
 }
 

@@ -9,6 +9,7 @@ mod generating;
 mod places;
 mod reasons;
 
+use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -130,10 +131,20 @@ impl Functions {
         });
         Ok(rows.collect())
     }
+}
 
-    /// Whether these are clones.
-    fn is(&self, other: &Self) -> bool {
+/// Whether these are clones.
+impl PartialEq for Functions {
+    fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.constraints, &other.constraints)
+    }
+}
+
+impl Eq for Functions {}
+
+impl Hash for Functions {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        Arc::as_ptr(&self.constraints).hash(state);
     }
 }
 

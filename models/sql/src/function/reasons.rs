@@ -1,6 +1,5 @@
 //! The functions that say why there is no answer. They do not ask the model.
 
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use datafusion::arrow::array::StringArray;
@@ -14,7 +13,7 @@ use super::arguments::Arguments;
 use super::{Call, Functions};
 
 /// `extract_reason`, `classify_reason` or `matches_reason`.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct Reasons {
     call: Call,
     functions: Functions,
@@ -24,20 +23,6 @@ pub(super) struct Reasons {
 impl Reasons {
     pub(super) fn new(call: Call, functions: Functions) -> Self {
         Self { call, functions, signature: call.signature() }
-    }
-}
-
-impl PartialEq for Reasons {
-    fn eq(&self, other: &Self) -> bool {
-        self.call == other.call && self.functions.is(&other.functions)
-    }
-}
-
-impl Eq for Reasons {}
-
-impl Hash for Reasons {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.call.hash(state);
     }
 }
 
