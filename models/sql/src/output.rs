@@ -29,7 +29,7 @@ pub struct Writer<W: Write> {
 
 enum Form<W: Write> {
     Table { schema: SchemaRef, batches: Vec<RecordBatch>, left: usize, into: W },
-    Csv { writer: csv::Writer<W>, header: Option<SchemaRef> },
+    Csv { writer: Box<csv::Writer<W>>, header: Option<SchemaRef> },
     Json(json::Writer<W, LineDelimited>),
 }
 
@@ -38,7 +38,9 @@ impl<W: Write> Writer<W> {
     pub fn new(into: W, form: Format, schema: SchemaRef, max_rows: usize) -> Self {
         let form = match form {
             Format::Table => Form::Table { schema, batches: Vec::new(), left: max_rows, into },
-            Format::Csv => Form::Csv { writer: csv::WriterBuilder::new().build(into), header: Some(schema) },
+            Format::Csv => {
+                Form::Csv { writer: Box::new(csv::WriterBuilder::new().build(into)), header: Some(schema) }
+            }
             Format::Json => Form::Json(
                 json::WriterBuilder::new().with_explicit_nulls(true).build::<_, LineDelimited>(into),
             ),

@@ -40,10 +40,10 @@ impl Arguments {
 
     /// The texts of a row; `None` where one is null.
     pub(super) fn row(&self, row: usize) -> Option<Vec<&str>> {
-        let text = |column| match column {
-            &Column::Same(ref text) => text.as_deref(),
+        let texts = self.columns.iter().map(|column| match column {
+            Column::Same(text) => text.as_deref(),
             Column::Each(texts) => texts.is_valid(row).then(|| texts.value(row)),
-        };
-        self.columns.iter().map(text).collect()
+        });
+        texts.collect()
     }
 }
