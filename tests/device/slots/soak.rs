@@ -236,8 +236,8 @@ fn constraints_come_and_go_in_every_layout_by_every_operation() {
             // The built-in operations are slow on a GPU, and the same everywhere.
             let arrivals = match (name, kernels) {
                 ("flex", _) => 400,
-                (_, Kernels::BuiltIn) => 40,
-                _ => 100,
+                (_, Kernels::BuiltIn) => 60,
+                _ => 200,
             };
             soak(&device, name, kernels, layout, arrivals);
         }
