@@ -93,11 +93,13 @@ impl TableParts {
             columns
         };
         let ascii = columns(&mut (0..=u8::MAX).filter(|&byte| is_plain_byte(byte)));
+        let word = columns(&mut (0..=u8::MAX).filter(u8::is_ascii_alphanumeric));
         let wide = WIDE
             .map(|bytes| bytes.iter().map(|&(first, last)| columns(&mut (first..=last))).collect::<Vec<_>>());
         let states = self.tokens_to_end.len();
-        // Of each kind the states that take any character.
+        // Of each kind the states that take any character; of words those that take no other of ASCII.
         let mut takes = [Characters::new(states), Characters::new(states)];
+        let mut of_words = Characters::new(0);
         let (mut after, mut next, mut begun) = (Vec::new(), Vec::new(), Vec::new());
         let first: Vec<u32> = wide.iter().flat_map(|sequence| &sequence[0]).copied().collect();
         // By what the first bytes of all sequences lead to: what follows these characters, if all of them can be read.
@@ -107,6 +109,13 @@ impl TableParts {
             after.clear();
             after.push(state);
             if !self.follow(&mut after, &mut next, &ascii) || !self.may_end(&after) {
+                after.clear();
+                after.push(state);
+                if self.follow(&mut after, &mut next, &word) && self.may_end(&after) {
+                    of_words.grow(states);
+                    of_words.takes[state as usize] = true;
+                    after.iter().for_each(|&to| of_words.add(self, state, to));
+                }
                 continue;
             }
             let [of_ascii, of_any] = &mut takes;
@@ -130,14 +139,19 @@ impl TableParts {
             }
         }
         let [of_ascii, of_any] = takes;
+        // Most tables have no state that takes words alone, or characters of ASCII alone.
+        let words = match of_words.takes.is_empty() {
+            true => vec![None; states],
+            false => of_words.with(&of_ascii).tokens(),
+        };
         let all = of_any.tokens();
-        // Most tables have no state that takes characters of ASCII alone.
         let takes_less = of_ascii.takes.iter().zip(&all).any(|(&takes, all)| takes && all.is_none());
         let ascii = if takes_less { of_ascii.tokens() } else { vec![None; states] };
-        let takes = ascii.into_iter().zip(all).map(|(ascii, all)| {
+        let takes = words.into_iter().zip(ascii).zip(all).map(|((word, ascii), all)| {
             let takes = |kind| move |(leaves, soonest)| TakesPlain { kind, leaves, soonest };
-            // What takes all characters may leave sooner than what takes those of ASCII.
-            all.map(takes(Plainness::Wide)).or(ascii.map(takes(Plainness::Ascii)))
+            // What takes all characters may leave sooner than what takes those of ASCII, and that sooner than what takes words.
+            let all = all.map(takes(Plainness::Wide));
+            all.or(ascii.map(takes(Plainness::Ascii))).or(word.map(takes(Plainness::Word)))
         });
         let takes = takes.collect();
         let alive = (0..states as u32).map(StateId).filter(|&state| self.has_end(state));
@@ -214,6 +228,21 @@ impl Characters {
         Self { takes: vec![false; states], edges: Vec::new(), leaves: vec![(0, 0); states] }
     }
 
+    /// Of so many states.
+    fn grow(&mut self, states: usize) {
+        self.takes.resize(states, false);
+        self.leaves.resize(states, (0, 0));
+    }
+
+    /// These states, and others that take more characters: what follows all of those is taken for what follows the fewer.
+    fn with(mut self, others: &Self) -> Self {
+        for (state, _) in others.takes.iter().enumerate().filter(|(_, takes)| **takes) {
+            (self.takes[state], self.leaves[state]) = (true, others.leaves[state]);
+        }
+        self.edges.extend_from_slice(&others.edges);
+        self
+    }
+
     /// A character leads from `state` to `to`.
     fn add(&mut self, parts: &TableParts, state: u32, to: u32) {
         match parts.jump(to) {
@@ -275,6 +304,38 @@ mod tests {
     /// Plain tokens of 16 characters: of one word, and of many.
     const LONG: [&str; 4] = ["abcdefghijklmnop", "a b c d e f g h ", " a b c d e f g h", "               b"];
 
+    /// Every word of a vocabulary may follow in the states of a pattern that takes letters and digits, and more of other tokens where it
+    /// takes those; within its bounds.
+    #[test]
+    fn words_follow_in_states_that_take_no_other_text() {
+        let words = ["a", "Zz9", "0123456789abcdef", "a_b", "-", "a-", " a", "é"];
+        let bytes = (0..=u8::MAX).map(|byte| vec![byte]).chain(words.map(|text| text.as_bytes().to_vec()));
+        let vocabulary = Vocabulary::from_bytes(bytes.map(Some).chain([None])).unwrap();
+        let vocabulary = vocabulary.with_eos([TokenId(256 + words.len() as u32)]).unwrap();
+        for (pattern, lengths) in
+            [("^[0-9A-Za-z]*$", 0..60), ("^[0-9A-Za-z_-]{1,255}$", 0..239), ("^[A-Z0-9]*$", 0..0)]
+        {
+            let schema = json!({"type": "string", "pattern": pattern});
+            let constraint = Constraint::json_schema(schema).unwrap();
+            let table = TokenTable::walk(&constraint, &vocabulary, &Limits::default()).unwrap();
+            let mut position = RowPosition::new(table.start(), RowPosition::UNLIMITED);
+            position = table.after(&position, TokenId(b'"'.into()));
+            for length in 0..255 {
+                let stack = table.parts().calls.as_ref().map(|calls| Stacks::of(calls, &position));
+                let stack = stack.as_ref().map(|(stacks, top)| (stacks, *top));
+                let all = table.parts().all_plain(position.state, stack, &mut Left::new(u32::MAX));
+                let plain = vocabulary.plain_tokens();
+                let takes = |token: u32| table.can_end(&table.after(&position, TokenId(token)));
+                let takes_all = |kind| (0..264).filter(|&token| plain[token as usize] <= kind).all(takes);
+                assert!(all.is_none_or(takes_all), "{pattern}, {length}: {all:?}");
+                if lengths.contains(&length) {
+                    assert_eq!(all, Some(Plainness::Word), "{pattern}, {length}");
+                }
+                position = table.after(&position, TokenId(b'7'.into()));
+            }
+        }
+    }
+
     #[test]
     fn plain_tokens_pass_several_blocks_of_a_string() {
         let schema = json!({"type": "string", "maxLength": 300, "pattern": "^(?:\\S+\\s+){0,29}\\S+$"});
@@ -287,7 +348,7 @@ mod tests {
         let table = TokenTable::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
         let calls = table.parts().calls.as_ref().unwrap();
         let text = format!("\"{}{}", "abcd ".repeat(28), "x".repeat(150));
-        let (mut taken, mut others) = (0, 0);
+        let (mut taken, mut words, mut others) = (0, 0, 0);
         for budget in [RowPosition::UNLIMITED, 400, 310] {
             let mut position = RowPosition::new(table.start(), budget);
             for &byte in text.as_bytes() {
@@ -295,11 +356,17 @@ mod tests {
                 let (stacks, top) = Stacks::of(calls, &position);
                 let mut left = Left::new(position.remaining - 1);
                 let all = table.parts().all_plain(position.state, Some((&stacks, top)), &mut left);
-                let each = (256..end.0).all(|token| table.can_end(&table.after(&position, TokenId(token))));
-                assert!(all.is_none() || each, "{budget} {:?}", position.state);
-                *if all.is_some() { &mut taken } else { &mut others } += 1;
+                let plain = vocabulary.plain_tokens();
+                let takes = |token| table.can_end(&table.after(&position, TokenId(token)));
+                let takes_all = |kind| (256..end.0).filter(|&token| plain[token as usize] <= kind).all(takes);
+                assert!(all.is_none_or(takes_all), "{budget} {:?}", position.state);
+                *match all {
+                    Some(Plainness::Word) => &mut words,
+                    Some(_) => &mut taken,
+                    None => &mut others,
+                } += 1;
             }
         }
-        assert!(taken > 200 && others > 100, "{taken} {others}");
+        assert!(taken > 200 && words > 200 && others > 10, "{taken} {words} {others}");
     }
 }

@@ -14,7 +14,7 @@ use super::{Fingerprint, FirstBytes, Symbols, TokenId, TokenKind, Trie, Vocabula
 pub(super) struct Derived {
     pub(super) trie: OnceLock<Trie>,
     by_length_class: OnceLock<Trie>,
-    less_plain: [OnceLock<Trie>; 3],
+    less_plain: [OnceLock<Trie>; 4],
     plain_tokens: OnceLock<Vec<Plainness>>,
     spelled_bytes: OnceLock<[bool; 256]>,
     #[cfg(feature = "flex")]
@@ -84,21 +84,22 @@ impl Vocabulary {
     }
 
     /// The tokens of each of the classes that a walk tells apart: 0 unused ids, 1 those that end the sequence, 2 other
-    /// tokens that are not text, 3 text that is not plain, 4 plain text of ASCII, 5 other plain text. Found once.
+    /// tokens that are not text, 3 text that is not plain, 4 words, 5 other plain text of ASCII, 6 other plain text. Found once.
     #[cfg(feature = "flex")]
     pub(crate) fn class_tokens(&self) -> &Arc<ClassTokens> {
         self.derived.class_tokens.get_or_init(|| {
             let plain = self.plain_tokens();
             let class = |id: TokenId| match self.kind(id) {
-                _ if plain[id.index()] == Plainness::Ascii => 4,
-                _ if plain[id.index()] == Plainness::Wide => 5,
+                _ if plain[id.index()] == Plainness::Word => 4,
+                _ if plain[id.index()] == Plainness::Ascii => 5,
+                _ if plain[id.index()] == Plainness::Wide => 6,
                 _ if self.bytes(id).is_some() => 3,
                 _ if self.eos().contains(&id) => 1,
                 TokenKind::Unused => 0,
                 _ => 2,
             };
             let classes: Vec<u32> = (0..self.len() as u32).map(|id| class(TokenId(id))).collect();
-            Arc::new(ClassTokens::by_class(&classes, 6))
+            Arc::new(ClassTokens::by_class(&classes, 7))
         })
     }
 

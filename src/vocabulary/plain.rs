@@ -2,7 +2,7 @@
 //! anywhere in a JSON string.
 //!
 //! Most tokens of a vocabulary are plain, and where an automaton takes any of them, as within a string, a walk can
-//! take them all at once and follow only the rest. The idea is that of llguidance's slices (Moskal and others,
+//! take them all at once and follow only the rest. Strings of a pattern often take letters and digits at least. The idea is that of llguidance's slices (Moskal and others,
 //! guidance-ai/llguidance, "Optimizations").
 
 /// The number of characters of the longest plain token.
@@ -11,6 +11,8 @@ pub(crate) const LONGEST: usize = 16;
 /// How plain a token is. A state that takes all tokens of a kind takes those of the kinds before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Plainness {
+    /// Letters and digits of ASCII.
+    Word,
     /// Plain, of printable ASCII.
     Ascii,
     /// Plain, with characters beyond ASCII.
@@ -39,7 +41,10 @@ pub(crate) const WIDE: [&[(u8, u8)]; 8] = [
 /// How plain the bytes of a token are.
 pub(super) fn plainness(bytes: &[u8]) -> Plainness {
     match std::str::from_utf8(bytes) {
-        Ok(text) if text.bytes().all(is_plain_byte) && text.len() <= LONGEST => Plainness::Ascii,
+        Ok(text) if text.bytes().all(is_plain_byte) && text.len() <= LONGEST => {
+            let is_word = text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+            if is_word { Plainness::Word } else { Plainness::Ascii }
+        }
         Ok(text)
             if text.bytes().all(|byte| byte >= 0x80 || is_plain_byte(byte))
                 && text.chars().count() <= LONGEST =>

@@ -61,14 +61,16 @@ impl Found {
         self.classes.extend(reserved.iter().map(|&next| can_end(next, left)));
         let free = parts.free_text(state).filter(|free| can_end(free.0, left));
         if let Some(free) = free {
-            self.classes.extend([true; 3]);
+            self.classes.extend([true; 4]);
             self.walk_free(at, left, free);
         } else {
             let is_free = state == StateId::UNCONSTRAINED;
             let stack = stack.as_ref().map(|(stacks, top)| (stacks, *top));
             let all_plain = parts.all_plain(state, stack, left);
             let all = |kind| is_free || all_plain >= Some(kind);
-            self.classes.extend([is_free, all(Plainness::Ascii), all(Plainness::Wide)]);
+            let kinds = [Plainness::Word, Plainness::Ascii, Plainness::Wide].map(all);
+            self.classes.push(is_free);
+            self.classes.extend(kinds);
             if state.0 >= StateId::RESERVED {
                 let trie = all_plain.map_or(vocabulary.trie(), |kind| vocabulary.less_plain_trie(kind));
                 let add = add_to(&mut self.text);
