@@ -184,7 +184,7 @@ fn smollm2_135m() -> DecoderConfig {
         num_key_value_heads: 3,
         max_position_embeddings: 8192,
         rms_norm_eps: 1e-5,
-        rope_theta: 100_000.0,
+        rope: Rope::new(100_000.0),
         tie_word_embeddings: true,
         bos_token_id: Some(1),
         eos_token_id: vec![2],

@@ -4,7 +4,8 @@ use burn::tensor::{Bool, DType, IndexingUpdateOp, Int, Tensor};
 use burn_dfa::processor::{Persistent, RowState};
 
 use crate::layers::Attention;
-use crate::rope::Rotation;
+use crate::mask::PerKind;
+use crate::rope::Rotations;
 
 /// Keys and values of rows with lengths of their own. A *slot* holds the key and the value of one position. All
 /// integers are `i32`.
@@ -32,7 +33,7 @@ pub(crate) struct Targets {
     /// Places in the flat buffer of all heads, `[rows * kv_heads * positions]`.
     pub(crate) places: Tensor<1, Int>,
     /// `[rows, 1, positions, capacity]`, true at the slots that a position must not see.
-    pub(crate) hidden: Tensor<4, Bool>,
+    pub(crate) hidden: PerKind<Tensor<4, Bool>>,
 }
 
 impl RowCache {
@@ -113,19 +114,20 @@ impl RowCache {
         layer: usize,
         attention: &Attention,
         qkv: [Tensor<3>; 3],
-        rotation: &Rotation,
+        rotations: &Rotations,
         targets: Option<&Targets>,
     ) -> Tensor<3> {
         let (keys, values) = (&mut self.keys[layer], &mut self.values[layer]);
         let Some(Targets { places, hidden }) = targets else {
-            return attend_in_one_pass(qkv, rotation, [&self.lengths, &self.padding], [keys, values]);
+            let rows = [&self.lengths, &self.padding];
+            return attend_in_one_pass(attention, qkv, rotations, rows, [keys, values]);
         };
-        let [q, k, v] = attention.split(qkv, rotation);
+        let [q, k, v] = attention.split(qkv, rotations);
         let [.., head_dim] = self.shape;
         for (buffer, new) in [(&mut *keys, k), (&mut *values, v)] {
             write(buffer, places, new.reshape([-1, head_dim as i32]));
         }
-        attention.mix([q, keys.clone(), values.clone()], hidden.clone())
+        attention.mix([q, keys.clone(), values.clone()], hidden)
     }
 
     /// Copies slots from some places to others, in all layers.
@@ -217,18 +219,22 @@ pub(crate) fn one_pass(_: &Tensor<3>) -> bool {
 
 #[cfg(feature = "flex")]
 fn attend_in_one_pass(
+    attention: &Attention,
     qkv: [Tensor<3>; 3],
-    rotation: &Rotation,
+    rotations: &Rotations,
     [lengths, padding]: [&Tensor<1, Int>; 2],
     cache: [&mut Tensor<4>; 2],
 ) -> Tensor<3> {
-    crate::flex::attend_chain(qkv.each_ref(), rotation, lengths, padding, cache)
+    let (scale, window) = (attention.scale, attention.window);
+    let rotation = attention.rotation(rotations);
+    crate::flex::attend_chain(qkv.each_ref(), scale, window, rotation, lengths, padding, cache)
 }
 
 #[cfg(not(feature = "flex"))]
 fn attend_in_one_pass(
+    _: &Attention,
     _: [Tensor<3>; 3],
-    _: &Rotation,
+    _: &Rotations,
     _: [&Tensor<1, Int>; 2],
     _: [&mut Tensor<4>; 2],
 ) -> Tensor<3> {

@@ -18,6 +18,7 @@ use serde::Deserialize;
 
 use crate::config::DecoderConfig;
 use crate::error::DecoderError;
+use crate::parameters::parameters;
 
 /// The file of a checkpoint that is not sharded.
 pub(crate) const SINGLE: &str = "model.safetensors";
@@ -27,35 +28,6 @@ pub(crate) const INDEX: &str = "model.safetensors.index.json";
 const PREFIX: u64 = 8;
 /// The format's limit on a header.
 const MAX_HEADER: u64 = 100_000_000;
-
-/// Names and shapes of a model's parameters, in the Hugging Face layout.
-pub(crate) fn parameters(config: &DecoderConfig) -> Vec<(String, Vec<usize>)> {
-    let hidden = config.hidden_size;
-    let inner = config.intermediate_size;
-    let queries = config.num_attention_heads * config.head_dim;
-    let keys = config.num_key_value_heads * config.head_dim;
-    let mut all = vec![("model.embed_tokens.weight".to_string(), vec![config.vocab_size, hidden])];
-    for layer in 0..config.num_hidden_layers {
-        for (name, shape) in [
-            ("input_layernorm", vec![hidden]),
-            ("self_attn.q_proj", vec![queries, hidden]),
-            ("self_attn.k_proj", vec![keys, hidden]),
-            ("self_attn.v_proj", vec![keys, hidden]),
-            ("self_attn.o_proj", vec![hidden, queries]),
-            ("post_attention_layernorm", vec![hidden]),
-            ("mlp.gate_proj", vec![inner, hidden]),
-            ("mlp.up_proj", vec![inner, hidden]),
-            ("mlp.down_proj", vec![hidden, inner]),
-        ] {
-            all.push((format!("model.layers.{layer}.{name}.weight"), shape));
-        }
-    }
-    all.push(("model.norm.weight".to_string(), vec![hidden]));
-    if !config.tie_word_embeddings {
-        all.push(("lm_head.weight".to_string(), vec![config.vocab_size, hidden]));
-    }
-    all
-}
 
 /// Whether to ignore a tensor. Some exporters write tensors that the model does not need: the rotary frequencies, and a
 /// second copy of tied embeddings.

@@ -5,6 +5,8 @@
 //! configuration that was made in code.
 
 use crate::error::DecoderError;
+use crate::family::Family;
+use crate::frequencies::Rope;
 
 /// Greatest size of a single dimension (hidden, vocabulary, positions).
 const MAX_DIM: usize = 1 << 24;
@@ -15,10 +17,13 @@ const MAX_TABLE: usize = 1 << 28;
 
 /// The shape and constants of a decoder-only model.
 ///
+/// The options in which families differ are fields of their own. Those that no model of the family
+/// has are refused by [`validate`](Self::validate).
+///
 /// # Example
 ///
 /// ```
-/// use burn_dfa_decoder::DecoderConfig;
+/// use burn_dfa_decoder::{DecoderConfig, Family};
 ///
 /// let config = DecoderConfig::from_json(r#"{
 ///     "model_type": "llama", "vocab_size": 128, "hidden_size": 32, "intermediate_size": 64,
@@ -35,10 +40,19 @@ const MAX_TABLE: usize = 1 << 28;
 ///     ..DecoderConfig::new(128, 32, 64, 2, 4)
 /// };
 /// assert_eq!(config, same);
+///
+/// let windowed = DecoderConfig {
+///     sliding_window: Some(16),
+///     sliding_layers: vec![0],
+///     ..DecoderConfig::of(Family::Gemma3, 128, 32, 64, 2, 4)
+/// };
+/// assert!(windowed.norm_plus_one && windowed.validate().is_ok());
 /// # Ok::<(), burn_dfa_decoder::DecoderError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct DecoderConfig {
+    /// The `config.json` that describes the model.
+    pub family: Family,
     /// Rows of the embedding matrix.
     pub vocab_size: usize,
     /// Width of the residual stream.
@@ -57,10 +71,30 @@ pub struct DecoderConfig {
     pub max_position_embeddings: usize,
     /// Added to the mean square in RMSNorm.
     pub rms_norm_eps: f64,
-    /// Base of the rotary frequencies.
-    pub rope_theta: f64,
-    /// Stretching of the rotary frequencies, as of Llama 3.1.
-    pub rope_scaling: Option<Llama3Scaling>,
+    /// The rotary frequencies.
+    pub rope: Rope,
+    /// The rotary frequencies of layers with a sliding window, where they differ (Gemma 3).
+    pub sliding_rope: Option<Rope>,
+    /// Layers whose queries and keys are not rotated, in order (SmolLM3).
+    pub layers_without_rope: Vec<usize>,
+    /// Positions that a position sees in a layer with a sliding window: itself and those just before it.
+    pub sliding_window: Option<usize>,
+    /// Layers with a sliding window, in order; the others see the whole text.
+    pub sliding_layers: Vec<usize>,
+    /// Scores are divided by the square root of this number. Default: `head_dim` (Gemma 3 may differ).
+    pub query_pre_attn_scalar: Option<f64>,
+    /// Whether a bias is added to queries, keys and values (Qwen2).
+    pub qkv_bias: bool,
+    /// Whether every head of queries and keys is normalised before it is rotated (Qwen3, Gemma 3).
+    pub qk_norm: bool,
+    /// What is applied to the gate of the MLP.
+    pub activation: Activation,
+    /// Whether norms multiply by one more than their weight (Gemma 3).
+    pub norm_plus_one: bool,
+    /// Whether norms stand before and after the MLP, and the one that stands before it elsewhere follows attention (Gemma 3).
+    pub feedforward_norms: bool,
+    /// Whether token vectors are multiplied by the square root of `hidden_size` (Gemma 3).
+    pub scaled_embeddings: bool,
     /// Whether the output matrix is the embedding matrix itself.
     pub tie_word_embeddings: bool,
     /// The token that begins a sequence.
@@ -69,36 +103,18 @@ pub struct DecoderConfig {
     pub eos_token_id: Vec<u32>,
 }
 
-/// Parameters of the `llama3` scaling of rotary frequencies.
-///
-/// ```
-/// use burn_dfa_decoder::{Llama3Scaling, DecoderConfig};
-///
-/// let scaling = Llama3Scaling {
-///     factor: 8.0,
-///     low_freq_factor: 1.0,
-///     high_freq_factor: 4.0,
-///     original_max_position_embeddings: 8192,
-/// };
-/// let config = DecoderConfig { rope_scaling: Some(scaling), ..DecoderConfig::new(128, 32, 64, 2, 4) };
-/// config.validate()?;
-/// # Ok::<(), burn_dfa_decoder::DecoderError>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Llama3Scaling {
-    /// Long wavelengths are stretched by this factor.
-    pub factor: f64,
-    /// Wavelengths above `original_max_position_embeddings / low_freq_factor` are stretched in full.
-    pub low_freq_factor: f64,
-    /// Wavelengths below `original_max_position_embeddings / high_freq_factor` are left alone.
-    pub high_freq_factor: f64,
-    /// Positions that the model saw before it was stretched.
-    pub original_max_position_embeddings: usize,
+/// What is applied to the gate of the MLP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Activation {
+    /// `x / (1 + exp(-x))`.
+    Silu,
+    /// The approximation of GELU by a hyperbolic tangent, `gelu_pytorch_tanh` in a `config.json`.
+    GeluTanh,
 }
 
 impl DecoderConfig {
-    /// A configuration with as many key heads as query heads, untied embeddings, 2,048 positions,
-    /// a rotary base of 10,000, an epsilon of 1e-6 and no special tokens.
+    /// [`of`](Self::of) the family of Llama.
     pub fn new(
         vocab_size: usize,
         hidden_size: usize,
@@ -106,7 +122,28 @@ impl DecoderConfig {
         num_hidden_layers: usize,
         num_attention_heads: usize,
     ) -> Self {
-        Self {
+        Self::of(
+            Family::Llama,
+            vocab_size,
+            hidden_size,
+            intermediate_size,
+            num_hidden_layers,
+            num_attention_heads,
+        )
+    }
+
+    /// A configuration with the options that a family fixes, as many key heads as query heads, untied embeddings, 2,048
+    /// positions, a rotary base of 10,000 in all layers, an epsilon of 1e-6, no sliding window and no special tokens.
+    pub fn of(
+        family: Family,
+        vocab_size: usize,
+        hidden_size: usize,
+        intermediate_size: usize,
+        num_hidden_layers: usize,
+        num_attention_heads: usize,
+    ) -> Self {
+        let mut config = Self {
+            family,
             vocab_size,
             hidden_size,
             intermediate_size,
@@ -116,12 +153,24 @@ impl DecoderConfig {
             head_dim: hidden_size.checked_div(num_attention_heads).unwrap_or(0),
             max_position_embeddings: 2048,
             rms_norm_eps: 1e-6,
-            rope_theta: 10_000.0,
-            rope_scaling: None,
+            rope: Rope::new(10_000.0),
+            sliding_rope: None,
+            layers_without_rope: Vec::new(),
+            sliding_window: None,
+            sliding_layers: Vec::new(),
+            query_pre_attn_scalar: None,
+            qkv_bias: false,
+            qk_norm: false,
+            activation: Activation::Silu,
+            norm_plus_one: false,
+            feedforward_norms: false,
+            scaled_embeddings: false,
             tie_word_embeddings: false,
             bos_token_id: None,
             eos_token_id: Vec::new(),
-        }
+        };
+        family.apply(&mut config);
+        config
     }
 
     /// Checks that the sizes make a model.
@@ -177,26 +226,48 @@ impl DecoderConfig {
             ));
         }
         positive("rms_norm_eps", self.rms_norm_eps)?;
-        positive("rope_theta", self.rope_theta)?;
-        if let Some(scaling) = &self.rope_scaling {
-            positive("rope_scaling.factor", scaling.factor)?;
-            positive("rope_scaling.low_freq_factor", scaling.low_freq_factor)?;
-            positive("rope_scaling.high_freq_factor", scaling.high_freq_factor)?;
-            if scaling.high_freq_factor <= scaling.low_freq_factor {
+        self.rope.check("rope_parameters", MAX_DIM)?;
+        if let Some(rope) = &self.sliding_rope {
+            rope.check("rope_parameters.sliding_attention", MAX_DIM)?;
+        }
+        if let Some(scalar) = self.query_pre_attn_scalar {
+            positive("query_pre_attn_scalar", scalar)?;
+        }
+        for (field, layers) in
+            [("sliding_layers", &self.sliding_layers), ("layers_without_rope", &self.layers_without_rope)]
+        {
+            let ascending = layers.is_sorted_by(|a, b| a < b);
+            if !ascending || layers.last().is_some_and(|&last| last >= self.num_hidden_layers) {
                 return Err(DecoderError::config(
-                    "rope_scaling.high_freq_factor",
-                    "must exceed low_freq_factor",
-                ));
-            }
-            let original = scaling.original_max_position_embeddings;
-            if original == 0 || original > MAX_DIM {
-                return Err(DecoderError::config(
-                    "rope_scaling.original_max_position_embeddings",
-                    format!("is {original}; it must lie between 1 and {MAX_DIM}"),
+                    field,
+                    format!("must name some of the {} layers, in ascending order", self.num_hidden_layers),
                 ));
             }
         }
-        Ok(())
+        match self.sliding_window {
+            Some(0) => {
+                return Err(DecoderError::config("sliding_window", "is 0; a position sees at least itself"));
+            }
+            Some(_) if self.sliding_layers.is_empty() => {
+                return Err(DecoderError::config("sliding_window", "is given, and no layer has it"));
+            }
+            None if !self.sliding_layers.is_empty() => {
+                return Err(DecoderError::config(
+                    "sliding_window",
+                    "is missing; there are layers that have one",
+                ));
+            }
+            _ => {}
+        }
+        if self.sliding_rope.is_some() && self.sliding_layers.is_empty() {
+            return Err(DecoderError::config("sliding_rope", "is given, and no layer has a sliding window"));
+        }
+        self.family.check(self)
+    }
+
+    /// The window that layers with a sliding one need among `keys` positions: `None` where it holds them all.
+    pub(crate) fn window_among(&self, keys: usize) -> Option<usize> {
+        self.sliding_window.filter(|&window| window < keys)
     }
 }
 

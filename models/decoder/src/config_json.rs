@@ -1,16 +1,21 @@
-//! Reads and writes a [`DecoderConfig`] as a Hugging Face `config.json`.
+//! Reads a [`DecoderConfig`] from a Hugging Face `config.json`; [`config_write`](crate::config_write) writes one.
 //!
-//! Some names changed between versions of transformers. The kind of `rope_scaling` is in `rope_type` or, before
-//! transformers 4.43, in `type`; transformers 5 has an object `rope_parameters`, which also holds the base. Settings that
-//! the model does not implement are refused here.
+//! What a file leaves out has the default that transformers 5 gives it, which differs between families. What a file says and
+//! the model does not compute is refused here.
 
 use std::path::Path;
 
 use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
-use crate::config::{DecoderConfig, Llama3Scaling};
+use crate::config::{Activation, DecoderConfig};
 use crate::error::DecoderError;
+use crate::family::Family;
+use crate::rope_json;
+
+pub(crate) const FULL: &str = "full_attention";
+pub(crate) const SLIDING: &str = "sliding_attention";
 
 impl DecoderConfig {
     /// Reads the `config.json` of a folder.
@@ -26,102 +31,84 @@ impl DecoderConfig {
     /// Reads the text of a `config.json`.
     ///
     /// # Errors
-    /// When the text is not JSON, lacks a size, is of another architecture or rope type, or fails
-    /// [`validate`](Self::validate).
+    /// When the text is not JSON, lacks a size, is of another architecture or rope type, says what the model does not
+    /// compute, or fails [`validate`](Self::validate).
     pub fn from_json(text: &str) -> Result<Self, DecoderError> {
-        let json = |source| DecoderError::Json { file: "config.json".into(), source };
-        // Another architecture may lack what this one needs, and is refused by its name.
-        let value: serde_json::Value = serde_json::from_str(text).map_err(json)?;
-        if let Some(found) = value["model_type"].as_str().filter(|found| *found != "llama") {
-            return Err(DecoderError::Architecture { found: found.to_owned() });
-        }
-        let raw: RawConfig = serde_json::from_str(text).map_err(json)?;
-        Self::try_from(raw)
-    }
-
-    /// Writes a `config.json` that this crate and Hugging Face transformers read.
-    pub fn to_json(&self) -> String {
-        serde_json::to_string_pretty(self).expect("numbers, strings and lists only")
-    }
-}
-
-/// As `config.json`.
-impl Serialize for DecoderConfig {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        RawConfig::from(self.clone()).serialize(serializer)
+        read(serde_json::from_str(text).map_err(json)?)
     }
 }
 
 /// From `config.json`; what makes no model is refused.
 impl<'de> Deserialize<'de> for DecoderConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        RawConfig::deserialize(deserializer)?.try_into().map_err(D::Error::custom)
+        read(Value::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
 
+pub(crate) fn json(source: serde_json::Error) -> DecoderError {
+    DecoderError::Json { file: "config.json".into(), source }
+}
+
+fn read(value: Value) -> Result<DecoderConfig, DecoderError> {
+    // Another architecture may lack what these need, and is refused by its name.
+    if let Some(found) = value["model_type"].as_str() {
+        Family::from_model_type(found)?;
+    }
+    let raw: RawConfig = serde_json::from_value(value).map_err(json)?;
+    raw.config()
+}
+
 /// The file as it is.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct RawConfig {
-    #[serde(default)]
-    architectures: Option<Vec<String>>,
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct RawConfig {
     model_type: String,
+    architectures: Option<Vec<String>>,
     vocab_size: usize,
     hidden_size: usize,
     intermediate_size: usize,
     num_hidden_layers: usize,
     num_attention_heads: usize,
-    #[serde(default)]
     num_key_value_heads: Option<usize>,
-    #[serde(default)]
     head_dim: Option<usize>,
-    #[serde(default)]
     hidden_act: Option<String>,
-    #[serde(default)]
+    hidden_activation: Option<String>,
     max_position_embeddings: Option<usize>,
-    #[serde(default)]
     rms_norm_eps: Option<f64>,
-    #[serde(default)]
-    rope_theta: Option<f64>,
-    #[serde(default)]
-    rope_scaling: Option<RawRope>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    rope_parameters: Option<RawRope>,
-    #[serde(default, skip_serializing)]
-    rope_interleaved: Option<bool>,
-    #[serde(default)]
+    pub(crate) rope_theta: Option<f64>,
+    pub(crate) rope_local_base_freq: Option<f64>,
+    pub(crate) rope_scaling: Option<Value>,
+    pub(crate) rope_parameters: Option<Value>,
+    pub(crate) original_max_position_embeddings: Option<usize>,
+    no_rope_layers: Option<Vec<u8>>,
+    no_rope_layer_interval: Option<usize>,
+    /// `None` where it is left out, which is not the same as `null`.
+    #[serde(default, deserialize_with = "given")]
+    sliding_window: Option<Option<usize>>,
+    use_sliding_window: Option<bool>,
+    max_window_layers: Option<usize>,
+    sliding_window_pattern: Option<usize>,
+    layer_types: Option<Vec<String>>,
+    query_pre_attn_scalar: Option<f64>,
     tie_word_embeddings: Option<bool>,
-    #[serde(default)]
-    attention_bias: Option<bool>,
-    #[serde(default)]
-    mlp_bias: Option<bool>,
-    #[serde(default, skip_serializing)]
-    quantization_config: Option<serde_json::Value>,
-    #[serde(default)]
     bos_token_id: Option<u32>,
-    #[serde(default)]
     eos_token_id: Option<OneOrMany>,
+    // These are refused.
+    attention_bias: Option<bool>,
+    mlp_bias: Option<bool>,
+    rope_interleaved: Option<bool>,
+    use_bidirectional_attention: Option<bool>,
+    attn_logit_softcapping: Option<f64>,
+    final_logit_softcapping: Option<f64>,
+    partial_rotary_factor: Option<f64>,
+    quantization_config: Option<Value>,
 }
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct RawRope {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    rope_type: Option<String>,
-    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
-    old_type: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    rope_theta: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    factor: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    low_freq_factor: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    high_freq_factor: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    original_max_position_embeddings: Option<usize>,
+fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<usize>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
 }
 
 /// A token id or a list of them.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 enum OneOrMany {
     One(u32),
@@ -137,140 +124,224 @@ impl From<OneOrMany> for Vec<u32> {
     }
 }
 
-impl RawRope {
-    fn scaling(&self) -> Result<Option<Llama3Scaling>, DecoderError> {
-        let kind = self.rope_type.as_deref().or(self.old_type.as_deref());
-        match kind {
-            None | Some("default") => Ok(None),
-            Some("llama3") => {
-                let need = |field, value: Option<f64>| {
-                    value.ok_or_else(|| DecoderError::config(field, "is missing"))
-                };
-                Ok(Some(Llama3Scaling {
-                    factor: need("rope_scaling.factor", self.factor)?,
-                    low_freq_factor: need("rope_scaling.low_freq_factor", self.low_freq_factor)?,
-                    high_freq_factor: need("rope_scaling.high_freq_factor", self.high_freq_factor)?,
-                    original_max_position_embeddings: self.original_max_position_embeddings.ok_or_else(
-                        || {
-                            DecoderError::config(
-                                "rope_scaling.original_max_position_embeddings",
-                                "is missing",
-                            )
-                        },
-                    )?,
-                }))
+/// What a file of a family may leave out.
+pub(crate) struct Defaults {
+    positions: usize,
+    head_dim: Option<usize>,
+    tied: bool,
+    pub(crate) theta: f64,
+    window: Option<usize>,
+}
+
+impl Defaults {
+    pub(crate) fn of(family: Family) -> Self {
+        let llama = Self { positions: 2048, head_dim: None, tied: false, theta: 1e4, window: None };
+        match family {
+            Family::Llama => llama,
+            Family::Mistral => Self { positions: 131_072, window: Some(4096), ..llama },
+            Family::Qwen2 => Self { positions: 32_768, window: Some(4096), ..llama },
+            Family::Qwen3 => Self { positions: 32_768, head_dim: Some(128), window: Some(4096), ..llama },
+            Family::SmolLm3 => Self { positions: 32_768, tied: true, theta: 2e6, ..llama },
+            Family::Gemma3 => {
+                Self { positions: 131_072, head_dim: Some(256), tied: true, theta: 1e6, window: Some(4096) }
             }
-            Some(other) => Err(DecoderError::RopeType { found: other.to_string() }),
         }
     }
 }
 
-impl TryFrom<RawConfig> for DecoderConfig {
-    type Error = DecoderError;
+impl RawConfig {
+    fn config(self) -> Result<DecoderConfig, DecoderError> {
+        let family = Family::from_model_type(&self.model_type)?;
+        self.refuse_unknown(family)?;
+        let defaults = Defaults::of(family);
+        let mut config = DecoderConfig::of(
+            family,
+            self.vocab_size,
+            self.hidden_size,
+            self.intermediate_size,
+            self.num_hidden_layers,
+            self.num_attention_heads,
+        );
+        config.num_key_value_heads = match self.num_key_value_heads {
+            Some(heads) => heads,
+            None if family == Family::Llama => self.num_attention_heads,
+            None => return Err(DecoderError::config("num_key_value_heads", "is missing")),
+        };
+        config.head_dim = self.head_width(&defaults)?;
+        config.activation = self.activation(family)?;
+        config.max_position_embeddings = self.max_position_embeddings.unwrap_or(defaults.positions);
+        config.rms_norm_eps = self.rms_norm_eps.unwrap_or(1e-6);
+        config.tie_word_embeddings = self.tie_word_embeddings.unwrap_or(defaults.tied);
+        config.bos_token_id = self.bos_token_id;
+        config.eos_token_id = self.eos_token_id.clone().map(Vec::from).unwrap_or_default();
+        // Before lists are made of them.
+        config.validate()?;
 
-    fn try_from(raw: RawConfig) -> Result<Self, DecoderError> {
-        if raw.model_type != "llama" {
-            return Err(DecoderError::Architecture { found: raw.model_type });
+        config.layers_without_rope = self.layers_without_rope(family)?;
+        let window = self.sliding_window.unwrap_or(defaults.window);
+        config.sliding_layers = self.sliding_layers(&config, window)?;
+        config.sliding_window = window.filter(|_| !config.sliding_layers.is_empty());
+        (config.rope, config.sliding_rope) = rope_json::read(&self, family, config.max_position_embeddings)?;
+        config.sliding_rope =
+            config.sliding_rope.filter(|rope| *rope != config.rope && !config.sliding_layers.is_empty());
+        if family == Family::Gemma3 {
+            let scalar = self.query_pre_attn_scalar.unwrap_or(256.0);
+            config.query_pre_attn_scalar = Some(scalar).filter(|scalar| *scalar != config.head_dim as f64);
         }
-        if let Some(act) = &raw.hidden_act
-            && act != "silu"
-            && act != "swish"
+        config.validate()?;
+        Ok(config)
+    }
+
+    /// Refuses what is computed in no model, or not in those of the family.
+    fn refuse_unknown(&self, family: Family) -> Result<(), DecoderError> {
+        if let Some(classes) = &self.architectures
+            && !classes.is_empty()
+            && !classes.iter().any(|class| class == family.architecture())
         {
-            return Err(DecoderError::config(
-                "hidden_act",
-                format!("is {act:?}; only \"silu\" is supported"),
-            ));
+            let known = family.architecture();
+            let message = format!("is {classes:?}; of {family}, {known} is supported");
+            return Err(DecoderError::config("architectures", message));
         }
         for (field, flag) in [
-            ("attention_bias", raw.attention_bias),
-            ("mlp_bias", raw.mlp_bias),
-            ("rope_interleaved", raw.rope_interleaved),
+            ("attention_bias", self.attention_bias),
+            ("mlp_bias", self.mlp_bias),
+            ("rope_interleaved", self.rope_interleaved),
+            ("use_bidirectional_attention", self.use_bidirectional_attention),
+            ("use_sliding_window", self.use_sliding_window.filter(|_| family == Family::Llama)),
         ] {
             if flag == Some(true) {
-                return Err(DecoderError::config(field, "is true, which is not supported"));
+                return Err(DecoderError::config(
+                    field,
+                    format!("is true, which is not supported in {family}"),
+                ));
             }
         }
-        if raw.quantization_config.is_some() {
+        let foreign = |field, is_there: bool| {
+            if is_there {
+                return Err(DecoderError::config(
+                    field,
+                    format!("is given, which is not supported in {family}"),
+                ));
+            }
+            Ok(())
+        };
+        let (llama, gemma) = (family == Family::Llama, family == Family::Gemma3);
+        foreign("attn_logit_softcapping", self.attn_logit_softcapping.is_some())?;
+        foreign("final_logit_softcapping", self.final_logit_softcapping.is_some())?;
+        foreign("sliding_window", llama && self.sliding_window.flatten().is_some())?;
+        foreign("query_pre_attn_scalar", !gemma && self.query_pre_attn_scalar.is_some())?;
+        foreign("no_rope_layers", family != Family::SmolLm3 && self.no_rope_layers.is_some())?;
+        foreign("partial_rotary_factor", self.partial_rotary_factor.is_some_and(|factor| factor != 1.0))?;
+        if self.quantization_config.is_some() {
             return Err(DecoderError::config(
                 "quantization_config",
                 "is present; use the checkpoint in f32, f16 or bf16",
             ));
         }
-        let head_dim = match raw.head_dim {
-            Some(head_dim) => head_dim,
-            None if raw.num_attention_heads == 0 => {
-                return Err(DecoderError::config("num_attention_heads", "is 0"));
-            }
-            None if !raw.hidden_size.is_multiple_of(raw.num_attention_heads) => {
-                return Err(DecoderError::config(
-                    "hidden_size",
-                    format!(
-                        "is {}, which the {} attention heads do not divide; give head_dim",
-                        raw.hidden_size, raw.num_attention_heads
-                    ),
-                ));
-            }
-            None => raw.hidden_size / raw.num_attention_heads,
-        };
-        // The newer object takes precedence; it also carries the base.
-        let rope = raw.rope_parameters.or(raw.rope_scaling).unwrap_or_default();
-        let config = Self {
-            vocab_size: raw.vocab_size,
-            hidden_size: raw.hidden_size,
-            intermediate_size: raw.intermediate_size,
-            num_hidden_layers: raw.num_hidden_layers,
-            num_attention_heads: raw.num_attention_heads,
-            num_key_value_heads: raw.num_key_value_heads.unwrap_or(raw.num_attention_heads),
-            head_dim,
-            max_position_embeddings: raw.max_position_embeddings.unwrap_or(2048),
-            rms_norm_eps: raw.rms_norm_eps.unwrap_or(1e-6),
-            rope_theta: rope.rope_theta.or(raw.rope_theta).unwrap_or(10_000.0),
-            rope_scaling: rope.scaling()?,
-            tie_word_embeddings: raw.tie_word_embeddings.unwrap_or(false),
-            bos_token_id: raw.bos_token_id,
-            eos_token_id: raw.eos_token_id.map(Vec::from).unwrap_or_default(),
-        };
-        config.validate()?;
-        Ok(config)
+        Ok(())
     }
-}
 
-impl From<DecoderConfig> for RawConfig {
-    fn from(config: DecoderConfig) -> Self {
-        Self {
-            architectures: Some(vec!["LlamaForCausalLM".into()]),
-            model_type: "llama".into(),
-            vocab_size: config.vocab_size,
-            hidden_size: config.hidden_size,
-            intermediate_size: config.intermediate_size,
-            num_hidden_layers: config.num_hidden_layers,
-            num_attention_heads: config.num_attention_heads,
-            num_key_value_heads: Some(config.num_key_value_heads),
-            head_dim: Some(config.head_dim),
-            hidden_act: Some("silu".into()),
-            max_position_embeddings: Some(config.max_position_embeddings),
-            rms_norm_eps: Some(config.rms_norm_eps),
-            rope_theta: Some(config.rope_theta),
-            rope_scaling: config.rope_scaling.map(|scaling| RawRope {
-                rope_type: Some("llama3".into()),
-                factor: Some(scaling.factor),
-                low_freq_factor: Some(scaling.low_freq_factor),
-                high_freq_factor: Some(scaling.high_freq_factor),
-                original_max_position_embeddings: Some(scaling.original_max_position_embeddings),
-                ..RawRope::default()
-            }),
-            rope_parameters: None,
-            rope_interleaved: None,
-            tie_word_embeddings: Some(config.tie_word_embeddings),
-            attention_bias: Some(false),
-            mlp_bias: Some(false),
-            quantization_config: None,
-            bos_token_id: config.bos_token_id,
-            eos_token_id: match config.eos_token_id.as_slice() {
-                [] => None,
-                [id] => Some(OneOrMany::One(*id)),
-                ids => Some(OneOrMany::Many(ids.to_vec())),
-            },
+    fn head_width(&self, defaults: &Defaults) -> Result<usize, DecoderError> {
+        match self.head_dim.or(defaults.head_dim) {
+            Some(head_dim) => Ok(head_dim),
+            None if self.num_attention_heads == 0 => Err(DecoderError::config("num_attention_heads", "is 0")),
+            None if !self.hidden_size.is_multiple_of(self.num_attention_heads) => Err(DecoderError::config(
+                "hidden_size",
+                format!(
+                    "is {}, which the {} attention heads do not divide; give head_dim",
+                    self.hidden_size, self.num_attention_heads
+                ),
+            )),
+            None => Ok(self.hidden_size / self.num_attention_heads),
         }
+    }
+
+    fn activation(&self, family: Family) -> Result<Activation, DecoderError> {
+        let (field, default, found) = match family {
+            Family::Gemma3 => ("hidden_activation", Activation::GeluTanh, &self.hidden_activation),
+            _ => ("hidden_act", Activation::Silu, &self.hidden_act),
+        };
+        match found.as_deref() {
+            None => Ok(default),
+            Some("silu" | "swish") => Ok(Activation::Silu),
+            Some("gelu_pytorch_tanh") => Ok(Activation::GeluTanh),
+            Some(other) => Err(DecoderError::config(
+                field,
+                format!("is {other:?}; \"silu\" and \"gelu_pytorch_tanh\" are supported"),
+            )),
+        }
+    }
+
+    fn layers_without_rope(&self, family: Family) -> Result<Vec<usize>, DecoderError> {
+        let layers = 0..self.num_hidden_layers;
+        match (&self.no_rope_layers, self.no_rope_layer_interval) {
+            _ if family != Family::SmolLm3 => Ok(Vec::new()),
+            (Some(rotates), _) if rotates.len() >= layers.len() => {
+                Ok(layers.filter(|&layer| rotates[layer] == 0).collect())
+            }
+            (Some(rotates), _) => Err(DecoderError::config(
+                "no_rope_layers",
+                format!("has {} entries for {} layers", rotates.len(), layers.len()),
+            )),
+            (None, Some(0)) => Err(DecoderError::config("no_rope_layer_interval", "is 0")),
+            (None, interval) => {
+                let interval = interval.unwrap_or(4);
+                Ok(layers.filter(|layer| (layer + 1).is_multiple_of(interval)).collect())
+            }
+        }
+    }
+
+    fn sliding_layers(
+        &self,
+        config: &DecoderConfig,
+        window: Option<usize>,
+    ) -> Result<Vec<usize>, DecoderError> {
+        let count = config.num_hidden_layers;
+        let is_used = self.use_sliding_window == Some(true) && window.is_some();
+        let (implied, named) = match config.family {
+            Family::Llama => (Vec::new(), false),
+            Family::Mistral => (if window.is_some() { (0..count).collect() } else { Vec::new() }, false),
+            Family::Qwen2 | Family::Qwen3 => {
+                let first = if is_used { self.max_window_layers.unwrap_or(28).min(count) } else { count };
+                ((first..count).collect(), true)
+            }
+            Family::SmolLm3 => (if is_used { config.layers_without_rope.clone() } else { Vec::new() }, true),
+            Family::Gemma3 => {
+                let pattern = self.sliding_window_pattern.unwrap_or(6);
+                if pattern == 0 {
+                    return Err(DecoderError::config("sliding_window_pattern", "is 0"));
+                }
+                ((0..count).filter(|layer| !(layer + 1).is_multiple_of(pattern)).collect(), true)
+            }
+        };
+        let refuse = |message: String| Err(DecoderError::config("layer_types", message));
+        let layers = match &self.layer_types {
+            None => implied,
+            Some(types) if types.len() != count => {
+                return refuse(format!("has {} entries for {count} layers", types.len()));
+            }
+            Some(types) => {
+                if let Some(other) = types.iter().find(|kind| ![FULL, SLIDING].contains(&kind.as_str())) {
+                    return refuse(format!("has {other:?}; {FULL:?} and {SLIDING:?} are supported"));
+                }
+                let layers: Vec<_> = (0..count).filter(|&layer| types[layer] == SLIDING).collect();
+                if !named && layers != implied {
+                    return refuse(format!(
+                        "is not what sliding_window says, and {} has no other",
+                        config.family
+                    ));
+                }
+                layers
+            }
+        };
+        let is_off = self.use_sliding_window != Some(true)
+            && matches!(config.family, Family::Qwen2 | Family::Qwen3 | Family::SmolLm3);
+        if !layers.is_empty() && (is_off || window.is_none()) {
+            return refuse(format!(
+                "has {} layers of {SLIDING}, and there is no sliding_window, or use_sliding_window is false",
+                layers.len()
+            ));
+        }
+        Ok(layers)
     }
 }

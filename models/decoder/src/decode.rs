@@ -4,7 +4,8 @@
 //! A step has constant shapes, reads nothing back and uploads nothing, so it can be recorded once and replayed. For
 //! replay it also writes the new state into the buffers of the old one.
 //!
-//! A key at slot `k` is visible to row `b` if `padding[b] <= k <= slot`. A padded position of the prompt sees no key. Its
+//! A key at slot `k` is visible to row `b` if `padding[b] <= k <= slot`, and in a layer with a sliding window of `n`
+//! positions if also `slot - n < k`. A padded position of the prompt sees no key. Its
 //! scores are then all the same finite number, so its values are meaningless but finite, and no other position sees them.
 
 use burn::tensor::{Bool, DType, Device, IndexingUpdateOp, Int, Tensor, s};
@@ -12,9 +13,11 @@ use burn_dfa::generation::CausalLm;
 use burn_dfa::processor::Persistent;
 
 use crate::cache::RowCache;
+use crate::config::DecoderConfig;
 use crate::layers::Attention;
+use crate::mask::{PerKind, masks};
 use crate::model::Decoder;
-use crate::rope::{RotaryTables, Rotation};
+use crate::rope::{Rotary, Rotations};
 
 /// Keys, values and positions of a batch.
 ///
@@ -94,36 +97,42 @@ impl DecoderCache {
         index: usize,
         attention: &Attention,
         qkv: [Tensor<3>; 3],
-        rotation: &Rotation,
-        hidden: &Tensor<4, Bool>,
+        rotations: &Rotations,
+        hidden: &PerKind<Tensor<4, Bool>>,
     ) -> Tensor<3> {
         let (keys, values) = (&mut self.keys[index], &mut self.values[index]);
         #[cfg(feature = "flex")]
-        if let Some(mixed) = crate::flex::attend(qkv.each_ref(), rotation, &self.slot, hidden, [keys, values])
         {
-            return mixed;
+            let (rotation, hidden) = (attention.rotation(rotations), attention.hidden(hidden));
+            let (qkv, cache) = (qkv.each_ref(), [&mut *keys, &mut *values]);
+            if let Some(mixed) =
+                crate::flex::attend(qkv, attention.scale, rotation, &self.slot, hidden, cache)
+            {
+                return mixed;
+            }
         }
-        let [q, k, v] = attention.split(qkv, rotation);
+        let [q, k, v] = attention.split(qkv, rotations);
         write_row(keys, &self.slot, k);
         write_row(values, &self.slot, v);
-        attention.mix([q, keys.clone(), values.clone()], hidden.clone())
+        attention.mix([q, keys.clone(), values.clone()], hidden)
     }
 
-    /// The rotation of the next position of each row.
-    pub(crate) fn rotation(&self, tables: &RotaryTables, dtype: DType) -> Rotation {
+    /// The rotations of the next position of each row.
+    pub(crate) fn rotations(&self, tables: &Rotary, dtype: DType) -> Rotations {
         let batch = self.batch();
         let positions = self.slot.clone().expand([batch]) - self.padding.clone();
         tables.at(positions.reshape([batch, 1]).clamp_min(0), dtype)
     }
 
     /// `[batch, 1, 1, capacity]`, true at the slots that a step must not see.
-    pub(crate) fn hidden(&self) -> Tensor<4, Bool> {
+    pub(crate) fn hidden(&self, config: &DecoderConfig) -> PerKind<Tensor<4, Bool>> {
         let (batch, capacity) = (self.batch(), self.capacity());
         let shape = [batch, 1, 1, capacity];
         let slots = self.slots.clone().reshape([1, 1, 1, capacity]).expand(shape);
         let slot = self.slot.clone().reshape([1, 1, 1, 1]).expand(shape);
         let padding = self.padding.clone().reshape([batch, 1, 1, 1]).expand(shape);
-        slots.clone().greater(slot).bool_or(slots.lower(padding))
+        let hidden = slots.clone().greater(slot.clone()).bool_or(slots.clone().lower(padding));
+        masks(hidden, config.window_among(capacity), || [slot, slots])
     }
 }
 
@@ -174,12 +183,12 @@ impl CausalLm for Decoder {
     fn step(&self, tokens: Tensor<1, Int>, cache: &mut DecoderCache) -> Tensor<2> {
         let batch = cache.batch();
         assert_eq!(tokens.dims(), [batch], "one token for each row");
-        let mut x = self.model.embed_tokens.forward(tokens.reshape([batch, 1]));
+        let mut x = self.embed(tokens.reshape([batch, 1]));
 
-        let hidden = cache.hidden();
-        let rotation = cache.rotation(&self.rotary, x.dtype());
+        let hidden = cache.hidden(&self.config);
+        let rotations = cache.rotations(&self.rotary, x.dtype());
         for (index, layer) in self.model.layers.iter().enumerate() {
-            x = layer.forward(x, |attention, qkv| cache.attend(index, attention, qkv, &rotation, &hidden));
+            x = layer.forward(x, |attention, qkv| cache.attend(index, attention, qkv, &rotations, &hidden));
         }
         let last = cache.capacity() as i64 - 1;
         cache.slot.inplace(|slot| {
@@ -209,7 +218,7 @@ impl Decoder {
             self.config.max_position_embeddings
         );
         let device = tokens.device();
-        let mut x = self.model.embed_tokens.forward(tokens);
+        let mut x = self.embed(tokens);
         let dtype = x.dtype();
 
         let index = Tensor::<1, Int>::arange(0..length as i64, &device);
@@ -219,13 +228,14 @@ impl Decoder {
             .expand([batch, length])
             .sub(padding.clone().reshape([batch, 1]).expand([batch, length]))
             .clamp_min(0);
-        let rotation = self.rotary.at(positions, dtype);
+        let rotations = self.rotary.at(positions, dtype);
         let hidden = {
             let shape = [batch, 1, length, length];
             let key = index.clone().reshape([1, 1, 1, length]).expand(shape);
             let query = index.reshape([1, 1, length, 1]).expand(shape);
             let padding = padding.clone().reshape([batch, 1, 1, 1]).expand(shape);
-            key.clone().greater(query).bool_or(key.lower(padding))
+            let hidden = key.clone().greater(query.clone()).bool_or(key.clone().lower(padding));
+            masks(hidden, self.config.window_among(length), || [query, key])
         };
 
         let (kv_heads, head_dim) = (self.config.num_key_value_heads, self.config.head_dim);
@@ -237,10 +247,10 @@ impl Decoder {
         let mut values = Vec::with_capacity(self.model.layers.len());
         for layer in &self.model.layers {
             x = layer.forward(x, |attention, qkv| {
-                let [q, k, v] = attention.split(qkv, &rotation);
+                let [q, k, v] = attention.split(qkv, &rotations);
                 keys.push(store(k.clone()));
                 values.push(store(v.clone()));
-                attention.mix([q, k, v], hidden.clone())
+                attention.mix([q, k, v], &hidden)
             });
         }
 

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::family::Family;
+
 /// Why a configuration, a checkpoint, a tokenizer or a chat template was refused.
 ///
 /// Every message names the file, field or tensor at fault and, where there is one, the remedy.
@@ -31,7 +33,7 @@ pub enum DecoderError {
         /// What the parser answered.
         source: serde_json::Error,
     },
-    /// `model_type` is not `llama`.
+    /// `model_type` is not that of a known [`Family`](crate::Family).
     Architecture {
         /// The `model_type` that was found.
         found: String,
@@ -90,15 +92,14 @@ impl fmt::Display for DecoderError {
         match self {
             Self::Io { path, source } => write!(f, "{}: {source}", path.display()),
             Self::Json { file, source } => write!(f, "{file} is not valid: {source}"),
-            Self::Architecture { found } => write!(
-                f,
-                "config.json: model_type is {found:?}; only \"llama\" is supported \
-                 (SmolLM2, TinyLlama, Llama 2 and 3)"
-            ),
+            Self::Architecture { found } => {
+                let known = Family::ALL.map(Family::model_type).join(", ");
+                write!(f, "config.json: model_type is {found:?}; known are {known}")
+            }
             Self::RopeType { found } => write!(
                 f,
                 "config.json: rope type {found:?} is not supported; \
-                 \"default\" and \"llama3\" are"
+                 \"default\", \"linear\", \"llama3\" and \"yarn\" are"
             ),
             Self::Config { field, message } => write!(f, "config.json: {field} {message}"),
             Self::Checkpoint { file, message } => write!(f, "{file}: {message}"),

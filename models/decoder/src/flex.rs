@@ -14,6 +14,7 @@ use burn::backend::{BackendTensor, DispatchTensorKind, Flex};
 use burn::tensor::{Bool, DType, Int, Tensor, TensorData};
 use half::bf16;
 
+use crate::config::Activation;
 use crate::rope::Rotation;
 use kernels::{Heads, Number};
 
@@ -76,37 +77,59 @@ pub(crate) fn product(x: &Tensor<2>, weight: &Tensor<2>) -> Option<Tensor<2>> {
 }
 
 /// See [`RmsNorm`](crate::layers::RmsNorm); the last dimension is normalised.
-pub(crate) fn rms_norm<const D: usize>(x: &Tensor<D>, weight: &Tensor<1>, epsilon: f64) -> Option<Tensor<D>> {
+pub(crate) fn rms_norm<const D: usize>(
+    x: &Tensor<D>,
+    weight: &Tensor<1>,
+    epsilon: f64,
+    plus_one: bool,
+) -> Option<Tensor<D>> {
     if !is_flex(x) || !is_flex(weight) {
         return None;
     }
-    fn apply<T: Number, const D: usize>(x: &Tensor<D>, weight: &Tensor<1>, epsilon: f64) -> Tensor<D> {
+    fn apply<T: Number, const D: usize>(
+        x: &Tensor<D>,
+        weight: &Tensor<1>,
+        epsilon: f64,
+        plus_one: bool,
+    ) -> Tensor<D> {
         let shape = x.dims();
         let (x, weight) = (open(x.clone()), open(weight.clone()));
-        close(kernels::rms_norm(T::read(&x), T::read(&weight), epsilon as f32), shape)
+        close(kernels::rms_norm(T::read(&x), T::read(&weight), epsilon as f32, plus_one), shape)
     }
     match x.dtype() {
-        DType::F32 => Some(apply::<f32, D>(x, weight, epsilon)),
-        DType::BF16 => Some(apply::<bf16, D>(x, weight, epsilon)),
+        DType::F32 => Some(apply::<f32, D>(x, weight, epsilon, plus_one)),
+        DType::BF16 => Some(apply::<bf16, D>(x, weight, epsilon, plus_one)),
         _ => None,
     }
 }
 
-/// `silu(gate) * up`.
-pub(crate) fn gated(gate: &Tensor<3>, up: &Tensor<3>) -> Option<Tensor<3>> {
+/// `activation(gate) * up`.
+pub(crate) fn gated(activation: Activation, gate: &Tensor<3>, up: &Tensor<3>) -> Option<Tensor<3>> {
     if !is_flex(gate) || !is_flex(up) {
         return None;
     }
-    fn apply<T: Number>(gate: &Tensor<3>, up: &Tensor<3>) -> Tensor<3> {
+    fn apply<T: Number>(activation: Activation, gate: &Tensor<3>, up: &Tensor<3>) -> Tensor<3> {
         let shape = gate.dims();
         let (gate, up) = (open(gate.clone()), open(up.clone()));
-        close(kernels::gated(T::read(&gate), T::read(&up)), shape)
+        close(kernels::gated(activation, T::read(&gate), T::read(&up)), shape)
     }
-    by_dtype!(gate.dtype(), apply(gate, up))
+    by_dtype!(gate.dtype(), apply(activation, gate, up))
 }
 
-/// One position of attention: rotates queries and keys, writes keys and values at a slot, in place, and
-/// attends over the cache up to there.
+fn widened<T: Number>(tensor: &Tensor<3>) -> Vec<f32> {
+    T::read(&open(tensor.clone())).iter().map(|x| x.widen()).collect()
+}
+
+fn rotate<T: Number>(queries_and_keys: [&mut Vec<f32>; 2], rotation: Option<&Rotation>, heads: &Heads) {
+    let Some(rotation) = rotation else { return };
+    let [cos, sin] = rotation.tables().map(open);
+    for x in queries_and_keys {
+        kernels::rotate(x, T::read(&cos), T::read(&sin), heads);
+    }
+}
+
+/// One position of attention: rotates queries and keys where there is a rotation, writes keys and values at a slot, in
+/// place, and attends over the cache up to there. Scores are multiplied by `scale`.
 ///
 /// # Shapes
 /// - `q`: `[batch, 1, heads * head_dim]`, as the result; `k`, `v`: `[batch, 1, kv_heads * head_dim]`
@@ -115,7 +138,8 @@ pub(crate) fn gated(gate: &Tensor<3>, up: &Tensor<3>) -> Option<Tensor<3>> {
 /// - `cache`: keys and values, `[batch, kv_heads, capacity, head_dim]`
 pub(crate) fn attend(
     [q, k, v]: [&Tensor<3>; 3],
-    rotation: &Rotation,
+    scale: f64,
+    rotation: Option<&Rotation>,
     slot: &Tensor<1, Int>,
     hidden: &Tensor<4, Bool>,
     cache: [&mut Tensor<4>; 2],
@@ -125,25 +149,21 @@ pub(crate) fn attend(
     }
     fn apply<T: Number>(
         [q, k, v]: [&Tensor<3>; 3],
-        rotation: &Rotation,
+        scale: f64,
+        rotation: Option<&Rotation>,
         slot: usize,
         hidden: &Tensor<4, Bool>,
         [keys, values]: [&mut Tensor<4>; 2],
     ) -> Tensor<3> {
         let shape = q.dims();
         let [_, kv_heads, capacity, width] = keys.dims();
-        let heads = Heads { kv_heads, group: shape[2] / (kv_heads * width), width, capacity };
+        let scale = scale as f32;
+        let heads = Heads { kv_heads, group: shape[2] / (kv_heads * width), width, capacity, scale };
         let hidden = hidden.clone().try_into_primitive::<Flex>().expect("a mask of Flex");
         let hidden = contiguous(hidden);
         let seen = kernels::seen(hidden.storage::<u8>(), capacity, slot);
-        let [q, k, v] = [q, k, v].map(|tensor| open(tensor.clone()));
-        let [cos, sin] = rotation.tables().map(open);
-        let (cos, sin) = (T::read(&cos), T::read(&sin));
-        let mut q: Vec<f32> = T::read(&q).iter().map(|x| x.widen()).collect();
-        kernels::rotate(&mut q, cos, sin, &heads);
-        let mut k: Vec<f32> = T::read(&k).iter().map(|x| x.widen()).collect();
-        kernels::rotate(&mut k, cos, sin, &heads);
-        let v: Vec<f32> = T::read(&v).iter().map(|x| x.widen()).collect();
+        let [mut q, mut k, v] = [q, k, v].map(widened::<T>);
+        rotate::<T>([&mut q, &mut k], rotation, &heads);
         for (buffer, row) in [(&mut *keys, &k), (&mut *values, &v)] {
             buffer.inplace(|buffer| {
                 let mut buffer = open(buffer);
@@ -155,7 +175,7 @@ pub(crate) fn attend(
         close(kernels::attend(&q, T::read(&keys), T::read(&values), &seen, &heads), shape)
     }
     let slot = slot.clone().into_scalar::<i64>() as usize;
-    by_dtype!(q.dtype(), apply([q, k, v], rotation, slot, hidden, cache))
+    by_dtype!(q.dtype(), apply([q, k, v], scale, rotation, slot, hidden, cache))
 }
 
 /// Whether [`attend_chain`] supports these activations.
@@ -169,32 +189,34 @@ pub(crate) fn attends_chains(x: &Tensor<3>) -> bool {
 /// - `q`: `[batch, positions, heads * head_dim]`, as the result; `k`, `v`: `[batch, positions, kv_heads * head_dim]`
 /// - `lengths`, `padding`: `[batch]`: the slot of the first position, and the first that a row sees
 ///
+/// With a `window` a position sees no more slots than that, itself included.
+///
 /// # Panics
 /// Where [`attends_chains`] says no.
 pub(crate) fn attend_chain(
     [q, k, v]: [&Tensor<3>; 3],
-    rotation: &Rotation,
+    scale: f64,
+    window: Option<usize>,
+    rotation: Option<&Rotation>,
     lengths: &Tensor<1, Int>,
     padding: &Tensor<1, Int>,
     cache: [&mut Tensor<4>; 2],
 ) -> Tensor<3> {
     fn apply<T: Number>(
         [q, k, v]: [&Tensor<3>; 3],
-        rotation: &Rotation,
+        scale: f64,
+        window: Option<usize>,
+        rotation: Option<&Rotation>,
         lengths: &[usize],
         padding: &[usize],
         [keys, values]: [&mut Tensor<4>; 2],
     ) -> Tensor<3> {
         let shape @ [_, positions, columns] = q.dims();
         let [_, kv_heads, capacity, width] = keys.dims();
-        let heads = Heads { kv_heads, group: columns / (kv_heads * width), width, capacity };
-        let [cos, sin] = rotation.tables().map(open);
-        let wide = |tensor: &Tensor<3>| -> Vec<f32> {
-            T::read(&open(tensor.clone())).iter().map(|x| x.widen()).collect()
-        };
-        let [mut q, mut k, v] = [wide(q), wide(k), wide(v)];
-        kernels::rotate(&mut q, T::read(&cos), T::read(&sin), &heads);
-        kernels::rotate(&mut k, T::read(&cos), T::read(&sin), &heads);
+        let scale = scale as f32;
+        let heads = Heads { kv_heads, group: columns / (kv_heads * width), width, capacity, scale };
+        let [mut q, mut k, v] = [q, k, v].map(widened::<T>);
+        rotate::<T>([&mut q, &mut k], rotation, &heads);
         // The rows of one position, and what they see.
         let at = |x: &[f32], position: usize| -> Vec<f32> {
             let row = x.len() / (lengths.len() * positions);
@@ -203,7 +225,8 @@ pub(crate) fn attend_chain(
         let seen: Vec<Vec<_>> = (0..positions)
             .map(|position| {
                 let slots = lengths.iter().map(|length| (length + position).min(capacity - 1));
-                slots.zip(padding).map(|(slot, &first)| first.min(slot)..slot + 1).collect()
+                let begin = |slot: usize| window.map_or(0, |window| (slot + 1).saturating_sub(window));
+                slots.zip(padding).map(|(slot, &first)| first.max(begin(slot)).min(slot)..slot + 1).collect()
             })
             .collect();
         for (buffer, rows) in [(&mut *keys, &k), (&mut *values, &v)] {
@@ -229,6 +252,6 @@ pub(crate) fn attend_chain(
         tensor.clone().into_data().iter::<i64>().map(|number| number.max(0) as usize).collect()
     };
     let (lengths, padding) = (numbers(lengths), numbers(padding));
-    by_dtype!(q.dtype(), apply([q, k, v], rotation, &lengths, &padding, cache))
+    by_dtype!(q.dtype(), apply([q, k, v], scale, window, rotation, &lengths, &padding, cache))
         .expect("activations that `attends_chains` has seen")
 }

@@ -4,12 +4,13 @@
 //! checkpoints are read and written without permuting, and the output layer can be the embedding matrix itself.
 
 use burn::module::{Initializer, Module, Param};
-use burn::tensor::activation::{silu, softmax};
+use burn::tensor::activation::{gelu_approximate, silu, softmax};
 use burn::tensor::module::embedding;
 use burn::tensor::{Bool, DType, Device, Int, Tensor};
 
-use crate::config::DecoderConfig;
-use crate::rope::Rotation;
+use crate::config::{Activation, DecoderConfig};
+use crate::mask::PerKind;
+use crate::rope::{Rotation, Rotations};
 
 /// Score of a position that may not be seen: finite, so that a row which sees nothing stays finite.
 const HIDDEN: f32 = -1e30;
@@ -57,19 +58,30 @@ impl Embedding {
     }
 }
 
-/// A matrix `[outputs, inputs]` without bias.
+/// A matrix `[outputs, inputs]`, and a bias where the model has one.
 #[derive(Module, Debug)]
 pub(crate) struct Linear {
     weight: Param<Tensor<2>>,
+    bias: Option<Param<Tensor<1>>>,
 }
 
 impl Linear {
     pub(crate) fn new(inputs: usize, outputs: usize, device: &Device) -> Self {
-        Self { weight: matrix(outputs, inputs, device) }
+        Self { weight: matrix(outputs, inputs, device), bias: None }
+    }
+
+    fn with_bias(mut self, device: &Device) -> Self {
+        let [outputs, _] = self.weight.lazy_shape().dims();
+        self.bias = Some(Initializer::Zeros.init([outputs], device));
+        self
     }
 
     pub(crate) fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        product(x, &self.weight)
+        let y = product(x, &self.weight);
+        match &self.bias {
+            Some(bias) => y + bias.val().unsqueeze(),
+            None => y,
+        }
     }
 }
 
@@ -78,32 +90,46 @@ impl Linear {
 pub(crate) struct RmsNorm {
     weight: Param<Tensor<1>>,
     epsilon: f64,
+    /// Whether to multiply by one more than the weight.
+    plus_one: bool,
 }
 
 impl RmsNorm {
-    pub(crate) fn new(width: usize, epsilon: f64, device: &Device) -> Self {
-        Self { weight: Initializer::Ones.init([width], device), epsilon }
+    pub(crate) fn new(width: usize, config: &DecoderConfig, device: &Device) -> Self {
+        let plus_one = config.norm_plus_one;
+        let initial = if plus_one { Initializer::Zeros } else { Initializer::Ones };
+        Self { weight: initial.init([width], device), epsilon: config.rms_norm_eps, plus_one }
     }
 
     pub(crate) fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
+        let weight = self.weight.val();
         #[cfg(feature = "flex")]
-        if let Some(y) = crate::flex::rms_norm(&x, &self.weight.val(), self.epsilon) {
+        if let Some(y) = crate::flex::rms_norm(&x, &weight, self.epsilon, self.plus_one) {
             return y;
         }
         let dtype = x.dtype();
         let x = x.cast(DType::F32);
         let rms = (x.clone().square().mean_dim(D - 1) + self.epsilon).sqrt();
-        (x / rms).cast(dtype) * self.weight.val().unsqueeze()
+        // In each case rounded where transformers rounds.
+        if self.plus_one {
+            (x / rms * (weight.cast(DType::F32) + 1.0).unsqueeze()).cast(dtype)
+        } else {
+            (x / rms).cast(dtype) * weight.unsqueeze()
+        }
     }
 }
 
-/// `silu(gate) * up`.
-pub(crate) fn gated(gate: Tensor<3>, up: Tensor<3>) -> Tensor<3> {
+/// `activation(gate) * up`.
+pub(crate) fn gated(activation: Activation, gate: Tensor<3>, up: Tensor<3>) -> Tensor<3> {
     #[cfg(feature = "flex")]
-    if let Some(y) = crate::flex::gated(&gate, &up) {
+    if let Some(y) = crate::flex::gated(activation, &gate, &up) {
         return y;
     }
-    silu(gate) * up
+    match activation {
+        Activation::Silu => silu(gate) * up,
+        // A cube may exceed the range of f16.
+        Activation::GeluTanh => gelu_approximate(gate.cast(DType::F32)).cast(up.dtype()) * up,
+    }
 }
 
 /// The gated MLP.
@@ -112,6 +138,8 @@ pub(crate) struct Mlp {
     pub(crate) gate_proj: Linear,
     pub(crate) up_proj: Linear,
     pub(crate) down_proj: Linear,
+    #[module(skip)]
+    activation: Activation,
 }
 
 impl Mlp {
@@ -121,12 +149,13 @@ impl Mlp {
             gate_proj: Linear::new(hidden, inner, device),
             up_proj: Linear::new(hidden, inner, device),
             down_proj: Linear::new(inner, hidden, device),
+            activation: config.activation,
         }
     }
 
     fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         let (gate, up) = (self.gate_proj.forward(x.clone()), self.up_proj.forward(x));
-        self.down_proj.forward(gated(gate, up))
+        self.down_proj.forward(gated(self.activation, gate, up))
     }
 }
 
@@ -137,24 +166,44 @@ pub(crate) struct Attention {
     pub(crate) k_proj: Linear,
     pub(crate) v_proj: Linear,
     pub(crate) o_proj: Linear,
+    /// Norms of each head of queries and keys, where the model has them.
+    q_norm: Option<RmsNorm>,
+    k_norm: Option<RmsNorm>,
     heads: usize,
     kv_heads: usize,
     head_dim: usize,
+    /// What scores are multiplied by.
+    pub(crate) scale: f64,
+    /// Whether queries and keys are rotated.
+    rotates: bool,
+    /// Positions that a position sees, where not all before it.
+    pub(crate) window: Option<usize>,
 }
 
 impl Attention {
-    fn new(config: &DecoderConfig, device: &Device) -> Self {
+    /// Attention of layer number `index`.
+    fn new(config: &DecoderConfig, index: usize, device: &Device) -> Self {
         let (heads, kv_heads, head_dim) =
             (config.num_attention_heads, config.num_key_value_heads, config.head_dim);
         let hidden = config.hidden_size;
+        let project = |heads: usize| {
+            let linear = Linear::new(hidden, heads * head_dim, device);
+            if config.qkv_bias { linear.with_bias(device) } else { linear }
+        };
+        let norm = || config.qk_norm.then(|| RmsNorm::new(head_dim, config, device));
         Self {
-            q_proj: Linear::new(hidden, heads * head_dim, device),
-            k_proj: Linear::new(hidden, kv_heads * head_dim, device),
-            v_proj: Linear::new(hidden, kv_heads * head_dim, device),
+            q_proj: project(heads),
+            k_proj: project(kv_heads),
+            v_proj: project(kv_heads),
             o_proj: Linear::new(heads * head_dim, hidden, device),
+            q_norm: norm(),
+            k_norm: norm(),
             heads,
             kv_heads,
             head_dim,
+            scale: config.query_pre_attn_scalar.unwrap_or(head_dim as f64).sqrt().recip(),
+            rotates: !config.layers_without_rope.contains(&index),
+            window: config.sliding_window.filter(|_| config.sliding_layers.contains(&index)),
         }
     }
 
@@ -165,21 +214,41 @@ impl Attention {
     /// - `attend`: from queries, keys and values, each `[batch, length, its heads * head_dim]`, to a mixture of
     ///   the queries' shape
     fn forward(&self, x: Tensor<3>, attend: impl FnOnce(&Self, [Tensor<3>; 3]) -> Tensor<3>) -> Tensor<3> {
-        let q = self.q_proj.forward(x.clone());
-        let k = self.k_proj.forward(x.clone());
+        let q = self.norm_heads(&self.q_norm, self.q_proj.forward(x.clone()));
+        let k = self.norm_heads(&self.k_norm, self.k_proj.forward(x.clone()));
         let v = self.v_proj.forward(x);
         self.o_proj.forward(attend(self, [q, k, v]))
     }
 
+    /// Normalises each head of `[batch, length, heads * head_dim]`.
+    fn norm_heads(&self, norm: &Option<RmsNorm>, x: Tensor<3>) -> Tensor<3> {
+        let Some(norm) = norm else { return x };
+        let shape @ [batch, length, width] = x.dims();
+        norm.forward(x.reshape([batch, length, width / self.head_dim, self.head_dim])).reshape(shape)
+    }
+
+    /// The rotation of this layer's queries and keys.
+    pub(crate) fn rotation<'a>(&self, rotations: &'a Rotations) -> Option<&'a Rotation> {
+        self.rotates.then(|| rotations.of(self.window.is_some()))
+    }
+
+    /// The mask of this layer.
+    pub(crate) fn hidden<'a>(&self, hidden: &'a PerKind<Tensor<4, Bool>>) -> &'a Tensor<4, Bool> {
+        hidden.of(self.window.is_some())
+    }
+
     /// Splits queries, keys and values into heads, `[batch, its heads, length, head_dim]`, and rotates
     /// queries and keys.
-    pub(crate) fn split(&self, [q, k, v]: [Tensor<3>; 3], rotation: &Rotation) -> [Tensor<4>; 3] {
+    pub(crate) fn split(&self, [q, k, v]: [Tensor<3>; 3], rotations: &Rotations) -> [Tensor<4>; 3] {
         let split = |x: Tensor<3>, heads| {
             let [batch, length, _] = x.dims();
             x.reshape([batch, length, heads, self.head_dim]).swap_dims(1, 2)
         };
-        let (q, k) = (split(q, self.heads), split(k, self.kv_heads));
-        [rotation.apply(q), rotation.apply(k), split(v, self.kv_heads)]
+        let (q, k, v) = (split(q, self.heads), split(k, self.kv_heads), split(v, self.kv_heads));
+        match self.rotation(rotations) {
+            Some(rotation) => [rotation.apply(q), rotation.apply(k), v],
+            None => [q, k, v],
+        }
     }
 
     /// Softmax of the scaled scores, times the values: `[batch, length, heads * head_dim]`.
@@ -188,20 +257,20 @@ impl Attention {
     /// - `q`: `[batch, heads, length, head_dim]`
     /// - `k`, `v`: `[batch, kv_heads, seen, head_dim]`
     /// - `hidden`: `[batch or 1, 1, length, seen]`, true where a key may not be seen
-    pub(crate) fn mix(&self, [q, k, v]: [Tensor<4>; 3], hidden: Tensor<4, Bool>) -> Tensor<3> {
+    pub(crate) fn mix(&self, [q, k, v]: [Tensor<4>; 3], hidden: &PerKind<Tensor<4, Bool>>) -> Tensor<3> {
         // The query heads of a group are stacked along the rows, so that keys and values are not repeated.
         let dtype = q.dtype();
         let [batch, _, length, _] = q.dims();
         let seen = k.dims()[2];
         let rows = self.heads / self.kv_heads * length;
-        let q = q * (self.head_dim as f64).sqrt().recip();
+        let q = q * self.scale;
         let scores = q
             .reshape([batch, self.kv_heads, rows, self.head_dim])
             .matmul(k.swap_dims(2, 3))
             .reshape([batch, self.heads, length, seen])
             .cast(DType::F32);
         // Expanded, since not every backend reads a broadcast mask correctly in f16.
-        let hidden = hidden.expand([batch, self.heads, length, seen]);
+        let hidden = self.hidden(hidden).clone().expand([batch, self.heads, length, seen]);
         let weights = softmax(scores.mask_fill(hidden, HIDDEN), 3).cast(dtype);
         weights
             .reshape([batch, self.kv_heads, rows, seen])
@@ -217,17 +286,23 @@ impl Attention {
 pub(crate) struct Layer {
     pub(crate) input_layernorm: RmsNorm,
     pub(crate) self_attn: Attention,
+    /// Before the MLP; where norms stand around the MLP, after attention.
     pub(crate) post_attention_layernorm: RmsNorm,
+    pre_feedforward_layernorm: Option<RmsNorm>,
+    post_feedforward_layernorm: Option<RmsNorm>,
     pub(crate) mlp: Mlp,
 }
 
 impl Layer {
-    pub(crate) fn new(config: &DecoderConfig, device: &Device) -> Self {
-        let norm = || RmsNorm::new(config.hidden_size, config.rms_norm_eps, device);
+    /// Layer number `index`.
+    pub(crate) fn new(config: &DecoderConfig, index: usize, device: &Device) -> Self {
+        let norm = || RmsNorm::new(config.hidden_size, config, device);
         Self {
             input_layernorm: norm(),
-            self_attn: Attention::new(config, device),
+            self_attn: Attention::new(config, index, device),
             post_attention_layernorm: norm(),
+            pre_feedforward_layernorm: config.feedforward_norms.then(norm),
+            post_feedforward_layernorm: config.feedforward_norms.then(norm),
             mlp: Mlp::new(config, device),
         }
     }
@@ -239,7 +314,15 @@ impl Layer {
         attend: impl FnOnce(&Attention, [Tensor<3>; 3]) -> Tensor<3>,
     ) -> Tensor<3> {
         let attended = self.self_attn.forward(self.input_layernorm.forward(x.clone()), attend);
-        let x = x + attended;
-        x.clone() + self.mlp.forward(self.post_attention_layernorm.forward(x))
+        match (&self.pre_feedforward_layernorm, &self.post_feedforward_layernorm) {
+            (Some(before), Some(after)) => {
+                let x = x + self.post_attention_layernorm.forward(attended);
+                x.clone() + after.forward(self.mlp.forward(before.forward(x)))
+            }
+            _ => {
+                let x = x + attended;
+                x.clone() + self.mlp.forward(self.post_attention_layernorm.forward(x))
+            }
+        }
     }
 }

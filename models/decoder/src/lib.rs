@@ -1,4 +1,4 @@
-//! Llama-family models (SmolLM2, TinyLlama, Llama 3) in Burn, read from a Hugging Face folder.
+//! Decoder-only models (Llama, SmolLM2 and 3, Mistral, Qwen 2.5 and 3, Gemma 3) in Burn, read from a Hugging Face folder.
 //!
 //! - [`DecoderConfig`]: the shape of a model, as in `config.json`.
 //! - [`Decoder`]: the parameters and the differentiable forward pass; loading, saving, and decoding with a
@@ -15,27 +15,35 @@ mod checkpoint;
 pub mod cli;
 mod config;
 mod config_json;
+mod config_write;
 mod decode;
 mod error;
+mod family;
 #[cfg(feature = "flex")]
 mod flex;
+mod frequencies;
 mod json_text;
 mod layers;
 mod load;
+mod mask;
 mod model;
 mod ordered;
+mod parameters;
 mod pretrained;
 #[cfg(all(test, feature = "flex"))]
 mod profile;
 mod rope;
+mod rope_json;
 mod save;
 mod slots;
 mod tree;
 
 pub use chat::{ChatTemplate, Message};
-pub use config::{DecoderConfig, Llama3Scaling};
+pub use config::{Activation, DecoderConfig};
 pub use decode::DecoderCache;
 pub use error::DecoderError;
+pub use family::Family;
+pub use frequencies::{Llama3Scaling, Rope, RopeScaling, YarnScaling};
 pub use model::Decoder;
 pub use pretrained::Pretrained;
 pub use slots::DecoderSlots;

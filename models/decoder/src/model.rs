@@ -4,11 +4,12 @@
 //! parameters are loaded and saved. Decoding with a cache is in the implementation of [`CausalLm`](burn_dfa::generation::CausalLm).
 
 use burn::module::Module;
-use burn::tensor::{Bool, DType, Device, Int, Tensor};
+use burn::tensor::{DType, Device, Int, Tensor};
 
 use crate::config::DecoderConfig;
 use crate::layers::{Embedding, Layer, Linear, RmsNorm};
-use crate::rope::RotaryTables;
+use crate::mask::masks;
+use crate::rope::Rotary;
 
 /// A decoder-only model for causal language modelling.
 ///
@@ -29,7 +30,7 @@ use crate::rope::RotaryTables;
 pub struct Decoder {
     pub(crate) model: Backbone,
     pub(crate) lm_head: Option<Linear>,
-    pub(crate) rotary: RotaryTables,
+    pub(crate) rotary: Rotary,
     #[module(skip)]
     pub(crate) config: DecoderConfig,
 }
@@ -43,7 +44,7 @@ pub(crate) struct Backbone {
 }
 
 impl DecoderConfig {
-    /// Makes a model with random weights: normal of deviation 0.02, and ones in the norms.
+    /// Makes a model with random weights: normal of deviation 0.02, no biases, and norms that change nothing.
     ///
     /// The weights have the device's default float type. On a device with autodiff the model is ready to
     /// be trained.
@@ -57,12 +58,12 @@ impl DecoderConfig {
         Decoder {
             model: Backbone {
                 embed_tokens: Embedding::new(self.vocab_size, self.hidden_size, device),
-                layers: (0..self.num_hidden_layers).map(|_| Layer::new(self, device)).collect(),
-                norm: RmsNorm::new(self.hidden_size, self.rms_norm_eps, device),
+                layers: (0..self.num_hidden_layers).map(|index| Layer::new(self, index, device)).collect(),
+                norm: RmsNorm::new(self.hidden_size, self, device),
             },
             lm_head: (!self.tie_word_embeddings)
                 .then(|| Linear::new(self.hidden_size, self.vocab_size, device)),
-            rotary: RotaryTables::new(self, device),
+            rotary: Rotary::new(self, device),
             config: self.clone(),
         }
     }
@@ -118,19 +119,26 @@ impl Decoder {
             self.config.max_position_embeddings
         );
         let device = tokens.device();
-        let mut x = self.model.embed_tokens.forward(tokens);
-        let rotation = self.rotary.prefix(length, x.dtype());
-        let later: Tensor<4, Bool> = {
+        let mut x = self.embed(tokens);
+        let rotations = self.rotary.prefix(length, x.dtype());
+        let hidden = {
             let index = Tensor::<1, Int>::arange(0..length as i64, &device);
-            let key = index.clone().reshape([1, 1, 1, length]);
-            let query = index.reshape([1, 1, length, 1]);
-            key.expand([1, 1, length, length]).greater(query.expand([1, 1, length, length]))
+            let all = [1, 1, length, length];
+            let key = index.clone().reshape([1, 1, 1, length]).expand(all);
+            let query = index.reshape([1, 1, length, 1]).expand(all);
+            let later = key.clone().greater(query.clone());
+            masks(later, self.config.window_among(length), || [query, key])
         };
         for layer in &self.model.layers {
-            x = layer
-                .forward(x, |attention, qkv| attention.mix(attention.split(qkv, &rotation), later.clone()));
+            x = layer.forward(x, |attention, qkv| attention.mix(attention.split(qkv, &rotations), &hidden));
         }
         x
+    }
+
+    /// The vectors of tokens `[batch, length]`, `[batch, length, hidden]`.
+    pub(crate) fn embed(&self, tokens: Tensor<2, Int>) -> Tensor<3> {
+        let x = self.model.embed_tokens.forward(tokens);
+        if self.config.scaled_embeddings { x * (self.config.hidden_size as f64).sqrt() } else { x }
     }
 
     /// The final norm and the output layer.

@@ -101,12 +101,12 @@ fn measure(model: &Decoder, batch: usize, slot: usize) -> Vec<(&'static str, Vec
         time("products: output layer", &mut || {
             model.model.embed_tokens.project(x.clone());
         });
-        let hidden = cache.hidden();
-        let rotation = cache.rotation(&model.rotary, x.dtype());
+        let hidden = cache.hidden(config);
+        let rotations = cache.rotations(&model.rotary, x.dtype());
         time("attention over the cache", &mut || {
             for (index, layer) in layers.iter().enumerate() {
                 let qkv = [x.clone(), narrow.clone(), narrow.clone()];
-                cache.attend(index, &layer.self_attn, qkv, &rotation, &hidden);
+                cache.attend(index, &layer.self_attn, qkv, &rotations, &hidden);
             }
         });
         time("norms", &mut || {
@@ -118,7 +118,7 @@ fn measure(model: &Decoder, batch: usize, slot: usize) -> Vec<(&'static str, Vec
         });
         time("gates", &mut || {
             for _ in layers {
-                gated(inner.clone(), inner.clone());
+                gated(config.activation, inner.clone(), inner.clone());
             }
         });
         time("residual sums", &mut || {
@@ -127,9 +127,9 @@ fn measure(model: &Decoder, batch: usize, slot: usize) -> Vec<(&'static str, Vec
             }
         });
         time("embedding, positions, mask", &mut || {
-            model.model.embed_tokens.forward(tokens.clone().reshape([batch, 1]));
-            cache.rotation(&model.rotary, x.dtype());
-            cache.hidden();
+            model.embed(tokens.clone().reshape([batch, 1]));
+            cache.rotations(&model.rotary, x.dtype());
+            cache.hidden(config);
         });
         time("argmax", &mut || {
             logits.clone().argmax(1);

@@ -10,11 +10,13 @@
 use burn::module::Module;
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 
-use crate::config::{DecoderConfig, Llama3Scaling};
+use crate::config::DecoderConfig;
+use crate::frequencies::Rope;
+use crate::mask::PerKind;
 
-/// Cosines and sines of every position, both `[positions, head_dim / 2]`.
+/// Cosines and sines of every position, both `[positions, head_dim / 2]`, times the factor of the scaling.
 #[derive(Module, Debug)]
-pub(crate) struct RotaryTables {
+struct RotaryTables {
     cos: Tensor<2>,
     sin: Tensor<2>,
 }
@@ -26,18 +28,51 @@ pub(crate) struct Rotation {
     sin: Tensor<4>,
 }
 
-impl RotaryTables {
+/// The tables of all layers.
+#[derive(Module, Debug)]
+pub(crate) struct Rotary {
+    full: RotaryTables,
+    /// Of layers with a sliding window, where they differ.
+    sliding: Option<RotaryTables>,
+}
+
+/// The rotations of one batch, for the layers that rotate.
+pub(crate) type Rotations = PerKind<Rotation>;
+
+impl Rotary {
     /// Computes the tables of a checked configuration.
     pub(crate) fn new(config: &DecoderConfig, device: &Device) -> Self {
-        let frequencies = inverse_frequencies(config);
-        let shape = [config.max_position_embeddings, frequencies.len()];
+        let tables =
+            |rope: &Rope| RotaryTables::new(rope, config.head_dim, config.max_position_embeddings, device);
+        Self { full: tables(&config.rope), sliding: config.sliding_rope.as_ref().map(tables) }
+    }
+
+    fn each(&self, pick: impl Fn(&RotaryTables) -> Rotation) -> Rotations {
+        Rotations { full: pick(&self.full), sliding: self.sliding.as_ref().map(&pick) }
+    }
+
+    /// The rotations of positions `0..length`, the same for every row.
+    pub(crate) fn prefix(&self, length: usize, dtype: DType) -> Rotations {
+        self.each(|tables| tables.prefix(length, dtype))
+    }
+
+    /// The rotations of `positions` `[batch, length]`.
+    pub(crate) fn at(&self, positions: Tensor<2, Int>, dtype: DType) -> Rotations {
+        self.each(|tables| tables.at(positions.clone(), dtype))
+    }
+}
+
+impl RotaryTables {
+    fn new(rope: &Rope, head_dim: usize, positions: usize, device: &Device) -> Self {
+        let (frequencies, factor) = (rope.frequencies(head_dim), rope.attention_factor());
+        let shape = [positions, frequencies.len()];
         let mut cos = Vec::with_capacity(shape[0] * shape[1]);
         let mut sin = Vec::with_capacity(shape[0] * shape[1]);
-        for position in 0..config.max_position_embeddings {
+        for position in 0..positions {
             for frequency in &frequencies {
                 let (s, c) = (position as f64 * frequency).sin_cos();
-                cos.push(c as f32);
-                sin.push(s as f32);
+                cos.push((factor * c) as f32);
+                sin.push((factor * s) as f32);
             }
         }
         let options = (device, DType::F32);
@@ -47,8 +82,7 @@ impl RotaryTables {
         }
     }
 
-    /// The rotation of positions `0..length`, the same for every row.
-    pub(crate) fn prefix(&self, length: usize, dtype: DType) -> Rotation {
+    fn prefix(&self, length: usize, dtype: DType) -> Rotation {
         let pick = |table: &Tensor<2>| {
             let [_, half] = table.dims();
             table.clone().slice([0..length, 0..half]).cast(dtype).reshape([1, 1, length, half])
@@ -56,8 +90,7 @@ impl RotaryTables {
         Rotation { cos: pick(&self.cos), sin: pick(&self.sin) }
     }
 
-    /// The rotation of `positions` `[batch, length]`.
-    pub(crate) fn at(&self, positions: Tensor<2, Int>, dtype: DType) -> Rotation {
+    fn at(&self, positions: Tensor<2, Int>, dtype: DType) -> Rotation {
         let [batch, length] = positions.dims();
         let flat = positions.reshape([batch * length]);
         let pick = |table: &Tensor<2>| {
@@ -83,35 +116,5 @@ impl Rotation {
         let left = first.clone() * self.cos.clone() - second.clone() * self.sin.clone();
         let right = second * self.cos.clone() + first * self.sin.clone();
         Tensor::cat(vec![left, right], 3)
-    }
-}
-
-/// Radians per position of each pair of elements.
-fn inverse_frequencies(config: &DecoderConfig) -> Vec<f64> {
-    (0..config.head_dim / 2)
-        .map(|pair| {
-            let exponent = (2 * pair) as f64 / config.head_dim as f64;
-            let frequency = config.rope_theta.powf(exponent).recip();
-            match &config.rope_scaling {
-                None => frequency,
-                Some(scaling) => scaled(frequency, scaling),
-            }
-        })
-        .collect()
-}
-
-/// The `llama3` scaling: the frequencies of long wavelengths are divided by the factor, those of short wavelengths are
-/// kept, and those between are interpolated.
-fn scaled(frequency: f64, scaling: &Llama3Scaling) -> f64 {
-    let original = scaling.original_max_position_embeddings as f64;
-    let wavelength = 2.0 * std::f64::consts::PI / frequency;
-    if wavelength < original / scaling.high_freq_factor {
-        frequency
-    } else if wavelength > original / scaling.low_freq_factor {
-        frequency / scaling.factor
-    } else {
-        let smooth = (original / wavelength - scaling.low_freq_factor)
-            / (scaling.high_freq_factor - scaling.low_freq_factor);
-        (1.0 - smooth) * frequency / scaling.factor + smooth * frequency
     }
 }

@@ -7,6 +7,8 @@ use burn::tensor::{DType, Int, Tensor};
 use burn_dfa::generation::{CausalLm, SlotLm};
 
 use crate::cache::{RowCache, Targets, one_pass};
+use crate::config::DecoderConfig;
+use crate::mask::masks;
 use crate::model::Decoder;
 
 /// Keys and values of rows that begin and end at different times. All integers are `i32`.
@@ -48,13 +50,15 @@ impl DecoderSlots {
     }
 
     /// The targets of a step.
-    fn targets(&self) -> Targets {
+    fn targets(&self, config: &DecoderConfig) -> Targets {
         let [rows, _, capacity, _] = self.rows.shape();
         let lengths = self.rows.lengths();
         let seen = [rows, 1, 1, capacity];
-        let slots = self.rows.slots().reshape([1, 1, 1, capacity]).expand(seen);
+        let key = self.rows.slots().reshape([1, 1, 1, capacity]).expand(seen);
+        let query = lengths.clone().reshape([rows, 1, 1, 1]).expand(seen);
+        let later = key.clone().greater(query.clone());
         Targets {
-            hidden: slots.greater(lengths.clone().reshape([rows, 1, 1, 1]).expand(seen)),
+            hidden: masks(later, config.window_among(capacity), || [query, key]),
             places: self.rows.places(lengths.reshape([rows, 1])),
         }
     }
@@ -139,17 +143,19 @@ impl SlotLm for Decoder {
         assert!(one == 1 && at + length <= capacity, "[{one}, {length}] tokens at {at} of {capacity} slots");
         assert!(row < rows, "row {row} of {rows}");
         let device = tokens.device();
-        let mut x = self.model.embed_tokens.forward(tokens);
+        let mut x = self.embed(tokens);
         let all = Tensor::<1, Int>::arange(0..(at + length) as i64, (&device, DType::I32));
         let positions = all.clone().narrow(0, at, length);
-        let rotation = self.rotary.at(positions.clone().reshape([1, length]), x.dtype());
+        let rotations = self.rotary.at(positions.clone().reshape([1, length]), x.dtype());
         let seen = [1, 1, length, at + length];
         let key = all.reshape([1, 1, 1, at + length]).expand(seen);
-        let hidden = key.greater(positions.reshape([1, 1, length, 1]).expand(seen));
+        let query = positions.reshape([1, 1, length, 1]).expand(seen);
+        let later = key.clone().greater(query.clone());
+        let hidden = masks(later, self.config.window_among(at + length), || [query, key]);
         for (index, layer) in self.model.layers.iter().enumerate() {
             x = layer.forward(x, |attention, qkv| {
-                cache.rows.extend(index, row, at, attention.split(qkv, &rotation), |read| {
-                    attention.mix(read, hidden.clone())
+                cache.rows.extend(index, row, at, attention.split(qkv, &rotations), |read| {
+                    attention.mix(read, &hidden)
                 })
             });
         }
@@ -177,12 +183,12 @@ impl SlotLm for Decoder {
     fn step_rows(&self, tokens: Tensor<1, Int>, cache: &mut DecoderSlots) -> Tensor<2> {
         let (rows, capacity) = (cache.rows(), cache.capacity());
         assert_eq!(tokens.dims(), [rows], "one token for each row");
-        let mut x = self.model.embed_tokens.forward(tokens.reshape([rows, 1]));
-        let rotation = self.rotary.at(cache.lengths().reshape([rows, 1]), x.dtype());
-        let targets = (!one_pass(&x)).then(|| cache.targets());
+        let mut x = self.embed(tokens.reshape([rows, 1]));
+        let rotations = self.rotary.at(cache.lengths().reshape([rows, 1]), x.dtype());
+        let targets = (!one_pass(&x)).then(|| cache.targets(&self.config));
         for (index, layer) in self.model.layers.iter().enumerate() {
             x = layer.forward(x, |attention, qkv| {
-                cache.rows.attend(index, attention, qkv, &rotation, targets.as_ref())
+                cache.rows.attend(index, attention, qkv, &rotations, targets.as_ref())
             });
         }
         let next = (cache.lengths() + 1).clamp_max(capacity as i32 - 1);

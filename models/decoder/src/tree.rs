@@ -9,7 +9,9 @@ use burn_dfa::generation::speculative::TreeLm;
 use burn_dfa::processor::DraftTree;
 
 use crate::cache::{RowCache, Targets, one_pass};
+use crate::config::DecoderConfig;
 use crate::decode::DecoderCache;
+use crate::mask::{PerKind, masks};
 use crate::model::Decoder;
 
 /// Keys and values of a batch whose rows have lengths of their own. All integers are `i32`.
@@ -73,21 +75,31 @@ impl DecoderTreeCache {
     }
 
     /// `[batch, 1, nodes, capacity]`, true at the slots that a node must not see.
-    fn hidden(&self, tree: &UploadedTree) -> Tensor<4, Bool> {
+    fn hidden(&self, tree: &UploadedTree, config: &DecoderConfig) -> PerKind<Tensor<4, Bool>> {
         let ([batch, _, capacity, _], [nodes]) = (self.rows.shape(), tree.depths.dims());
         let all = [batch, capacity];
         let slots = self.rows.slots().reshape([1, capacity]).expand(all);
         let of_row = |values: Tensor<1, Int>| values.reshape([batch, 1]).expand(all);
         let node = slots.clone() - of_row(self.rows.lengths());
-        let earlier = node.clone().lower_elem(0).bool_and(slots.greater_equal(of_row(self.rows.padding())));
-        let outside = node.clone().lower_elem(0).bool_or(node.clone().greater_equal_elem(nodes as i32));
+        let before = node.clone().lower_elem(0);
+        let earlier = before.clone().bool_and(slots.clone().greater_equal(of_row(self.rows.padding())));
+        let outside = before.clone().bool_or(node.clone().greater_equal_elem(nodes as i32));
         let node = node.clamp(0, nodes as i32 - 1).reshape([batch * capacity]);
-        let ancestor = tree.ancestors.clone().select(0, node).equal_elem(1);
+        let ancestor = tree.ancestors.clone().select(0, node.clone()).equal_elem(1);
         let wide = [batch, capacity, nodes];
         let ancestor = ancestor.reshape(wide);
         let within = ancestor.bool_and(outside.bool_not().reshape([batch, capacity, 1]).expand(wide));
         let seen = within.bool_or(earlier.reshape([batch, capacity, 1]).expand(wide));
-        seen.bool_not().swap_dims(1, 2).reshape([batch, 1, nodes, capacity])
+        let shape = [batch, 1, nodes, capacity];
+        let hidden = seen.bool_not().swap_dims(1, 2).reshape(shape);
+        masks(hidden, config.window_among(capacity), || {
+            // A node lies as many positions after its row as it is deep, whatever slot it has.
+            let of_node = tree.depths.clone().select(0, node).reshape(all) + of_row(self.rows.lengths());
+            let key = of_node.mask_where(before, slots).reshape([batch, 1, 1, capacity]).expand(shape);
+            let depths = tree.depths.clone().reshape([1, 1, nodes, 1]).expand(shape);
+            let lengths = self.rows.lengths().reshape([batch, 1, 1, 1]).expand(shape);
+            [depths + lengths, key]
+        })
     }
 }
 
@@ -123,19 +135,19 @@ impl TreeLm for Decoder {
     fn read(&self, tokens: Tensor<2, Int>, tree: &DraftTree, cache: &mut DecoderTreeCache) -> Tensor<3> {
         let ([batch, ..], nodes) = (cache.rows.shape(), tree.len());
         assert_eq!(tokens.dims(), [batch, nodes], "one token for each row and node");
-        let mut x = self.model.embed_tokens.forward(tokens);
+        let mut x = self.embed(tokens);
         let all = [batch, nodes];
         let uploaded = cache.upload(tree);
         let depths = uploaded.depths.clone().reshape([1, nodes]).expand(all);
         let first = (cache.rows.lengths() - cache.rows.padding()).clamp_min(0);
-        let rotation = self.rotary.at(first.reshape([batch, 1]).expand(all) + depths, x.dtype());
+        let rotations = self.rotary.at(first.reshape([batch, 1]).expand(all) + depths, x.dtype());
         let targets = (!(tree.is_chain() && one_pass(&x))).then(|| Targets {
-            hidden: cache.hidden(&uploaded),
+            hidden: cache.hidden(&uploaded, &self.config),
             places: cache.rows.places(cache.rows.run(&cache.rows.lengths(), nodes)),
         });
         for (index, layer) in self.model.layers.iter().enumerate() {
             x = layer.forward(x, |attention, qkv| {
-                cache.rows.attend(index, attention, qkv, &rotation, targets.as_ref())
+                cache.rows.attend(index, attention, qkv, &rotations, targets.as_ref())
             });
         }
         cache.rows.grow(nodes);

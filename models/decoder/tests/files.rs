@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use burn::module::Module;
 use burn::tensor::{Device, FloatDType, Int, Tensor};
 use burn_dfa::TokenId;
-use burn_dfa_decoder::{Decoder, DecoderConfig, DecoderError, Message, Pretrained};
+use burn_dfa_decoder::{
+    Decoder, DecoderConfig, DecoderError, Family, Message, Pretrained, Rope, RopeScaling, YarnScaling,
+};
 use half::{bf16, f16};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
@@ -28,7 +30,7 @@ fn load(folder: &Path) -> Result<Decoder, DecoderError> {
 }
 
 fn logits(model: &Decoder) -> Vec<f32> {
-    let tokens = Tensor::<2, Int>::from_ints([[5, 80, 3, 3, 127]], &Device::flex());
+    let tokens = Tensor::<2, Int>::from_ints([[5, 70, 3, 3, 79]], &Device::flex());
     model.forward(tokens).try_into_vec_as().unwrap()
 }
 
@@ -81,9 +83,23 @@ fn refused<T>(result: Result<T, DecoderError>, parts: &[&str]) {
     }
 }
 
+/// Those of the family of Llama, in f32.
+const LLAMAS: [&str; 3] = ["tied_mha", "untied_gqa", "llama3_rope"];
+/// Models with every other option, in f16.
+const OTHERS: [&str; 8] =
+    ["linear_rope", "mistral", "qwen2", "qwen3", "qwen3_yarn", "smollm3", "smollm3_window", "gemma3"];
+
 #[test]
 fn writes_what_transformers_wrote() {
-    for name in ["tied_mha", "untied_gqa", "llama3_rope"] {
+    for name in OTHERS {
+        let model = load(&golden(name)).unwrap();
+        let ours = model.to_safetensors(FloatDType::F16).unwrap();
+        assert!(tensors(&ours) == tensors(&weights(name)), "{name}");
+        let again = from_bytes(&model.config().to_json(), &ours).unwrap();
+        assert_eq!(again.config(), model.config());
+        assert_eq!(logits(&again), logits(&model), "{name}");
+    }
+    for name in LLAMAS {
         let model = load(&golden(name)).unwrap();
         let bytes = model.to_safetensors(FloatDType::F32).unwrap();
         let (ours, theirs) = (tensors(&bytes), tensors(&weights(name)));
@@ -210,7 +226,11 @@ fn refuses_damaged_files() {
 
 /// The configuration of `tied_mha` with some fields replaced.
 fn with(fields: &str) -> Result<DecoderConfig, DecoderError> {
-    let mut all: serde_json::Value = serde_json::from_str(&config("tied_mha")).unwrap();
+    replaced("tied_mha", fields)
+}
+
+fn replaced(name: &str, fields: &str) -> Result<DecoderConfig, DecoderError> {
+    let mut all: serde_json::Value = serde_json::from_str(&config(name)).unwrap();
     let fields: serde_json::Value = serde_json::from_str(fields).unwrap();
     for (field, value) in fields.as_object().unwrap() {
         all[field] = value.clone();
@@ -220,20 +240,35 @@ fn with(fields: &str) -> Result<DecoderConfig, DecoderError> {
 
 #[test]
 fn refuses_what_the_model_does_not_compute() {
-    let error = with(r#"{"model_type": "qwen2"}"#).unwrap_err();
-    assert!(matches!(&error, DecoderError::Architecture { found } if found == "qwen2"));
+    let error = with(r#"{"model_type": "gpt2"}"#).unwrap_err();
+    assert!(matches!(&error, DecoderError::Architecture { found } if found == "gpt2"));
+    for family in Family::ALL {
+        assert!(error.to_string().contains(family.model_type()), "{error}");
+    }
     for rope in [
-        r#"{"rope_parameters": {"rope_type": "yarn", "factor": 4.0}}"#,
-        r#"{"rope_parameters": null, "rope_scaling": {"rope_type": "yarn", "factor": 4.0}}"#,
-        r#"{"rope_parameters": null, "rope_scaling": {"type": "yarn"}}"#,
+        r#"{"rope_parameters": {"rope_type": "dynamic", "factor": 4.0}}"#,
+        r#"{"rope_parameters": null, "rope_scaling": {"rope_type": "dynamic", "factor": 4.0}}"#,
+        r#"{"rope_parameters": null, "rope_scaling": {"type": "dynamic"}}"#,
     ] {
         let error = with(rope).unwrap_err();
-        assert!(matches!(&error, DecoderError::RopeType { found } if found == "yarn"), "{error}");
+        assert!(matches!(&error, DecoderError::RopeType { found } if found == "dynamic"), "{error}");
     }
     for (fields, part) in [
+        (r#"{"architectures": ["LlamaForSequenceClassification"]}"#, "architectures"),
         (r#"{"hidden_act": "gelu"}"#, "hidden_act"),
         (r#"{"attention_bias": true}"#, "attention_bias"),
         (r#"{"mlp_bias": true}"#, "mlp_bias"),
+        (r#"{"attn_logit_softcapping": 50.0}"#, "attn_logit_softcapping"),
+        (r#"{"final_logit_softcapping": 30.0}"#, "final_logit_softcapping"),
+        (r#"{"use_bidirectional_attention": true}"#, "use_bidirectional_attention"),
+        (r#"{"partial_rotary_factor": 0.5}"#, "partial_rotary_factor"),
+        (r#"{"sliding_window": 16}"#, "sliding_window"),
+        (r#"{"use_sliding_window": true}"#, "use_sliding_window"),
+        (r#"{"no_rope_layers": [1, 1]}"#, "no_rope_layers"),
+        (r#"{"query_pre_attn_scalar": 8}"#, "query_pre_attn_scalar"),
+        (r#"{"layer_types": ["full_attention", "sliding_attention"]}"#, "layer_types"),
+        (r#"{"layer_types": ["full_attention", "linear_attention"]}"#, "linear_attention"),
+        (r#"{"layer_types": ["full_attention"]}"#, "layer_types has 1 entries"),
         (r#"{"quantization_config": {"bits": 4}}"#, "quantization_config"),
         (r#"{"hidden_size": 33, "head_dim": null}"#, "hidden_size is 33"),
         (r#"{"num_attention_heads": 0, "head_dim": null}"#, "num_attention_heads"),
@@ -250,10 +285,73 @@ fn refuses_what_the_model_does_not_compute() {
         (r#"{"rms_norm_eps": 0}"#, "rms_norm_eps"),
         (r#"{"rope_parameters": {"rope_theta": -1.0}}"#, "rope_theta"),
         (r#"{"rope_parameters": {"rope_type": "llama3", "factor": 8.0}}"#, "low_freq_factor"),
+        (r#"{"rope_parameters": {"rope_type": "linear"}}"#, "factor"),
+        (r#"{"rope_parameters": {"rope_type": "linear", "factor": 0.0}}"#, "factor of 0"),
+        (r#"{"rope_parameters": {"rope_type": "yarn"}}"#, "factor"),
+        (r#"{"rope_parameters": {"rope_type": "yarn", "factor": 4.0, "beta_slow": 64.0}}"#, "beta_fast"),
+        (r#"{"rope_parameters": {"rope_type": "yarn", "factor": 4.0, "rope_theta": 1.0}}"#, "exceed 1"),
+        (r#"{"rope_parameters": {"rope_type": "default", "mrope_section": [2, 2]}}"#, "mrope_section"),
+        (r#"{"rope_parameters": {"partial_rotary_factor": 0.5}}"#, "partial_rotary_factor"),
+        (r#"{"rope_parameters": {"full_attention": {"rope_theta": 1e4}}}"#, "differs between layers"),
+        (r#"{"rope_scaling": {"type": "linear", "factor": 2.0}}"#, "rope_scaling is not what"),
+        (r#"{"rope_parameters": [1]}"#, "config.json is not valid"),
         (r#"{"vocab_size": -1}"#, "config.json is not valid"),
         (r#"{"vocab_size": "many"}"#, "config.json is not valid"),
     ] {
         refused(with(fields), &[part]);
+    }
+}
+
+#[test]
+fn refuses_what_a_family_does_not_say() {
+    for (name, fields, part) in [
+        (
+            "mistral",
+            r#"{"layer_types": ["full_attention", "full_attention", "sliding_attention"]}"#,
+            "layer_types",
+        ),
+        ("mistral", r#"{"sliding_window": 0}"#, "sliding_window is 0"),
+        ("mistral", r#"{"num_key_value_heads": null}"#, "num_key_value_heads is missing"),
+        ("qwen2", r#"{"use_sliding_window": false}"#, "use_sliding_window is false"),
+        ("qwen2", r#"{"sliding_window": null}"#, "there is no sliding_window"),
+        ("smollm3", r#"{"no_rope_layers": [1, 0]}"#, "no_rope_layers has 2 entries"),
+        ("smollm3", r#"{"no_rope_layers": null, "no_rope_layer_interval": 0}"#, "no_rope_layer_interval"),
+        ("gemma3", r#"{"sliding_window": null}"#, "there is no sliding_window"),
+        ("gemma3", r#"{"layer_types": null, "sliding_window_pattern": 0}"#, "sliding_window_pattern"),
+        ("gemma3", r#"{"hidden_activation": "relu"}"#, "hidden_activation"),
+        ("gemma3", r#"{"query_pre_attn_scalar": -1}"#, "query_pre_attn_scalar"),
+        ("gemma3", r#"{"rope_parameters": {"rope_theta": 1e4}}"#, "full_attention and sliding_attention"),
+        (
+            "gemma3",
+            r#"{"rope_parameters": {"full_attention": {}, "sliding_attention": {"rope_theta": 0}}}"#,
+            "rope_parameters.sliding_attention",
+        ),
+        ("gemma3", r#"{"final_logit_softcapping": 30.0}"#, "final_logit_softcapping"),
+    ] {
+        refused(replaced(name, fields), &[part]);
+    }
+    // In code: an option that no file of the family says.
+    let llama = || DecoderConfig::new(8, 8, 8, 2, 2);
+    let gemma = || DecoderConfig::of(Family::Gemma3, 8, 8, 8, 2, 2);
+    for (config, part) in [
+        (DecoderConfig { qkv_bias: true, ..llama() }, "qkv_bias"),
+        (DecoderConfig { qk_norm: true, ..llama() }, "qk_norm"),
+        (DecoderConfig { norm_plus_one: false, ..gemma() }, "norm_plus_one"),
+        (DecoderConfig { feedforward_norms: false, ..gemma() }, "feedforward_norms"),
+        (DecoderConfig { scaled_embeddings: false, ..gemma() }, "scaled_embeddings"),
+        (DecoderConfig { query_pre_attn_scalar: Some(2.0), ..llama() }, "query_pre_attn_scalar"),
+        (DecoderConfig { layers_without_rope: vec![1], ..llama() }, "layers_without_rope"),
+        (DecoderConfig { sliding_rope: Some(Rope::new(10.0)), ..gemma() }, "sliding_rope"),
+        (DecoderConfig { sliding_window: Some(2), ..gemma() }, "no layer has it"),
+        (DecoderConfig { sliding_layers: vec![0], ..gemma() }, "sliding_window is missing"),
+        (DecoderConfig { sliding_window: Some(2), sliding_layers: vec![0], ..llama() }, "sliding_layers"),
+        (DecoderConfig { sliding_window: Some(2), sliding_layers: vec![1, 0], ..gemma() }, "ascending"),
+        (DecoderConfig { sliding_window: Some(2), sliding_layers: vec![2], ..gemma() }, "ascending"),
+    ] {
+        refused(config.validate(), &[part]);
+    }
+    for family in Family::ALL {
+        DecoderConfig::of(family, 8, 8, 8, 2, 2).validate().unwrap();
     }
 }
 
@@ -265,9 +363,9 @@ fn a_size_that_the_file_does_not_back_is_refused_before_it_is_allocated() {
 
 #[test]
 fn reads_every_generation_of_names() {
-    let scaled = DecoderConfig::load(golden("llama3_rope")).unwrap();
-    let scaling = scaled.rope_scaling.unwrap();
-    assert_eq!((scaled.rope_theta, scaling.factor), (500.0, 8.0));
+    let scaled = DecoderConfig::load(golden("llama3_rope")).unwrap().rope;
+    assert!(matches!(scaled.scaling, Some(RopeScaling::Llama3(scaling)) if scaling.factor == 8.0));
+    assert_eq!(scaled.theta, 500.0);
     for kind in ["type", "rope_type"] {
         let old = with(&format!(
             r#"{{"rope_parameters": null, "rope_theta": 500, "rope_scaling": {{"{kind}": "llama3",
@@ -275,21 +373,68 @@ fn reads_every_generation_of_names() {
             "original_max_position_embeddings": 32}}}}"#
         ))
         .unwrap();
-        assert_eq!((old.rope_theta, old.rope_scaling), (500.0, Some(scaling)));
+        assert_eq!(old.rope, scaled);
     }
-    // What is absent has the defaults of transformers.
-    let short = DecoderConfig::from_json(
-        r#"{"model_type": "llama", "vocab_size": 8, "hidden_size": 8, "intermediate_size": 8,
-        "num_hidden_layers": 1, "num_attention_heads": 2}"#,
-    )
-    .unwrap();
+    let yarn = with(r#"{"rope_parameters": {"rope_type": "yarn", "factor": 4.0}}"#).unwrap();
+    let expected = RopeScaling::Yarn(YarnScaling::new(4.0, yarn.max_position_embeddings));
+    assert_eq!(yarn.rope.scaling, Some(expected));
+
+    // The names of Gemma 3 before transformers 5.
+    let new = DecoderConfig::load(golden("gemma3")).unwrap();
+    let old = r#"{"rope_parameters": null, "rope_theta": 10000.0, "rope_local_base_freq": 100.0,
+        "rope_scaling": {"factor": 2.0, "rope_type": "linear"}, "layer_types": null, "sliding_window_pattern": 3}"#;
+    let old = replaced("gemma3", old).unwrap();
+    assert_eq!((old.rope, old.sliding_rope), (new.rope, new.sliding_rope));
+    assert_eq!((old.sliding_layers, new.sliding_layers), (vec![0, 1, 3], vec![0, 1, 3]));
+    // Those of Qwen, and of SmolLM3.
+    let old = replaced("qwen2", r#"{"layer_types": null, "max_window_layers": 2}"#).unwrap();
+    assert_eq!((old.sliding_layers, old.sliding_window), (vec![2], Some(5)));
+    let off = r#"{"layer_types": null, "use_sliding_window": false}"#;
+    assert_eq!(replaced("qwen2", off).unwrap().sliding_window, None);
+    let old = r#"{"layer_types": null, "no_rope_layers": null, "no_rope_layer_interval": 3}"#;
+    assert_eq!(replaced("smollm3", old).unwrap().layers_without_rope, [2]);
+}
+
+#[test]
+fn what_is_absent_has_the_default_of_the_family() {
+    let read = |family: Family, more: &str| {
+        DecoderConfig::from_json(&format!(
+            r#"{{"model_type": "{family}", "vocab_size": 8, "hidden_size": 8, "intermediate_size": 8,
+            "num_hidden_layers": 6, "num_attention_heads": 2{more}}}"#
+        ))
+    };
+    let short = read(Family::Llama, "").unwrap();
     assert_eq!((short.num_key_value_heads, short.head_dim), (2, 4));
-    assert_eq!((short.rms_norm_eps, short.rope_theta), (1e-6, 10_000.0));
+    assert_eq!((short.rms_norm_eps, short.rope.theta), (1e-6, 10_000.0));
     assert!(!short.tie_word_embeddings && short.eos_token_id.is_empty());
-    for name in ["tied_mha", "untied_gqa", "llama3_rope"] {
+
+    let heads = r#", "num_key_value_heads": 1"#;
+    let mistral = read(Family::Mistral, heads).unwrap();
+    assert_eq!((mistral.sliding_window, mistral.sliding_layers.len()), (Some(4096), 6));
+    let whole = read(Family::Mistral, r#", "num_key_value_heads": 1, "sliding_window": null"#).unwrap();
+    assert_eq!((whole.sliding_window, whole.sliding_layers.len()), (None, 0));
+    assert_eq!(read(Family::Qwen2, heads).unwrap().head_dim, 4);
+    assert_eq!(read(Family::Qwen3, heads).unwrap().head_dim, 128);
+    let smollm3 = read(Family::SmolLm3, heads).unwrap();
+    assert_eq!((smollm3.layers_without_rope, smollm3.rope.theta), (vec![3], 2e6));
+    assert!(smollm3.tie_word_embeddings);
+    let gemma = read(Family::Gemma3, heads).unwrap();
+    assert_eq!((gemma.sliding_layers, gemma.head_dim), (vec![0, 1, 2, 3, 4], 256));
+    assert_eq!((gemma.rope, gemma.sliding_rope), (Rope::new(1e6), Some(Rope::new(1e4))));
+    assert!(gemma.tie_word_embeddings && gemma.query_pre_attn_scalar.is_none());
+}
+
+#[test]
+fn configurations_are_written_as_they_are_read() {
+    for name in LLAMAS.into_iter().chain(OTHERS) {
         let config = DecoderConfig::load(golden(name)).unwrap();
         assert_eq!(DecoderConfig::from_json(&config.to_json()).unwrap(), config);
     }
+    // A scaling of layers with a window, for which the older names have no room.
+    let gemma = DecoderConfig::load(golden("gemma3")).unwrap();
+    let scaling = Some(RopeScaling::Yarn(YarnScaling::new(2.0, 16)));
+    let config = DecoderConfig { sliding_rope: Some(Rope { theta: 50.0, scaling }), ..gemma };
+    assert_eq!(DecoderConfig::from_json(&config.to_json()).unwrap(), config);
 }
 
 const TOKENIZER: &str = r#"{"version": "1.0", "truncation": null, "padding": null, "added_tokens": [],

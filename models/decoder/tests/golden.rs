@@ -5,8 +5,10 @@
 
 use std::path::{Path, PathBuf};
 
-use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData};
-use burn_dfa::generation::CausalLm;
+use burn::tensor::{DType, Device, FloatDType, Int, Tensor, TensorData};
+use burn_dfa::generation::speculative::TreeLm;
+use burn_dfa::generation::{CausalLm, SlotLm};
+use burn_dfa::processor::DraftTree;
 use burn_dfa_decoder::Decoder;
 use serde::Deserialize;
 
@@ -14,7 +16,19 @@ use serde::Deserialize;
 #[path = "../../../tests/common/skip.rs"]
 mod skip;
 
-const MODELS: [&str; 3] = ["tied_mha", "untied_gqa", "llama3_rope"];
+const MODELS: [&str; 11] = [
+    "tied_mha",
+    "untied_gqa",
+    "llama3_rope",
+    "linear_rope",
+    "mistral",
+    "qwen2",
+    "qwen3",
+    "qwen3_yarn",
+    "smollm3",
+    "smollm3_window",
+    "gemma3",
+];
 
 /// What `export.py` computed.
 #[derive(Deserialize)]
@@ -129,6 +143,89 @@ fn check(device: &Device, dtype: FloatDType, tolerance: f32, exact: bool) {
             if exact {
                 assert_eq!(tokens, want, "{name}: greedy {rows:?}");
             }
+        }
+        check_slots(name, &model, &expected, tolerance);
+        check_trees(name, &model, &expected, tolerance);
+    }
+}
+
+/// Rows that begin at different times, in pieces, and with what another row has read.
+fn check_slots(name: &str, model: &Decoder, expected: &Expected, tolerance: f32) {
+    let (device, texts) = (model.device(), &expected.batch);
+    let length = texts[0].len();
+    let mut cache = model.slots(3, length + 2);
+    let begin = |row: usize, count: usize, cache: &mut _| {
+        model.begin(row, ints(&[texts[row][..count].to_vec()], &device), cache)
+    };
+    // Row 0 is three positions ahead of row 1; row 2 is idle.
+    let first = begin(0, 5, &mut cache);
+    assert_close(&format!("{name}: slot 0"), first, &expected.logits[0][4], tolerance);
+    let second = begin(1, 2, &mut cache);
+    assert_close(&format!("{name}: slot 1"), second, &expected.logits[1][1], tolerance);
+    for (ahead, behind) in (5..length).zip(2..) {
+        let fed = column(vec![texts[0][ahead], texts[1][behind], 7], &device);
+        let logits = model.step_rows(fed, &mut cache);
+        let vocabulary = logits.dims()[1];
+        for (row, position) in [(0, ahead), (1, behind)] {
+            let found = logits.clone().slice([row..row + 1, 0..vocabulary]);
+            let what = format!("{name}: slot {row}, position {position}");
+            assert_close(&what, found, &expected.logits[row][position], tolerance);
+        }
+    }
+    // Row 2 goes on with seven tokens of row 0, in two pieces.
+    model.copy_prefix(0, 2, 7, &mut cache);
+    for at in [7, 8] {
+        let rest = ints(&[texts[0][at..at + 1].to_vec()], &device);
+        let logits = model.extend(2, at, rest, &mut cache);
+        assert_close(&format!("{name}: piece at {at}"), logits, &expected.logits[0][at], tolerance);
+    }
+    // Two rows begin together, the shorter one padded while it is read.
+    let both = [(0, 3), (2, 8)].map(|(row, count)| (row, ints(&[texts[1][..count].to_vec()], &device)));
+    for (logits, count) in model.begin_all(both.to_vec(), &mut cache).into_iter().zip([3, 8]) {
+        let what = format!("{name}: {count} tokens, begun with others");
+        assert_close(&what, logits, &expected.logits[1][count - 1], tolerance);
+    }
+}
+
+/// Drafts of which the texts are one branch, behind prompts of which one is padded.
+fn check_trees(name: &str, model: &Decoder, expected: &Expected, tolerance: f32) {
+    let (device, texts) = (model.device(), &expected.batch);
+    // Row 1 has read one token less.
+    let prompts = [texts[0][..4].to_vec(), [&[7], &texts[1][..3]].concat()];
+    let (_, cache) = model.prefill(ints(&prompts, &device), column(vec![0, 1], &device), 16);
+    let mut cache = model.branch(cache);
+    let begins = [4, 3];
+    // Node 1 is a wrong guess, and what follows it is another.
+    let tree = DraftTree::new(&[0, 1, 0, 3, 4]).unwrap();
+    let good = [0, 3, 4, 5];
+    let drafts: Vec<Vec<i64>> = (0..2)
+        .map(|row| {
+            let text = &texts[row][begins[row]..];
+            vec![text[0], 9, 11, text[1], text[2], text[3]]
+        })
+        .collect();
+    let logits = model.read(ints(&drafts, &device), &tree, &mut cache);
+    let vocabulary = logits.dims()[2];
+    let check = |logits: &Tensor<3>, row: usize, node: usize, position: usize| {
+        let found = logits.clone().slice([row..row + 1, node..node + 1, 0..vocabulary]);
+        let what = format!("{name}: row {row}, node {node}");
+        assert_close(&what, found, &expected.logits[row][position], tolerance);
+    };
+    for (row, begin) in begins.into_iter().enumerate() {
+        for (depth, node) in good.into_iter().enumerate() {
+            check(&logits, row, node, begin + depth);
+        }
+    }
+    // The good branch is kept but for its last two nodes, and a chain goes on.
+    let path = ints(&vec![good.map(|node| node as i64).to_vec(); 2], &device);
+    model.compact(path.cast(DType::I32), tree.len(), &mut cache);
+    model.truncate(column(vec![6, 6], &device).cast(DType::I32), &mut cache);
+    let begins = [6, 5];
+    let drafts: Vec<Vec<i64>> = (0..2).map(|row| texts[row][begins[row]..begins[row] + 3].to_vec()).collect();
+    let logits = model.read(ints(&drafts, &device), &DraftTree::chain(2), &mut cache);
+    for (row, begin) in begins.into_iter().enumerate() {
+        for node in 0..3 {
+            check(&logits, row, node, begin + node);
         }
     }
 }

@@ -10,6 +10,8 @@ use burn::tensor::Element;
 use half::bf16;
 use rayon::prelude::*;
 
+use crate::config::Activation;
+
 /// Independent sums of a dot product.
 const LANES: usize = 32;
 /// The number of multiplications from which on work is divided among threads.
@@ -117,8 +119,8 @@ pub(crate) fn product<T: Number>(x: &[T], weight: &[T], inputs: usize) -> Vec<T>
     y
 }
 
-/// Divides rows as wide as `weight` by their root mean square, and multiplies by `weight`.
-pub(crate) fn rms_norm<T: Number>(x: &[T], weight: &[T], epsilon: f32) -> Vec<T> {
+/// Divides rows as wide as `weight` by their root mean square, and multiplies by `weight`, or by one more.
+pub(crate) fn rms_norm<T: Number>(x: &[T], weight: &[T], epsilon: f32, plus_one: bool) -> Vec<T> {
     let mut row = vec![0.0; weight.len()];
     let mut y = Vec::with_capacity(x.len());
     for x in x.chunks_exact(weight.len()) {
@@ -126,23 +128,30 @@ pub(crate) fn rms_norm<T: Number>(x: &[T], weight: &[T], epsilon: f32) -> Vec<T>
             *wide = x.widen();
         }
         let rms = (dot(&row, &row, |value| value) / row.len() as f32 + epsilon).sqrt();
-        y.extend(row.iter().zip(weight).map(|(x, weight)| {
-            // Rounded before it is weighted, as in the built-in operations.
-            T::narrow(T::narrow(x / rms).widen() * weight.widen())
-        }));
+        let weighted = row.iter().zip(weight);
+        // Rounded as in the built-in operations: before it is weighted, or not.
+        if plus_one {
+            y.extend(weighted.map(|(x, weight)| T::narrow(x / rms * (1.0 + weight.widen()))));
+        } else {
+            y.extend(weighted.map(|(x, weight)| T::narrow(T::narrow(x / rms).widen() * weight.widen())));
+        }
     }
     y
 }
 
-/// `silu(gate) * up`.
-pub(crate) fn gated<T: Number>(gate: &[T], up: &[T]) -> Vec<T> {
-    gate.iter()
-        .zip(up)
-        .map(|(gate, up)| {
-            let gate = gate.widen();
-            T::narrow(gate / (1.0 + (-gate).exp()) * up.widen())
-        })
-        .collect()
+/// `activation(gate) * up`.
+pub(crate) fn gated<T: Number>(activation: Activation, gate: &[T], up: &[T]) -> Vec<T> {
+    let both = gate.iter().zip(up).map(|(gate, up)| (gate.widen(), up.widen()));
+    match activation {
+        Activation::Silu => both.map(|(gate, up)| T::narrow(gate / (1.0 + (-gate).exp()) * up)).collect(),
+        Activation::GeluTanh => both.map(|(gate, up)| T::narrow(gelu_tanh(gate) * up)).collect(),
+    }
+}
+
+/// `x / 2 * (1 + tanh(y))` with `y = sqrt(2 / π) (x + 0.044715 x³)`, which is `x / (1 + exp(-2 y))`.
+fn gelu_tanh(x: f32) -> f32 {
+    let y = (2.0 / std::f32::consts::PI).sqrt() * (x + 0.044_715 * x * x * x);
+    x / (1.0 + (-2.0 * y).exp())
 }
 
 /// How heads lie in a row and in a cache.
@@ -154,6 +163,8 @@ pub(crate) struct Heads {
     pub(crate) width: usize,
     /// Slots of the cache.
     pub(crate) capacity: usize,
+    /// What scores are multiplied by.
+    pub(crate) scale: f32,
 }
 
 /// The slots that each row of the batch may see: one run, which ends with `slot`.
@@ -204,8 +215,7 @@ pub(crate) fn attend<T: Number>(
     seen: &[Range<usize>],
     heads: &Heads,
 ) -> Vec<T> {
-    let Heads { kv_heads, group, width, capacity } = *heads;
-    let scale = (width as f32).sqrt().recip();
+    let Heads { kv_heads, group, width, capacity, scale } = *heads;
     let one = |(head, (mixed, q)): (usize, (&mut [T], &[f32]))| {
         let seen = &seen[head / (kv_heads * group)];
         let start = head / group * capacity;

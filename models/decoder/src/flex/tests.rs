@@ -1,11 +1,11 @@
 //! Each function against Burn's own operations, in `f32`, on numbers that every float type holds exactly.
 
 use burn::tensor::Device;
-use burn::tensor::activation::{silu, softmax};
+use burn::tensor::activation::{gelu_approximate, silu, softmax};
 
 use super::*;
 use crate::config::DecoderConfig;
-use crate::rope::RotaryTables;
+use crate::rope::Rotary;
 
 const DTYPES: [(DType, f32); 2] = [(DType::F32, 1e-4), (DType::BF16, 3e-2)];
 
@@ -46,13 +46,19 @@ fn norms_and_gates() {
     for (dtype, tolerance) in DTYPES {
         let (x, weight) = (numbers([3, 2, 77], 3), numbers([77], 4));
         let rms = (x.clone().square().mean_dim(2) + 0.01).sqrt();
-        let expected = x.clone() / rms * weight.clone().unsqueeze();
-        let found = rms_norm(&x.clone().cast(dtype), &weight.cast(dtype), 0.01).unwrap();
-        assert_close(found, expected, dtype, tolerance);
+        for plus_one in [false, true] {
+            let expected = x.clone() / rms.clone() * (weight.clone() + f32::from(plus_one)).unsqueeze();
+            let (x, weight) = (x.clone().cast(dtype), weight.clone().cast(dtype));
+            assert_close(rms_norm(&x, &weight, 0.01, plus_one).unwrap(), expected, dtype, tolerance);
+        }
 
         let up = numbers([3, 2, 77], 5);
-        let found = gated(&x.clone().cast(dtype), &up.clone().cast(dtype)).unwrap();
-        assert_close(found, silu(x) * up, dtype, tolerance);
+        for (activation, expected) in
+            [(Activation::Silu, silu(x.clone())), (Activation::GeluTanh, gelu_approximate(x.clone()))]
+        {
+            let found = gated(activation, &x.clone().cast(dtype), &up.clone().cast(dtype)).unwrap();
+            assert_close(found, expected * up.clone(), dtype, tolerance);
+        }
     }
 }
 
@@ -60,9 +66,11 @@ fn norms_and_gates() {
 fn attention_over_a_padded_cache() {
     let device = Device::flex();
     let (batch, kv_heads, group, width) = (2, 2, 3, 10);
-    let tables = RotaryTables::new(&DecoderConfig::new(8, 60, 8, 1, 6), &device);
-    // Few slots, and enough for the work to be shared.
-    for capacity in [9, 700] {
+    let tables = Rotary::new(&DecoderConfig::new(8, 60, 8, 1, 6), &device);
+    // Few slots, and enough for the work to be shared; with a rotation and all before it in sight, and without.
+    for (capacity, scale, rotates, window) in
+        [(9, 0.3, true, None), (700, 0.2, true, None), (9, 0.4, false, Some(4)), (9, 0.4, true, Some(1))]
+    {
         let (slot, padding) = (capacity as i64 - 2, [0i64, 3]);
         let at = Tensor::<1, Int>::from_ints([slot], &device);
         let hidden: Tensor<4, Bool> = {
@@ -70,7 +78,9 @@ fn attention_over_a_padded_cache() {
                 .reshape([1, 1, 1, capacity])
                 .expand([batch, 1, 1, capacity]);
             let padding = Tensor::<1, Int>::from_ints(padding, &device).reshape([batch, 1, 1, 1]);
-            slots.clone().greater_elem(slot).bool_or(slots.lower(padding.expand([batch, 1, 1, capacity])))
+            let first = window.map_or(0, |window| slot + 1 - window);
+            let outside = slots.clone().greater_elem(slot).bool_or(slots.clone().lower_elem(first));
+            outside.bool_or(slots.lower(padding.expand([batch, 1, 1, capacity])))
         };
         let positions =
             Tensor::<1, Int>::from_ints(padding, &device).neg().add_scalar(slot).reshape([batch, 1]);
@@ -79,24 +89,36 @@ fn attention_over_a_padded_cache() {
             let [k, v] = [7, 8].map(|seed| numbers([batch, 1, kv_heads * width], seed));
             let [keys, values] = [9, 10].map(|seed| numbers([batch, kv_heads, capacity, width], seed));
 
-            let rotation = tables.at(positions.clone(), DType::F32);
+            let rotations = tables.at(positions.clone(), DType::F32);
+            let rotate = |x: Tensor<4>| if rotates { rotations.full.apply(x) } else { x };
             let heads = |x: Tensor<3>, heads| x.reshape([batch, 1, heads, width]).swap_dims(1, 2);
             let row = [0..batch, 0..kv_heads, slot as usize..slot as usize + 1, 0..width];
-            let keys_after =
-                keys.clone().slice_assign(row.clone(), rotation.apply(heads(k.clone(), kv_heads)));
+            let keys_after = keys.clone().slice_assign(row.clone(), rotate(heads(k.clone(), kv_heads)));
             let values_after = values.clone().slice_assign(row, heads(v.clone(), kv_heads));
-            let scores = rotation
-                .apply(heads(q.clone(), kv_heads * group))
+            let scores = rotate(heads(q.clone(), kv_heads * group))
                 .reshape([batch, kv_heads, group, width])
                 .matmul(keys_after.clone().swap_dims(2, 3))
-                .div_scalar((width as f32).sqrt())
+                .mul_scalar(scale)
                 .mask_fill(hidden.clone().expand([batch, kv_heads, group, capacity]), f32::NEG_INFINITY);
             let expected = softmax(scores, 3).matmul(values_after.clone()).reshape(q.dims());
 
-            let [mut keys, mut values] = [keys, values].map(|cache| cache.cast(dtype));
-            let rotation = tables.at(positions.clone(), dtype);
-            let [q, k, v] = [q, k, v].map(|x| x.cast(dtype));
-            let found = attend([&q, &k, &v], &rotation, &at, &hidden, [&mut keys, &mut values]).unwrap();
+            let rotations = tables.at(positions.clone(), dtype);
+            let rotation = rotates.then_some(&rotations.full);
+            let qkv = [q, k, v].map(|x| x.cast(dtype));
+            let caches = || [keys.clone(), values.clone()].map(|cache| cache.cast(dtype));
+            let [mut keys, mut values] = caches();
+            let cache = [&mut keys, &mut values];
+            let found = attend(qkv.each_ref(), scale, rotation, &at, &hidden, cache).unwrap();
+            assert_close(found, expected.clone(), dtype, tolerance);
+            assert_close(keys, keys_after.clone(), dtype, tolerance);
+            assert_close(values, values_after.clone(), dtype, tolerance);
+
+            // The same as a chain of one position.
+            let [mut keys, mut values] = caches();
+            let (lengths, padding) = (at.clone().expand([batch]), Tensor::from_ints(padding, &device));
+            let window = window.map(|window| window as usize);
+            let cache = [&mut keys, &mut values];
+            let found = attend_chain(qkv.each_ref(), scale, window, rotation, &lengths, &padding, cache);
             assert_close(found, expected, dtype, tolerance);
             assert_close(keys, keys_after, dtype, tolerance);
             assert_close(values, values_after, dtype, tolerance);

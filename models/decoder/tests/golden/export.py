@@ -1,19 +1,21 @@
 """Writes the golden checkpoints beside this file with Hugging Face transformers.
 
     pip install torch transformers safetensors
-    python export.py
+    python export.py [NAME …]
 
 Each folder holds a small model with random weights (`config.json`, `model.safetensors`) and
 `expected.json`: right-aligned prompts, the logits after every token of one batch, the logits after the
-last token of every prompt, and 32 greedy tokens for each. Everything is computed in f32 on the CPU.
-`chat.json` holds chat templates in the style of several families, conversations, and their renderings.
+last token of every prompt, and 32 greedy tokens for each. Everything is computed in f32 on the CPU, without a cache.
+`rope.json` holds rotary frequencies. `chat.json` holds chat templates in the style of several families, conversations, and their renderings.
 """
 
 import json
 import pathlib
+import sys
 
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM
+from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.utils.chat_template_utils import render_jinja_template
 
 HERE = pathlib.Path(__file__).parent
@@ -61,6 +63,83 @@ MODELS = {
         ),
     ),
 }
+
+# Of the other families: smaller, and in f16. A window is shorter than every text.
+SMALL = dict(
+    BASE,
+    vocab_size=80,
+    intermediate_size=40,
+    num_hidden_layers=3,
+    num_key_value_heads=2,
+    dtype="float16",
+    pad_token_id=None,
+)
+MODELS |= {
+    "linear_rope": dict(
+        SMALL,
+        num_hidden_layers=2,
+        rope_parameters=dict(rope_type="linear", rope_theta=100.0, factor=4.0),
+    ),
+    "mistral": dict(SMALL, model_type="mistral", head_dim=12, sliding_window=5),
+    "qwen2": dict(
+        SMALL,
+        model_type="qwen2",
+        tie_word_embeddings=True,
+        use_sliding_window=True,
+        sliding_window=5,
+        max_window_layers=1,
+    ),
+    "qwen3": dict(SMALL, model_type="qwen3", head_dim=16, tie_word_embeddings=True),
+    "qwen3_yarn": dict(
+        SMALL,
+        model_type="qwen3",
+        head_dim=16,
+        num_hidden_layers=2,
+        num_key_value_heads=1,
+        rope_parameters=dict(
+            rope_type="yarn",
+            rope_theta=1000.0,
+            factor=4.0,
+            original_max_position_embeddings=32,
+            beta_fast=4.0,
+            beta_slow=0.5,
+        ),
+    ),
+    "smollm3": dict(SMALL, model_type="smollm3", tie_word_embeddings=True, no_rope_layer_interval=2),
+    "smollm3_window": dict(
+        SMALL,
+        model_type="smollm3",
+        no_rope_layers=[0, 1, 0],
+        use_sliding_window=True,
+        sliding_window=5,
+    ),
+    "gemma3": dict(
+        SMALL,
+        model_type="gemma3_text",
+        num_hidden_layers=4,
+        num_key_value_heads=1,
+        head_dim=16,
+        query_pre_attn_scalar=24,
+        sliding_window=5,
+        layer_types=["sliding_attention", "sliding_attention", "full_attention", "sliding_attention"],
+        rope_parameters=dict(
+            full_attention=dict(rope_type="linear", rope_theta=10000.0, factor=2.0),
+            sliding_attention=dict(rope_type="default", rope_theta=100.0),
+        ),
+    ),
+}
+
+# Rotary frequencies: the parameters, and the width of a head.
+ROPES = [
+    (dict(rope_type="linear", rope_theta=10000.0, factor=8.0), 64),
+    (dict(rope_type="llama3", rope_theta=500000.0, factor=32.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=8192), 64),
+    (dict(rope_type="yarn", rope_theta=1000000.0, factor=4.0, original_max_position_embeddings=32768), 128),
+    (dict(rope_type="yarn", rope_theta=150000.0, factor=32.0, beta_fast=32.0, beta_slow=1.0, truncate=False, original_max_position_embeddings=4096), 64),
+    (dict(rope_type="yarn", rope_theta=10000.0, factor=40.0, mscale=1.0, mscale_all_dim=0.707, original_max_position_embeddings=4096), 64),
+    (dict(rope_type="yarn", rope_theta=10000.0, factor=40.0, mscale=1.0, mscale_all_dim=0.0, original_max_position_embeddings=4096), 64),
+    (dict(rope_type="yarn", rope_theta=10000.0, factor=2.0, attention_factor=1.5, original_max_position_embeddings=4), 32),
+    (dict(rope_type="yarn", rope_theta=10.0, factor=16.0, original_max_position_embeddings=1048576), 16),
+]
 
 TEMPLATES = {
     "chatml": """{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system\nYou are a helpful assistant<|im_end|>\n' }}{% endif %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}""",
@@ -143,23 +222,44 @@ def export_chat():
     )
 
 
+def export_ropes():
+    cases = []
+    for parameters, head_dim in ROPES:
+        config = AutoConfig.for_model(
+            "llama", hidden_size=head_dim, num_attention_heads=1, max_position_embeddings=131072, rope_parameters=dict(parameters)
+        )
+        frequencies, factor = ROPE_INIT_FUNCTIONS[parameters["rope_type"]](config, "cpu")
+        cases.append(dict(parameters=parameters, head_dim=head_dim, frequencies=frequencies.tolist(), attention_factor=factor))
+    (HERE / "rope.json").write_text(json.dumps(cases, indent=1) + "\n")
+
+
 def export(name, settings, seed):
     torch.manual_seed(seed)
-    config = LlamaConfig(**settings)
+    settings = dict(settings)
+    config = AutoConfig.for_model(settings.pop("model_type", "llama"), **settings)
     config._attn_implementation = "eager"
-    model = LlamaForCausalLM(config).float().eval()
+    model = AutoModelForCausalLM.from_config(config).float().eval()
+    # Gemma 3 adds one to the weights of norms, and scales token vectors.
+    norm, embedding = (0.0, 0.04) if config.model_type.startswith("gemma") else (1.0, 0.15)
     # Weights of the usual size would leave the layers without effect, and norms of all ones would hide a
     # norm that forgets its weight.
     with torch.no_grad():
         for parameter_name, parameter in model.named_parameters():
-            if parameter.dim() == 1:
-                parameter.copy_(1 + 0.2 * torch.randn_like(parameter))
+            if parameter_name.endswith("bias"):
+                parameter.normal_(std=0.5)
+            elif parameter.dim() == 1:
+                parameter.copy_(norm + 0.2 * torch.randn_like(parameter))
             elif "embed" in parameter_name:
-                parameter.normal_(std=0.15)
+                parameter.normal_(std=embedding)
             else:
                 parameter.normal_(std=1.5 / parameter.shape[1] ** 0.5)
+            if config.dtype == torch.float16:
+                parameter.copy_(parameter.half().float())
     folder = HERE / name
-    model.save_pretrained(folder, safe_serialization=True)
+    weights = {name: weight.to(config.dtype) for name, weight in model.state_dict().items()}
+    if config.tie_word_embeddings:
+        del weights["lm_head.weight"]
+    model.save_pretrained(folder, state_dict=weights)
     (folder / "generation_config.json").unlink(missing_ok=True)
     (folder / "model.safetensors").chmod(0o644)
 
@@ -177,6 +277,7 @@ def export(name, settings, seed):
                 assert top[0] - top[1] > 1e-3, f"{name}: a greedy choice is a near tie; change the seed"
                 ids.append(int(scores.argmax()))
             greedy.append(ids[len(prompt) :])
+            assert config.dtype == torch.float32 or len(set(greedy[-1])) > 8, f"{name}: a monotonous text; change the seed"
     expected = dict(
         batch=batch.tolist(),
         logits=[[[round(x, 7) for x in row] for row in rows] for rows in logits.tolist()],
@@ -188,12 +289,16 @@ def export(name, settings, seed):
     print(name, sum(p.numel() for p in model.parameters()), "parameters", greedy[0])
 
 
-for name, settings in MODELS.items():
-    for seed in range(100):
-        try:
-            export(name, settings, seed)
-            break
-        except AssertionError as error:
-            print(error, "- seed", seed)
-
-export_chat()
+names = sys.argv[1:] or [*MODELS, "rope", "chat"]
+for name in names:
+    if name == "rope":
+        export_ropes()
+    elif name == "chat":
+        export_chat()
+    else:
+        for seed in range(100):
+            try:
+                export(name, MODELS[name], seed)
+                break
+            except AssertionError as error:
+                print(error, "- seed", seed)
