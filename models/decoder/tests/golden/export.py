@@ -71,7 +71,7 @@ SMALL = dict(
     intermediate_size=40,
     num_hidden_layers=3,
     num_key_value_heads=2,
-    dtype="float16",
+    dtype=torch.float16,
     pad_token_id=None,
 )
 MODELS |= {
@@ -236,9 +236,11 @@ def export_ropes():
 def export(name, settings, seed):
     torch.manual_seed(seed)
     settings = dict(settings)
+    # What the weights are rounded to, and stored in. Constants are made in f32.
+    stored = settings.pop("dtype", torch.float32)
     config = AutoConfig.for_model(settings.pop("model_type", "llama"), **settings)
     config._attn_implementation = "eager"
-    model = AutoModelForCausalLM.from_config(config).float().eval()
+    model = AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
     # Gemma 3 adds one to the weights of norms, and scales token vectors.
     norm, embedding = (0.0, 0.04) if config.model_type.startswith("gemma") else (1.0, 0.15)
     # Weights of the usual size would leave the layers without effect, and norms of all ones would hide a
@@ -253,10 +255,9 @@ def export(name, settings, seed):
                 parameter.normal_(std=embedding)
             else:
                 parameter.normal_(std=1.5 / parameter.shape[1] ** 0.5)
-            if config.dtype == torch.float16:
-                parameter.copy_(parameter.half().float())
+            parameter.copy_(parameter.to(stored).float())
     folder = HERE / name
-    weights = {name: weight.to(config.dtype) for name, weight in model.state_dict().items()}
+    weights = {name: weight.to(stored) for name, weight in model.state_dict().items()}
     if config.tie_word_embeddings:
         del weights["lm_head.weight"]
     model.save_pretrained(folder, state_dict=weights)
@@ -267,6 +268,10 @@ def export(name, settings, seed):
     prompts = [torch.randint(4, config.vocab_size, (n,)) for n in (5, 11, 1)]
     with torch.no_grad():
         logits = model(batch).logits
+        model.set_attn_implementation("sdpa")
+        off = (model(batch).logits - logits).abs().max()
+        assert off < 1e-5, f"{name}: rounding changes logits by {off}; change the seed"
+        model.set_attn_implementation("eager")
         last, greedy = [], []
         for prompt in prompts:
             ids = prompt.tolist()
@@ -277,7 +282,7 @@ def export(name, settings, seed):
                 assert top[0] - top[1] > 1e-3, f"{name}: a greedy choice is a near tie; change the seed"
                 ids.append(int(scores.argmax()))
             greedy.append(ids[len(prompt) :])
-            assert config.dtype == torch.float32 or len(set(greedy[-1])) > 8, f"{name}: a monotonous text; change the seed"
+            assert stored == torch.float32 or len(set(greedy[-1])) > 8, f"{name}: a monotonous text; change the seed"
     expected = dict(
         batch=batch.tolist(),
         logits=[[[round(x, 7) for x in row] for row in rows] for rows in logits.tolist()],
