@@ -2,17 +2,23 @@
 //!
 //! Tokenizers carry their template in Jinja, written for Python. It is rendered as Hugging Face
 //! transformers renders it: with `trim_blocks` and `lstrip_blocks`, Python's methods on strings and
-//! dictionaries, its `json.dumps` as `tojson`, `raise_exception`, and no documents. There is no clock: `strftime_now` is
-//! not defined, and templates that ask for a date with a fallback (Llama 3.2) take the fallback, so that the
-//! same messages always give the same text.
+//! dictionaries, its `json.dumps` as `tojson`, its `str` of what is no text, `raise_exception`, `generation` blocks, and no
+//! documents.
+//!
+//! A date is that of [`ChatTemplate::with_date`]. Without one, templates that have a fallback (Llama 3.2) take it, so that
+//! the same messages always give the same text, and for those that have none (SmolLM3) it is today.
+
+use std::collections::BTreeMap;
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, Error, ErrorKind, Value, context};
 use serde::Deserialize;
 
+use crate::date::Date;
 use crate::error::DecoderError;
 use crate::json_text::tojson;
 use crate::ordered::ordered;
+use crate::python_text::write_str;
 
 /// Instructions that a template may execute.
 const FUEL: u64 = 10_000_000;
@@ -79,6 +85,8 @@ pub struct ChatTemplate {
     source: String,
     bos_token: Option<String>,
     eos_token: Option<String>,
+    /// Names and values that the template finds beside the messages.
+    variables: BTreeMap<String, Value>,
 }
 
 /// The fields of `tokenizer_config.json` that a template needs.
@@ -134,12 +142,63 @@ impl ChatTemplate {
         environment.set_fuel(Some(FUEL));
         environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
         environment.add_filter("tojson", tojson);
+        environment.add_filter("string", |value: &Value| {
+            let mut text = String::new();
+            write_str(value, &mut text).map(|()| text).map_err(Error::from)
+        });
+        environment.set_formatter(|out, _, value| write_str(value, out).map_err(Error::from));
         environment.add_function("raise_exception", |message: String| {
             Err::<Value, _>(Error::new(ErrorKind::InvalidOperation, message))
         });
         let source = source.into();
-        environment.add_template_owned(NAME, source.clone()).map_err(template_error)?;
-        Ok(Self { environment, source, bos_token: None, eos_token: None })
+        environment.add_template_owned(NAME, without_generation(&source)).map_err(template_error)?;
+        let mut template =
+            Self { environment, source, bos_token: None, eos_token: None, variables: BTreeMap::new() };
+        if template.source.contains("strftime_now") && !template.source.contains("strftime_now is ") {
+            template.set_date(Date::today());
+        }
+        Ok(template)
+    }
+
+    /// Sets the day that `strftime_now` gives; hours and smaller parts are not known to it.
+    ///
+    /// # Panics
+    /// If there is no such day.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use burn_dfa_decoder::ChatTemplate;
+    ///
+    /// let template = ChatTemplate::new("Today is {{ strftime_now('%d %B %Y') }}.")?.with_date(2025, 2, 9);
+    /// assert_eq!(template.render(&[], false)?, "Today is 09 February 2025.");
+    /// # Ok::<(), burn_dfa_decoder::DecoderError>(())
+    /// ```
+    pub fn with_date(mut self, year: u16, month: u8, day: u8) -> Self {
+        let date = Date::new(year, month, day);
+        self.set_date(date.unwrap_or_else(|| panic!("there is no day {year}-{month}-{day}")));
+        self
+    }
+
+    fn set_date(&mut self, date: Date) {
+        self.environment.add_function("strftime_now", move |format: String| date.format(&format));
+    }
+
+    /// Sets a variable of the template, such as `enable_thinking`.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use burn_dfa_decoder::ChatTemplate;
+    /// use serde_json::json;
+    ///
+    /// let template = ChatTemplate::new("{% if enable_thinking %}/think{% else %}/no_think{% endif %}")?;
+    /// assert_eq!(template.with_variable("enable_thinking", &json!(true)).render(&[], true)?, "/think");
+    /// # Ok::<(), burn_dfa_decoder::DecoderError>(())
+    /// ```
+    pub fn with_variable(mut self, name: impl Into<String>, value: &serde_json::Value) -> Self {
+        self.variables.insert(name.into(), ordered(value));
+        self
     }
 
     /// Sets what `bos_token` stands for.
@@ -280,6 +339,7 @@ impl ChatTemplate {
         self.environment
             .get_template(NAME)
             .and_then(|template| {
+                let variables = Value::from_object(self.variables.clone());
                 template.render(context! {
                     messages => messages,
                     add_generation_prompt => add_generation_prompt,
@@ -287,6 +347,7 @@ impl ChatTemplate {
                     eos_token => self.eos_token.as_deref().unwrap_or_default(),
                     tools => tools,
                     documents => Value::from(()),
+                    ..variables
                 })
             })
             .map_err(template_error)
@@ -295,4 +356,26 @@ impl ChatTemplate {
 
 fn template_error(error: Error) -> DecoderError {
     DecoderError::Template { message: error.to_string() }
+}
+
+/// The template with its `generation` blocks, which mark what a model was trained on, as blocks that only bound the scope
+/// of variables, as those do.
+fn without_generation(source: &str) -> String {
+    let mut text = String::with_capacity(source.len());
+    let mut rest = source;
+    while let Some(at) = rest.find("{%") {
+        let (before, tag) = rest.split_at(at + 2);
+        text += before;
+        rest = tag;
+        let Some(end) = tag.find("%}") else { break };
+        let name = tag[..end].trim_matches(['-', '+']).trim();
+        let block = match name {
+            "generation" => "with",
+            "endgeneration" => "endwith",
+            _ => continue,
+        };
+        text += &tag[..end].replace(name, block);
+        rest = &tag[end..];
+    }
+    text + rest
 }

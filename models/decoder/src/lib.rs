@@ -16,6 +16,7 @@ pub mod cli;
 mod config;
 mod config_json;
 mod config_write;
+mod date;
 mod decode;
 mod error;
 mod family;
@@ -32,6 +33,7 @@ mod parameters;
 mod pretrained;
 #[cfg(all(test, feature = "flex"))]
 mod profile;
+mod python_text;
 mod rope;
 mod rope_json;
 mod save;

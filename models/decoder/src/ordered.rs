@@ -1,11 +1,14 @@
-//! JSON for templates, in the order in which it is written.
+//! JSON for templates, in the order in which it is written; as a text it is what Python makes of it.
 //!
 //! minijinja sorts the keys of maps of its own, unless Burn is built once more for it, whose dependencies share it.
 
+use std::fmt;
 use std::sync::Arc;
 
 use minijinja::Value;
-use minijinja::value::{Enumerator, Object};
+use minijinja::value::{Enumerator, Object, ObjectRepr};
+
+use crate::python_text::write_repr;
 
 /// The same value, with the names of objects in their order.
 pub(crate) fn ordered(json: &serde_json::Value) -> Value {
@@ -19,7 +22,7 @@ pub(crate) fn ordered(json: &serde_json::Value) -> Value {
             _ => Value::from(number.as_f64()),
         },
         Json::String(text) => Value::from(text.as_str()),
-        Json::Array(items) => items.iter().map(ordered).collect(),
+        Json::Array(items) => Value::from_object(Items(items.iter().map(ordered).collect())),
         Json::Object(members) => {
             let members = members.iter().map(|(name, value)| (Value::from(name.as_str()), ordered(value)));
             Value::from_object(Members(members.collect()))
@@ -38,5 +41,31 @@ impl Object for Members {
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
         Enumerator::Values(self.0.iter().map(|(name, _)| name.clone()).collect())
+    }
+
+    fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_repr(&Value::from_dyn_object(self.clone()), f)
+    }
+}
+
+/// The items of an array.
+#[derive(Debug)]
+struct Items(Vec<Value>);
+
+impl Object for Items {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Seq
+    }
+
+    fn get_value(self: &Arc<Self>, index: &Value) -> Option<Value> {
+        self.0.get(index.as_usize()?).cloned()
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Seq(self.0.len())
+    }
+
+    fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_repr(&Value::from_dyn_object(self.clone()), f)
     }
 }

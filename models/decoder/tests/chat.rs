@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use burn_dfa_decoder::{ChatTemplate, DecoderError, Message};
 use serde::Deserialize;
+use serde_json::Value;
 
 #[derive(Deserialize)]
 struct Golden {
@@ -14,37 +15,49 @@ struct Golden {
 #[derive(Deserialize)]
 struct Case {
     template: String,
-    messages: Vec<Turn>,
+    messages: Vec<Value>,
+    #[serde(default)]
+    tools: Vec<Value>,
+    #[serde(default)]
+    variables: BTreeMap<String, Value>,
     add_generation_prompt: bool,
     /// `None` where the template refuses the messages.
     text: Option<String>,
 }
 
-#[derive(Deserialize)]
-struct Turn {
-    role: String,
-    content: String,
-}
-
 #[test]
 fn renders_as_transformers_does() {
     let golden: Golden = serde_json::from_str(include_str!("golden/chat.json")).unwrap();
-    assert!(golden.cases.len() >= 32);
-    for case in &golden.cases {
-        let template = ChatTemplate::new(golden.templates[&case.template].as_str())
+    assert!(golden.cases.len() >= 80);
+    for (number, case) in golden.cases.iter().enumerate() {
+        let mut template = ChatTemplate::new(golden.templates[&case.template].as_str())
             .unwrap()
+            .with_date(2025, 2, 9)
             .with_bos_token("<s>")
             .with_eos_token("</s>");
-        let messages: Vec<Message> =
-            case.messages.iter().map(|turn| Message::new(&turn.role, &turn.content)).collect();
-        let text = template.render(&messages, case.add_generation_prompt);
+        for (name, value) in &case.variables {
+            template = template.with_variable(name, value);
+        }
+        let text = template.render_json(&case.messages, &case.tools, case.add_generation_prompt);
         match &case.text {
-            Some(expected) => assert_eq!(&text.unwrap(), expected, "{}", case.template),
+            Some(expected) => assert_eq!(&text.unwrap(), expected, "{}, case {number}", case.template),
             None => {
                 let error = text.unwrap_err();
-                assert!(matches!(error, DecoderError::Template { .. }));
-                assert!(error.to_string().contains("Roles must alternate"), "{error}");
+                assert!(matches!(error, DecoderError::Template { .. }), "{error}");
+                let is_refusal = error.to_string().contains("Roles must alternate");
+                assert!(is_refusal || case.messages[0]["content"].is_array(), "{error}");
             }
+        }
+        // Messages of a role and a text alone.
+        let plain = |message: &Value| {
+            let fields = message.as_object()?;
+            let (role, content) = (message["role"].as_str()?, message["content"].as_str()?);
+            (fields.len() == 2).then(|| Message::new(role, content))
+        };
+        let messages: Option<Vec<Message>> = case.messages.iter().map(plain).collect();
+        if let (Some(messages), Some(expected)) = (messages, &case.text) {
+            let text = template.render_with_tools(&messages, &case.tools, case.add_generation_prompt);
+            assert_eq!(&text.unwrap(), expected, "{}, case {number}", case.template);
         }
     }
 }
@@ -81,17 +94,40 @@ fn a_date_is_the_fallback_of_the_template() {
     )
     .unwrap();
     assert_eq!(template.render(&[], false).unwrap(), "26 Jul 2024");
+    assert_eq!(template.with_date(2024, 2, 29).render(&[], false).unwrap(), "29 Feb 2024");
+    // Where there is none, it is today.
+    let template = ChatTemplate::new("{{ strftime_now('%Y') }}").unwrap();
+    let year: u16 = template.render(&[], false).unwrap().parse().unwrap();
+    assert!(year >= 2026);
+    for (year, month, day, text) in [
+        (1970, 1, 1, "Thursday 1 January"),
+        (1999, 12, 31, "Friday 31 December"),
+        (2000, 2, 29, "Tuesday 29 February"),
+        (2100, 3, 1, "Monday 1 March"),
+    ] {
+        let template = ChatTemplate::new("{{ strftime_now('%A %d %B').replace(' 0', ' ') }}").unwrap();
+        assert_eq!(template.with_date(year, month, day).render(&[], false).unwrap(), text);
+    }
+}
+
+#[test]
+#[should_panic(expected = "no day 2100-2-29")]
+fn a_day_that_is_none() {
+    let _ = ChatTemplate::new("").unwrap().with_date(2100, 2, 29);
 }
 
 #[test]
 fn hostile_templates_end() {
-    assert!(ChatTemplate::new("{% for x in %}").is_err());
+    for source in ["{% for x in %}", "{% generation %}", "{%", "{% endgeneration %}", "{% elsewhere %}"] {
+        assert!(ChatTemplate::new(source).is_err(), "{source}");
+    }
     for source in [
         "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
         "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}",
         "{{ nothing.at.all }}",
         "{{ messages[0].content.undefined_method() }}",
         "{{ raise_exception() }}",
+        "{{ strftime_now('%Q') }}",
         "{% include 'elsewhere' %}",
     ] {
         let template = ChatTemplate::new(source).unwrap();

@@ -9,6 +9,7 @@ last token of every prompt, and 32 greedy tokens for each. Everything is compute
 `rope.json` holds rotary frequencies. `chat.json` holds chat templates in the style of several families, conversations, and their renderings.
 """
 
+import datetime
 import json
 import pathlib
 import sys
@@ -16,6 +17,7 @@ import sys
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+from transformers.utils import chat_template_utils
 from transformers.utils.chat_template_utils import render_jinja_template
 
 HERE = pathlib.Path(__file__).parent
@@ -189,6 +191,278 @@ TEMPLATES = {
 {#- users: #}{{ ns.users }}
 """,
 }
+# With tools, in the style of the templates that models of these families have: what they need of Jinja and Python.
+TOOL_TEMPLATES = {
+    "turns": """{{ bos_token }}
+{%- if messages[0]['role'] == 'system' -%}
+    {%- if messages[0]['content'] is string -%}
+        {%- set opening = messages[0]['content'] + '\n\n' -%}
+    {%- else -%}
+        {%- set opening = messages[0]['content'][0]['text'] + '\n\n' -%}
+    {%- endif -%}
+    {%- set rest = messages[1:] -%}
+{%- else -%}
+    {%- set opening = "" -%}
+    {%- set rest = messages -%}
+{%- endif -%}
+{%- for message in rest -%}
+    {%- if (message['role'] == 'user') != (loop.index0 % 2 == 0) -%}
+        {{ raise_exception("Roles must alternate") }}
+    {%- endif -%}
+    {%- set role = "model" if message['role'] == 'assistant' else message['role'] -%}
+    {{ '<turn>' + role + '\n' + (opening if loop.first else "") }}
+    {%- if message['content'] is string -%}
+        {{ message['content'] | trim }}
+    {%- elif message['content'] is iterable -%}
+        {%- for item in message['content'] -%}
+            {%- if item['type'] == 'image' -%}{{ '<image>' }}{%- elif item['type'] == 'text' -%}{{ item['text'] | trim }}{%- endif -%}
+        {%- endfor -%}
+    {%- else -%}
+        {{ raise_exception("Roles must alternate, with a text") }}
+    {%- endif -%}
+    {{ '<end>\n' }}
+{%- endfor -%}
+{%- if add_generation_prompt -%}{{ '<turn>model\n' }}{%- endif -%}
+""",
+    "thinking": """{%- if tools %}
+    {{- '<|im_start|>system\n' }}
+    {%- if messages[0].role == 'system' %}{{- messages[0].content + '\n\n' }}{%- endif %}
+    {{- "<tools>" }}
+    {%- for tool in tools %}{{- "\n" }}{{- tool | tojson }}{%- endfor %}
+    {{- "\n</tools><|im_end|>\n" }}
+{%- endif %}
+{%- set ns = namespace(searching=true, last=messages|length - 1) %}
+{%- for message in messages[::-1] %}
+    {%- set index = (messages|length - 1) - loop.index0 %}
+    {%- if ns.searching and message.role == "user" and message.content is string and not(message.content.startswith('<answer>') and message.content.endswith('</answer>')) %}
+        {%- set ns.searching = false %}
+        {%- set ns.last = index %}
+    {%- endif %}
+{%- endfor %}
+{%- for message in messages %}
+    {%- set content = message.content if message.content is string else '' %}
+    {%- if message.role == "assistant" %}
+        {%- set thought = '' %}
+        {%- if message.reasoning_content is string %}
+            {%- set thought = message.reasoning_content %}
+        {%- elif '</think>' in content %}
+            {%- set thought = content.split('</think>')[0].rstrip('\n').split('<think>')[-1].lstrip('\n') %}
+            {%- set content = content.split('</think>')[-1].lstrip('\n') %}
+        {%- endif %}
+        {{- '<|im_start|>assistant\n' }}
+        {%- if loop.index0 > ns.last and (loop.last or thought) %}{{- '<think>\n' + thought.strip('\n') + '\n</think>\n\n' }}{%- endif %}
+        {{- content }}
+        {%- if message.tool_calls %}
+            {%- for tool_call in message.tool_calls %}
+                {%- if (loop.first and content) or (not loop.first) %}{{- '\n' }}{%- endif %}
+                {%- if tool_call.function %}{%- set tool_call = tool_call.function %}{%- endif %}
+                {{- '<tool_call>\n{"name": "' }}{{- tool_call.name }}{{- '", "arguments": ' }}
+                {%- if tool_call.arguments is string %}{{- tool_call.arguments }}{%- else %}{{- tool_call.arguments | tojson }}{%- endif %}
+                {{- '}\n</tool_call>' }}
+            {%- endfor %}
+        {%- endif %}
+        {{- '<|im_end|>\n' }}
+    {%- elif message.role == "tool" %}
+        {%- if loop.first or (messages[loop.index0 - 1].role != "tool") %}{{- '<|im_start|>user' }}{%- endif %}
+        {{- '\n<answer>\n' + content + '\n</answer>' }}
+        {%- if loop.last or (messages[loop.index0 + 1].role != "tool") %}{{- '<|im_end|>\n' }}{%- endif %}
+    {%- elif not (loop.first and tools) %}
+        {{- '<|im_start|>' + message.role + '\n' + content + '<|im_end|>' + '\n' }}
+    {%- endif %}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|im_start|>assistant\n' }}
+    {%- if enable_thinking is defined and enable_thinking is false %}{{- '<think>\n\n</think>\n\n' }}{%- endif %}
+{%- endif %}""",
+    "dated": """{# ----- defaults ----- #}
+{%- if enable_thinking is not defined -%}
+{%- set enable_thinking = true -%}
+{%- endif -%}
+{{- "<|im_start|>system\n" -}}
+{%- set today = strftime_now("%d %B %Y") -%}
+{{- "Today: " ~ today ~ ", " ~ strftime_now("%a %A %b %m %y %%") ~ "\n" -}}
+{%- if tools -%}
+  {%- set ns = namespace(text="<tools>\n") -%}
+  {%- for tool in tools[:] -%}
+    {%- set ns.text = ns.text ~ (tool | string) ~ "\n" -%}
+  {%- endfor -%}
+  {{- ns.text + "</tools>" -}}
+{%- endif -%}
+{%- for message in messages -%}
+{%- set content = message.content if message.content is string else "" -%}
+{%- if message.role == "user" -%}
+    {{ "<|im_start|>" + message.role + "\n"  + content.replace("/no_think", "").rstrip() + "<|im_end|>\n" }}
+{%- elif message.role == "assistant" -%}
+    {% generation %}
+    {%- if enable_thinking -%}
+        {{ "<|im_start|>assistant\n" + content.lstrip("\n") + "<|im_end|>\n" }}
+    {%- endif -%}
+    {% endgeneration %}
+    {% generation -%}{% set today = 1 %}{%- endgeneration %}
+{%- else -%}
+    {{ today }}{{ message.content }}{{ [message.role, none, true, 1.5] }}{{ true }}{{ none }}
+{%- endif -%}
+{%- endfor -%}
+{%- if add_generation_prompt -%}{{ "<|im_start|>assistant\n" }}{%- endif -%}
+""",
+    "environment": """{{- bos_token }}
+{%- if not date_string is defined %}
+    {%- if strftime_now is defined %}{%- set date_string = strftime_now("%d %b %Y") %}{%- else %}{%- set date_string = "26 Jul 2024" %}{%- endif %}
+{%- endif %}
+{{- "<|header|>system<|end|>\n\nToday: " + date_string + "\n\n" }}
+{%- if tools is not none %}
+    {%- for t in tools %}{{- t | tojson(indent=4) }}{{- "\n\n" }}{%- endfor %}
+{%- endif %}
+{%- for message in messages %}
+    {%- if not (message.role == 'ipython' or message.role == 'tool' or 'tool_calls' in message) %}
+        {{- '<|header|>' + message['role'] + '<|end|>\n\n' + message['content'] | trim + '<|eot|>' }}
+    {%- elif 'tool_calls' in message %}
+        {%- if not message.tool_calls|length == 1 %}{{- raise_exception("Roles must alternate; one call only") }}{%- endif %}
+        {%- set tool_call = message.tool_calls[0].function %}
+        {{- '{"name": "' + tool_call.name + '", "parameters": ' }}{{- tool_call.arguments | tojson }}{{- "}<|eot|>" }}
+        {%- for name, value in tool_call.arguments | items %}{{- name + '="' + (value | string) + '"' }}{%- if not loop.last %}{{- ", " }}{%- endif %}{%- endfor %}
+    {%- else %}
+        {{- "<|header|>ipython<|end|>\n\n" }}
+        {%- if message.content is mapping or message.content is iterable and message.content is not string %}{{- message.content | tojson }}{%- else %}{{- message.content }}{%- endif %}
+        {{- "<|eot|>" }}
+    {%- endif %}
+{%- endfor %}
+{%- if add_generation_prompt %}{{- '<|header|>assistant<|end|>\n\n' }}{%- endif %}
+""",
+    "brackets": """{%- set users = messages | selectattr("role", "equalto", "user") | list %}
+{{- bos_token }}
+{%- for message in messages %}
+    {%- if message["role"] == "user" %}
+        {%- if tools is not none and (message == users[-1]) %}
+            {{- "[AVAILABLE_TOOLS] [" }}
+            {%- for tool in tools %}
+                {%- set tool = tool.function %}
+                {{- '{"type": "function", "function": {' }}
+                {%- for key, val in tool.items() if key != "return" %}
+                    {%- if val is string %}{{- '"' + key + '": "' + val + '"' }}{%- else %}{{- '"' + key + '": ' + val|tojson }}{%- endif %}
+                    {%- if not loop.last %}{{- ", " }}{%- endif %}
+                {%- endfor %}
+                {{- "}}" }}
+                {%- if not loop.last %}{{- ", " }}{%- else %}{{- "]" }}{%- endif %}
+            {%- endfor %}
+            {{- "[/AVAILABLE_TOOLS]" }}
+        {%- endif %}
+        {{- "[INST] " + message["content"] + "[/INST]" }}
+    {%- elif message.tool_calls is defined and message.tool_calls is not none %}
+        {{- "[TOOL_CALLS] [" }}
+        {%- for tool_call in message.tool_calls %}
+            {%- set out = tool_call.function|tojson %}
+            {{- out[:-1] }}
+            {%- if not tool_call.id is defined or tool_call.id|length != 9 %}{{- raise_exception("Roles must alternate, with ids of nine") }}{%- endif %}
+            {{- ', "id": "' + tool_call.id + '"}' }}
+            {%- if not loop.last %}{{- ", " }}{%- else %}{{- "]" + eos_token }}{%- endif %}
+        {%- endfor %}
+    {%- elif message["role"] == "assistant" %}
+        {{- " " + message["content"]|trim + eos_token }}
+    {%- elif message["role"] in ["tool_results", "tool"] %}
+        {{- '[TOOL_RESULTS] {"content": ' + message.content|string + "}[/TOOL_RESULTS]" }}
+    {%- endif %}
+{%- endfor %}
+""",
+    "parameters": """{% macro list_of(items, tag='required') %}
+    {%- if items is defined and items is iterable and items | length > 0 %}
+        {{- '\n<' ~ tag ~ '>[' -}}
+        {%- for item in items -%}
+            {%- if loop.index > 1 %}{{- ", "}}{% endif -%}
+            {%- if item is string -%}{{ "`" ~ item ~ "`" }}{%- else -%}{{ item }}{%- endif -%}
+        {%- endfor -%}
+        {{- ']</' ~ tag ~ '>' -}}
+    {%- endif %}
+{% endmacro %}
+{%- for tool in tools or [] %}
+    {%- set tool = tool.function %}
+    {{- "\n<name>" ~ tool.name ~ "</name>" ~ (tool.description | default("none") | upper) }}
+    {%- for name, fields in tool.parameters.properties|items %}
+        {{- '\n<parameter>' ~ name }}
+        {{- list_of(fields.enum, 'enum') }}
+        {%- set handled = ['type', 'description', 'enum'] %}
+        {%- for key in fields.keys() | reject("in", handled) %}
+            {%- if fields[key] is mapping %}{{- key ~ (fields[key] | tojson | safe) }}{%- else %}{{- key ~ (fields[key] | string) }}{%- endif %}
+        {%- endfor %}
+    {%- endfor %}
+    {{- list_of(tool.parameters.required) }}
+{%- endfor %}
+{%- for message in messages %}
+    {%- if message.role == "system" %}{%- continue %}{%- endif %}
+    {%- if message.role == "tool" %}
+        {%- if loop.previtem and loop.previtem.role != "tool" %}{{- '<answers>' }}{%- endif %}
+        {{- message.content }}
+        {%- if not loop.last and loop.nextitem.role != "tool" %}{{- '</answers>' }}{%- elif loop.last %}{{- '</last>' }}{%- endif %}
+    {%- else %}
+        {{- message.role | capitalize ~ ": " ~ message.content }}
+        {%- for call in message.tool_calls or [] %}
+            {%- for name, value in call.function.arguments|items %}
+                {%- set value = value if value is string else value | string %}
+                {{- name ~ "=" ~ value }}
+            {%- endfor %}
+        {%- endfor %}
+    {%- endif %}
+    {%- if message.content == "Stop" %}{%- break %}{%- endif %}
+{%- endfor %}
+""",
+}
+TOOLS = [
+    dict(
+        type="function",
+        function=dict(
+            name="get_weather",
+            description="The weather at a place: \"now\", it's <b>.",
+            parameters=dict(
+                type="object",
+                properties=dict(
+                    place=dict(type="string", description="Where", minLength=1),
+                    unit=dict(type="string", enum=["celsius", "kelvin", None, 3], default=None),
+                    deep=dict(type="object", additionalProperties=False, properties=dict(x=dict(type="number", minimum=0.5))),
+                ),
+                required=["place"],
+            ),
+        ),
+    ),
+    dict(type="function", function=dict(name="now", description="", parameters=dict(type="object", properties={}))),
+]
+
+
+def call(name, **arguments):
+    return dict(type="function", id="abcdefghi", function=dict(name=name, arguments=arguments))
+
+
+TOOL_CONVERSATIONS = [
+    [dict(role="user", content="How is it there? /no_think ")],
+    [
+        dict(role="system", content="Be brief."),
+        dict(role="user", content="Grüße \n"),
+        dict(role="assistant", content="<think>\nWell…\n</think>\n\nIt's \"fine\"."),
+        dict(role="user", content="Stop"),
+        dict(role="assistant", content="\n\nDone.\n"),
+    ],
+    [
+        dict(role="user", content="Weather?"),
+        dict(role="assistant", content="", tool_calls=[call("get_weather", place="Genève 'old'", unit=None, deep=dict(x=[1, 2.5, True]))]),
+        dict(role="tool", content='{"t": 21}'),
+        dict(role="tool", content="21 \\ \t"),
+        dict(role="assistant", content="Warm.", reasoning_content="\nhm\n"),
+        dict(role="user", content="Again"),
+    ],
+    [
+        dict(role="system", content=[dict(type="text", text="Parts.")]),
+        dict(role="user", content=[dict(type="image"), dict(type="text", text=" What is it? ")]),
+    ],
+]
+
+
+class Day(datetime.datetime):
+    """The day that `strftime_now` gives."""
+
+    @classmethod
+    def now(cls, tz=None):
+        return cls(2025, 2, 9)
+
+
 CONVERSATIONS = [
     [("user", "Hello")],
     [("system", " Be brief.\n"), ("user", "<b>Grüße & \"quotes\"</b> {{ 1 }} 🙂 ")],
@@ -217,9 +491,27 @@ def export_chat():
                 cases.append(
                     dict(template=name, messages=messages, add_generation_prompt=prompt, text=text)
                 )
-    (HERE / "chat.json").write_text(
-        json.dumps(dict(templates=TEMPLATES, cases=cases), indent=1, ensure_ascii=False) + "\n"
-    )
+    chat_template_utils.datetime = Day
+    for name, template in TOOL_TEMPLATES.items():
+        for messages in TOOL_CONVERSATIONS:
+            for tools, variables in (None, {}), (TOOLS, dict(enable_thinking=False)):
+                try:
+                    text = render_jinja_template(
+                        [messages],
+                        tools=tools,
+                        chat_template=template,
+                        add_generation_prompt=tools is None,
+                        bos_token="<s>",
+                        eos_token="</s>",
+                        **variables,
+                    )[0][0]
+                except Exception as error:
+                    print(name, "refuses:", repr(error))
+                    text = None
+                case = dict(template=name, messages=messages, add_generation_prompt=tools is None, text=text)
+                cases.append(case | dict(tools=tools or [], variables=variables))
+    chat = dict(templates=TEMPLATES | TOOL_TEMPLATES, cases=cases)
+    (HERE / "chat.json").write_text(json.dumps(chat, ensure_ascii=False) + "\n")
 
 
 def export_ropes():
