@@ -191,17 +191,17 @@ fn check_slots(name: &str, model: &Decoder, expected: &Expected, tolerance: f32)
 fn check_trees(name: &str, model: &Decoder, expected: &Expected, tolerance: f32) {
     let (device, texts) = (model.device(), &expected.batch);
     // Row 1 has read one token less.
-    let prompts = [texts[0][..4].to_vec(), [&[7], &texts[1][..3]].concat()];
+    let prompts = [texts[0][..2].to_vec(), [&[7], &texts[1][..1]].concat()];
     let (_, cache) = model.prefill(ints(&prompts, &device), column(vec![0, 1], &device), 16);
     let mut cache = model.branch(cache);
-    let begins = [4, 3];
-    // Node 1 is a wrong guess, and what follows it is another.
-    let tree = DraftTree::new(&[0, 1, 0, 3, 4]).unwrap();
-    let good = [0, 3, 4, 5];
+    let begins = [2, 1];
+    // Node 1 is a wrong guess, and what follows it is another. The good branch is longer than a window.
+    let tree = DraftTree::new(&[0, 1, 0, 3, 4, 5, 6, 7]).unwrap();
+    let good = [0, 3, 4, 5, 6, 7, 8];
     let drafts: Vec<Vec<i64>> = (0..2)
         .map(|row| {
             let text = &texts[row][begins[row]..];
-            vec![text[0], 9, 11, text[1], text[2], text[3]]
+            [&[text[0], 9, 11], &text[1..7]].concat()
         })
         .collect();
     let logits = model.read(ints(&drafts, &device), &tree, &mut cache);
@@ -216,7 +216,7 @@ fn check_trees(name: &str, model: &Decoder, expected: &Expected, tolerance: f32)
             check(&logits, row, node, begin + depth);
         }
     }
-    // The good branch is kept but for its last two nodes, and a chain goes on.
+    // Four nodes of the good branch are kept, and a chain goes on.
     let path = ints(&vec![good.map(|node| node as i64).to_vec(); 2], &device);
     model.compact(path.cast(DType::I32), tree.len(), &mut cache);
     model.truncate(column(vec![6, 6], &device).cast(DType::I32), &mut cache);

@@ -4,9 +4,9 @@
     python random_model.py qwen3-0.6b FOLDER
     python random_model.py smollm2-135m FOLDER --dtype f32 --tokenizer path/to/tokenizer.json --eos 2
 
-Such a folder loads, and takes as long for a token as the published one: what it says is noise. Without `--tokenizer` the files of
-the embedded model's tokenizer are copied. Ids beyond those of the tokenizer have logits and no bytes. Every model has
-also a `FAMILY-tiny`, for tests.
+Such a folder loads as the published one does and takes as long for a token; what it says is noise. Without `--tokenizer` it has the
+tokenizer of the embedded model. Ids that the tokenizer lacks have logits and no bytes. Of each family there is a `tiny` one, for
+tests.
 """
 
 import argparse
