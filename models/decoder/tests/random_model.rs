@@ -1,0 +1,40 @@
+//! Folders of random weights, as `tools/random_model.py` writes them, load and generate under a constraint.
+
+#[path = "../../../tests/common/python.rs"]
+mod python;
+#[path = "../../../tests/common/skip.rs"]
+mod skip;
+
+use std::path::Path;
+
+use burn::tensor::FloatDType;
+use burn_dfa::prelude::*;
+use burn_dfa_decoder::Pretrained;
+
+#[test]
+fn random_folders_load_and_generate() {
+    if python::with("numpy").is_none() {
+        return;
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools/random_model.py");
+    for (number, family) in
+        ["llama", "mistral", "qwen2", "qwen3", "smollm3", "gemma3"].into_iter().enumerate()
+    {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("random-{family}"));
+        let dtype = ["bf16", "f16", "f32"][number % 3];
+        let mut python = python::with("numpy").unwrap();
+        python.arg(&script).arg(format!("{family}-tiny")).arg(&folder).args(["--dtype", dtype]);
+        let output = python.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+
+        let pretrained = Pretrained::load(&folder, FloatDType::F32, &Device::flex()).unwrap();
+        let colour = Constraint::choice(["red", "blue"]).unwrap();
+        let table = TokenTable::compile(&colour, pretrained.vocabulary(), &Limits::default()).unwrap();
+        let request = Request::new(pretrained.prompt("Name a colour.").unwrap(), 16).with_table(&table);
+        let (model, vocabulary) = (pretrained.model(), pretrained.vocabulary());
+        let config = GenerationConfig::new();
+        let all = |_| ControlFlow::Continue(());
+        let text = generate(model, vocabulary, &[request], &config, all).unwrap()[0].text();
+        assert!(["red", "blue"].contains(&text.as_str()), "{family}: {text}");
+    }
+}
