@@ -157,12 +157,12 @@ fn check_slots(name: &str, model: &Decoder, expected: &Expected, tolerance: f32)
     let begin = |row: usize, count: usize, cache: &mut _| {
         model.begin(row, ints(&[texts[row][..count].to_vec()], &device), cache)
     };
-    // Row 0 is three positions ahead of row 1; row 2 is idle.
-    let first = begin(0, 5, &mut cache);
-    assert_close(&format!("{name}: slot 0"), first, &expected.logits[0][4], tolerance);
+    // Row 0, of one position more than a window, is four ahead of row 1; row 2 is idle.
+    let first = begin(0, 6, &mut cache);
+    assert_close(&format!("{name}: slot 0"), first, &expected.logits[0][5], tolerance);
     let second = begin(1, 2, &mut cache);
     assert_close(&format!("{name}: slot 1"), second, &expected.logits[1][1], tolerance);
-    for (ahead, behind) in (5..length).zip(2..) {
+    for (ahead, behind) in (6..length).zip(2..) {
         let fed = column(vec![texts[0][ahead], texts[1][behind], 7], &device);
         let logits = model.step_rows(fed, &mut cache);
         let vocabulary = logits.dims()[1];
