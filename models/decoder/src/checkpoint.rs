@@ -1,17 +1,22 @@
 //! Reads checkpoints: compares their headers with a configuration, and reads the bytes of single tensors.
 //!
 //! A checkpoint is one safetensors file, or an index (`weight_map`: tensor to file) and its shards. The headers are read
-//! first and compared with the configuration. The data of a tensor is read when it is needed, so a model is never in
-//! memory twice. A hostile header cannot cause a large allocation: before memory is allocated for a tensor, the file was
-//! found to be long enough to hold it.
+//! first and compared with the configuration. A hostile header cannot cause a large allocation: before memory is allocated
+//! for a tensor, the file was found to be long enough to hold it.
+//!
+//! Files are mapped into memory, each tensor by itself. A tensor that keeps its dtype is the mapping, which nothing copies on
+//! the CPU and which lives as long as the tensor. One that is cast is mapped in [`PIECE`]s. So a model is never in memory
+//! twice.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::Read;
+use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 
-use burn::tensor::TensorData;
+use burn::tensor::{AllocationProperty, Bytes, DType, FloatDType, TensorData};
 use half::{bf16, f16};
+use memmap2::{Mmap, MmapOptions};
 use safetensors::Dtype;
 use safetensors::tensor::Metadata;
 use serde::Deserialize;
@@ -28,6 +33,8 @@ pub(crate) const INDEX: &str = "model.safetensors.index.json";
 const PREFIX: u64 = 8;
 /// The format's limit on a header.
 const MAX_HEADER: u64 = 100_000_000;
+/// Bytes of a tensor that are mapped at a time if they are cast.
+const PIECE: usize = 1 << 24;
 
 /// Whether to ignore a tensor. Some exporters write tensors that the model does not need: the rotary frequencies, and a
 /// second copy of tied embeddings.
@@ -47,7 +54,7 @@ struct Shard<'a> {
     file: String,
     metadata: Metadata,
     /// Where the data begins.
-    start: u64,
+    start: usize,
     source: Source<'a>,
 }
 
@@ -155,85 +162,153 @@ impl<'a> Checkpoint<'a> {
         }
     }
 
-    /// Reads one tensor, in the dtype it is stored in.
-    pub(crate) fn read(&mut self, name: &str) -> Result<TensorData, DecoderError> {
+    /// The dtype in which most of a model's numbers are stored.
+    pub(crate) fn dtype(&self, config: &DecoderConfig) -> FloatDType {
+        let mut counts = [FloatDType::F32, FloatDType::BF16, FloatDType::F16].map(|dtype| (dtype, 0));
+        for (name, shape) in parameters(config) {
+            let stored = self.homes.get(&name).and_then(|index| self.shards[*index].metadata.info(&name));
+            let stored = stored.and_then(|info| float(info.dtype));
+            if let Some((_, count)) = counts.iter_mut().find(|(dtype, _)| Some(*dtype) == stored) {
+                *count += shape.iter().product::<usize>();
+            }
+        }
+        let [first, rest @ ..] = counts;
+        rest.into_iter().fold(first, |most, other| if other.1 > most.1 { other } else { most }).0
+    }
+
+    /// Reads one tensor.
+    pub(crate) fn read(&self, name: &str, dtype: FloatDType) -> Result<TensorData, DecoderError> {
         let missing = || DecoderError::Tensor {
             name: name.to_string(),
             message: "is missing from the checkpoint".into(),
         };
-        let index = *self.homes.get(name).ok_or_else(missing)?;
-        let shard = &mut self.shards[index];
+        let shard = self.homes.get(name).map(|index| &self.shards[*index]).ok_or_else(missing)?;
         let info = shard.metadata.info(name).ok_or_else(missing)?;
-        let (dtype, shape, (from, to)) = (info.dtype, info.shape.clone(), info.data_offsets);
-        let bytes = shard.bytes(from, to)?;
+        let stored = float(info.dtype).ok_or_else(|| DecoderError::Tensor {
+            name: name.to_string(),
+            message: format!("has dtype {:?}; F32, F16 and BF16 can be read", info.dtype),
+        })?;
+        let (from, to) = info.data_offsets;
+        let (range, dtype) = (shard.start + from..shard.start + to, DType::from(dtype));
+        if dtype == stored.into()
+            && range.start.is_multiple_of(dtype.size())
+            && cfg!(target_endian = "little")
+        {
+            return Ok(TensorData::from_bytes(shard.bytes(range)?, info.shape.clone(), dtype));
+        }
+        let elements = info.shape.iter().product();
         Ok(match dtype {
-            Dtype::F32 => TensorData::new(decode(&bytes, f32::from_le_bytes), shape),
-            Dtype::F16 => TensorData::new(decode(&bytes, f16::from_le_bytes), shape),
-            Dtype::BF16 => TensorData::new(decode(&bytes, bf16::from_le_bytes), shape),
-            other => {
-                return Err(DecoderError::Tensor {
-                    name: name.to_string(),
-                    message: format!("has dtype {other:?}; F32, F16 and BF16 can be read"),
-                });
+            DType::F16 => {
+                TensorData::new(shard.cast(range, elements, stored, f16::from_f32)?, info.shape.clone())
             }
+            DType::BF16 => {
+                TensorData::new(shard.cast(range, elements, stored, bf16::from_f32)?, info.shape.clone())
+            }
+            other => TensorData::new(shard.cast(range, elements, stored, |value| value)?, info.shape.clone())
+                .convert_dtype(other),
         })
     }
 }
 
-fn decode<const N: usize, T>(bytes: &[u8], one: fn([u8; N]) -> T) -> Vec<T> {
-    let (chunks, _) = bytes.as_chunks::<N>();
-    chunks.iter().map(|chunk| one(*chunk)).collect()
+/// A stored dtype that can be read.
+fn float(dtype: Dtype) -> Option<FloatDType> {
+    match dtype {
+        Dtype::F32 => Some(FloatDType::F32),
+        Dtype::F16 => Some(FloatDType::F16),
+        Dtype::BF16 => Some(FloatDType::BF16),
+        _ => None,
+    }
 }
 
 impl<'a> Shard<'a> {
     fn from_bytes(bytes: &'a [u8]) -> Result<Self, DecoderError> {
-        let (start, metadata) =
-            header(SINGLE, bytes.len() as u64, |from, to| Ok(bytes[from as usize..to as usize].to_vec()))?;
+        let (start, metadata) = header(SINGLE, bytes.len() as u64, bytes)?;
         Ok(Self { file: SINGLE.into(), metadata, start, source: Source::Bytes(bytes) })
     }
 
     fn open(folder: &Path, name: &str) -> Result<Self, DecoderError> {
         let path = folder.join(name);
         let io = |source| DecoderError::Io { path: path.clone(), source };
-        let mut file = File::open(&path).map_err(io)?;
+        let file = File::open(&path).map_err(io)?;
         let length = file.metadata().map_err(io)?.len();
-        let (start, metadata) = header(name, length, |from, to| read_range(&mut file, from, to).map_err(io))?;
+        let (start, metadata) = header(name, length, &file)?;
         Ok(Self { file: name.into(), metadata, start, source: Source::File(file, path) })
     }
 
-    fn bytes(&mut self, from: usize, to: usize) -> Result<Vec<u8>, DecoderError> {
-        let (from, to) = (self.start + from as u64, self.start + to as u64);
-        match &mut self.source {
-            Source::Bytes(bytes) => Ok(bytes[from as usize..to as usize].to_vec()),
+    /// The bytes of a range, mapped.
+    fn bytes(&self, range: Range<usize>) -> Result<Bytes, DecoderError> {
+        Ok(match &self.source {
+            Source::Bytes(bytes) => Bytes::from_bytes_vec(bytes[range].to_vec()),
             Source::File(file, path) => {
-                read_range(file, from, to).map_err(|source| DecoderError::Io { path: path.clone(), source })
+                let mapped =
+                    map(file, range).map_err(|source| DecoderError::Io { path: path.clone(), source })?;
+                Bytes::from_shared(bytes::Bytes::from_owner(mapped), AllocationProperty::File)
+            }
+        })
+    }
+
+    /// The numbers of a range.
+    fn cast<T>(
+        &self,
+        range: Range<usize>,
+        elements: usize,
+        stored: FloatDType,
+        narrow: impl Fn(f32) -> T,
+    ) -> Result<Vec<T>, DecoderError> {
+        let mut values = Vec::with_capacity(elements);
+        let end = range.end;
+        for from in range.step_by(PIECE) {
+            let bytes = self.bytes(from..end.min(from + PIECE))?;
+            match stored {
+                FloatDType::F16 => {
+                    decode(&bytes, |bytes| narrow(f16::from_le_bytes(bytes).to_f32()), &mut values)
+                }
+                FloatDType::BF16 => {
+                    decode(&bytes, |bytes| narrow(bf16::from_le_bytes(bytes).to_f32()), &mut values)
+                }
+                _ => decode(&bytes, |bytes| narrow(f32::from_le_bytes(bytes)), &mut values),
             }
         }
+        Ok(values)
     }
 }
 
+fn decode<const N: usize, T>(bytes: &[u8], one: impl Fn([u8; N]) -> T, values: &mut Vec<T>) {
+    let (chunks, _) = bytes.as_chunks::<N>();
+    values.extend(chunks.iter().map(|chunk| one(*chunk)));
+}
+
+/// Maps a range of a file, and reads it in.
+#[allow(unsafe_code)]
+fn map(file: &File, range: Range<usize>) -> std::io::Result<Mmap> {
+    let mut options = MmapOptions::new();
+    options.offset(range.start as u64).len(range.len()).populate();
+    // SAFETY: nothing in this process writes to the file. [`Decoder::load`](crate::Decoder::load) asks its caller to see
+    // that no other does while the model lives, which no program can check; readers of safetensors commonly ask that.
+    unsafe { options.map(file) }
+}
+
 /// Reads the header of a file of `length` bytes and returns where its data begins.
-fn header(
-    file: &str,
-    length: u64,
-    mut read: impl FnMut(u64, u64) -> Result<Vec<u8>, DecoderError>,
-) -> Result<(u64, Metadata), DecoderError> {
+fn header(file: &str, length: u64, mut source: impl Read) -> Result<(usize, Metadata), DecoderError> {
     let refuse = |message: String| DecoderError::Checkpoint { file: file.to_string(), message };
+    let damaged = |error: std::io::Error| refuse(format!("could not be read: {error}"));
     if length < PREFIX {
         return Err(refuse(format!("has {length} bytes and is no safetensors file")));
     }
-    let prefix = read(0, PREFIX)?;
-    let size = u64::from_le_bytes(prefix.try_into().unwrap_or_default());
+    let mut prefix = [0; PREFIX as usize];
+    source.read_exact(&mut prefix).map_err(damaged)?;
+    let size = u64::from_le_bytes(prefix);
     if size > MAX_HEADER || size > length - PREFIX {
         return Err(refuse(format!(
             "claims a header of {size} bytes; it is truncated, or no safetensors file"
         )));
     }
-    let start = PREFIX + size;
-    let metadata: Metadata = serde_json::from_slice(&read(PREFIX, start)?)
+    let mut text = vec![0; size as usize];
+    source.read_exact(&mut text).map_err(damaged)?;
+    let metadata: Metadata = serde_json::from_slice(&text)
         .map_err(|error| refuse(format!("has a header that is not valid: {error}")))?;
     // The offsets have been checked to be contiguous, so that this covers every tensor.
-    let data = metadata.data_len() as u64;
+    let (start, data) = (PREFIX + size, metadata.data_len() as u64);
     if data != length - start {
         return Err(refuse(format!(
             "holds {} bytes of data where its header promises {data}; it is truncated or damaged, \
@@ -241,12 +316,5 @@ fn header(
             length - start
         )));
     }
-    Ok((start, metadata))
-}
-
-fn read_range(file: &mut File, from: u64, to: u64) -> std::io::Result<Vec<u8>> {
-    let mut bytes = vec![0; (to - from) as usize];
-    file.seek(SeekFrom::Start(from))?;
-    file.read_exact(&mut bytes)?;
-    Ok(bytes)
+    Ok((start as usize, metadata))
 }

@@ -12,7 +12,7 @@ mod tests;
 use burn::backend::flex::FlexTensor;
 use burn::backend::{BackendTensor, DispatchTensorKind, Flex};
 use burn::tensor::{Bool, DType, Int, Tensor, TensorData};
-use half::bf16;
+use half::{bf16, f16};
 
 use crate::config::Activation;
 use crate::rope::Rotation;
@@ -27,14 +27,20 @@ macro_rules! by_dtype {
         match $dtype {
             DType::F32 => Some($function::<f32>($($argument),*)),
             DType::BF16 => Some($function::<bf16>($($argument),*)),
+            DType::F16 => Some($function::<f16>($($argument),*)),
             _ => None,
         }
     };
 }
 
 /// Whether a tensor is one of Flex itself, without autodiff.
-fn is_flex<const D: usize>(tensor: &Tensor<D>) -> bool {
+pub(crate) fn is_flex<const D: usize>(tensor: &Tensor<D>) -> bool {
     matches!(tensor.clone().into_dispatch().kind, DispatchTensorKind::Flex(BackendTensor::Float(_)))
+}
+
+/// Calls a function on a thread of the pool, where work is shared without waking another thread to begin it.
+pub(crate) fn in_pool<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+    rayon::scope(|_| work())
 }
 
 /// The contiguous primitive of a tensor that [`is_flex`].
@@ -53,8 +59,8 @@ fn close<T: Number, const D: usize>(values: Vec<T>, shape: [usize; D]) -> Tensor
 
 /// A few rows `[rows, inputs]` times the transpose of `[outputs, inputs]`.
 ///
-/// In `f32` the general product is fastest with the matrix on its left. In `bf16` it would cast the matrix at
-/// every call; here the rows of the matrix are widened as they are read, by all threads.
+/// The rows of the matrix are read once, by all threads, and widened as they are read. Burn's product shares the work among
+/// threads only if it is large, and casts a matrix of `bf16` at every call.
 pub(crate) fn product(x: &Tensor<2>, weight: &Tensor<2>) -> Option<Tensor<2>> {
     let [rows, inputs] = x.dims();
     if !(1..=FEW).contains(&rows) || inputs == 0 || !is_flex(x) || !is_flex(weight) {
@@ -69,11 +75,7 @@ pub(crate) fn product(x: &Tensor<2>, weight: &Tensor<2>) -> Option<Tensor<2>> {
             _ => close(y, [outputs, rows]).transpose(),
         }
     }
-    match x.dtype() {
-        DType::F32 => Some(weight.clone().matmul(x.clone().transpose()).transpose()),
-        DType::BF16 => Some(apply::<bf16>(x, weight)),
-        _ => None,
-    }
+    by_dtype!(x.dtype(), apply(x, weight))
 }
 
 /// See [`RmsNorm`](crate::layers::RmsNorm); the last dimension is normalised.
@@ -99,6 +101,7 @@ pub(crate) fn rms_norm<const D: usize>(
     match x.dtype() {
         DType::F32 => Some(apply::<f32, D>(x, weight, epsilon, plus_one)),
         DType::BF16 => Some(apply::<bf16, D>(x, weight, epsilon, plus_one)),
+        DType::F16 => Some(apply::<f16, D>(x, weight, epsilon, plus_one)),
         _ => None,
     }
 }
@@ -180,7 +183,7 @@ pub(crate) fn attend(
 
 /// Whether [`attend_chain`] supports these activations.
 pub(crate) fn attends_chains(x: &Tensor<3>) -> bool {
-    is_flex(x) && matches!(x.dtype(), DType::F32 | DType::BF16)
+    is_flex(x) && matches!(x.dtype(), DType::F32 | DType::BF16 | DType::F16)
 }
 
 /// As [`attend`], for several consecutive positions of rows that differ in length.

@@ -46,6 +46,7 @@ pub use decode::DecoderCache;
 pub use error::DecoderError;
 pub use family::Family;
 pub use frequencies::{Llama3Scaling, Rope, RopeScaling, YarnScaling};
+pub use load::LoadProgress;
 pub use model::Decoder;
 pub use pretrained::Pretrained;
 pub use slots::DecoderSlots;

@@ -5,25 +5,69 @@ use std::path::Path;
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{DType, Device, FloatDType, Tensor};
 
-use crate::checkpoint::Checkpoint;
+use crate::checkpoint::{Checkpoint, parameters};
 use crate::config::DecoderConfig;
 use crate::error::DecoderError;
 use crate::model::Decoder;
+
+/// How far the loading of a model has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoadProgress {
+    /// Bytes of weights that have been read.
+    pub bytes: u64,
+    /// Bytes of weights that the model has.
+    pub total: u64,
+}
 
 impl Decoder {
     /// Reads a folder with `config.json` and `model.safetensors`, or the shards of
     /// `model.safetensors.index.json`.
     ///
-    /// The weights are cast to `dtype` on the host, one tensor at a time. Everything is compared with the
-    /// configuration before the first of them is read.
+    /// The weights are cast to `dtype`, where one is given. With `None` they stay as they are stored: in the dtype that most
+    /// of them have, or in F32 on a device that lacks it. Everything is compared with the configuration before the first
+    /// weight is read.
+    ///
+    /// The files are mapped into memory. On the CPU, weights that are not cast stay mapped while the model lives and take no
+    /// memory twice. Replace such a file by renaming another to its name: to overwrite or truncate it changes the weights of
+    /// the model, or ends the process.
     ///
     /// # Errors
-    /// When a file is missing or damaged, the architecture or a setting is not supported, a tensor is
-    /// missing, misshaped, of a dtype other than F32, F16 or BF16, or has no place in the model, or an index
-    /// names a file outside the folder.
-    pub fn load(folder: impl AsRef<Path>, dtype: FloatDType, device: &Device) -> Result<Self, DecoderError> {
+    /// When the folder is not one of a model that can be loaded, a file is missing or damaged, the architecture or a setting
+    /// is not supported, a tensor is missing, misshaped, of a dtype other than F32, F16 or BF16, or has no place in the
+    /// model, or an index names a file outside the folder.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use burn::tensor::{DType, Device, FloatDType};
+    /// use burn_dfa_decoder::{Decoder, DecoderConfig};
+    ///
+    /// let (device, folder) = (Device::flex(), std::env::temp_dir().join("burn-dfa-decoder-load"));
+    /// DecoderConfig::new(128, 32, 64, 2, 4).init(&device).save(&folder, FloatDType::BF16)?;
+    /// assert_eq!(Decoder::load(&folder, None, &device)?.dtype(), DType::BF16);
+    /// assert_eq!(Decoder::load(&folder, FloatDType::F32, &device)?.dtype(), DType::F32);
+    /// # Ok::<(), burn_dfa_decoder::DecoderError>(())
+    /// ```
+    pub fn load(
+        folder: impl AsRef<Path>,
+        dtype: impl Into<Option<FloatDType>>,
+        device: &Device,
+    ) -> Result<Self, DecoderError> {
+        Self::load_with_progress(folder, dtype, device, |_| ())
+    }
+
+    /// As [`load`](Self::load), and calls `progress` after each tensor.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn load_with_progress(
+        folder: impl AsRef<Path>,
+        dtype: impl Into<Option<FloatDType>>,
+        device: &Device,
+        progress: impl FnMut(LoadProgress),
+    ) -> Result<Self, DecoderError> {
         let config = DecoderConfig::load(&folder)?;
-        Self::assemble(&config, Checkpoint::open(folder.as_ref())?, dtype, device)
+        Self::assemble(&config, &Checkpoint::open(folder.as_ref())?, dtype.into(), device, progress)
     }
 
     /// Reads a model from the text of its `config.json` and the bytes of its `model.safetensors`.
@@ -50,21 +94,37 @@ impl Decoder {
     pub fn from_bytes(
         config: &str,
         weights: &[u8],
-        dtype: FloatDType,
+        dtype: impl Into<Option<FloatDType>>,
         device: &Device,
     ) -> Result<Self, DecoderError> {
         let config = DecoderConfig::from_json(config)?;
-        Self::assemble(&config, Checkpoint::from_bytes(weights)?, dtype, device)
+        Self::assemble(&config, &Checkpoint::from_bytes(weights)?, dtype.into(), device, |_| ())
     }
 
     fn assemble(
         config: &DecoderConfig,
-        checkpoint: Checkpoint,
-        dtype: FloatDType,
+        checkpoint: &Checkpoint,
+        dtype: Option<FloatDType>,
         device: &Device,
+        progress: impl FnMut(LoadProgress),
     ) -> Result<Self, DecoderError> {
         checkpoint.check(config)?;
-        let mut filler = Filler { path: Vec::new(), checkpoint, dtype: dtype.into(), device, failure: None };
+        let dtype = dtype.unwrap_or_else(|| {
+            let stored = checkpoint.dtype(config);
+            if device.supports_dtype(stored) { stored } else { FloatDType::F32 }
+        });
+        let size = DType::from(dtype).size();
+        let elements: usize =
+            parameters(config).iter().map(|(_, shape)| shape.iter().product::<usize>()).sum();
+        let mut filler = Filler {
+            path: Vec::new(),
+            checkpoint,
+            dtype,
+            device,
+            done: LoadProgress { bytes: 0, total: (elements * size) as u64 },
+            progress,
+            failure: None,
+        };
         // The random weights are never drawn: they are lazy, and replaced before they are looked at.
         let model = config.init(device).map(&mut filler);
         match filler.failure {
@@ -75,15 +135,17 @@ impl Decoder {
 }
 
 /// Replaces each parameter by the tensor of the same path.
-struct Filler<'a> {
+struct Filler<'a, P> {
     path: Vec<String>,
-    checkpoint: Checkpoint<'a>,
-    dtype: DType,
+    checkpoint: &'a Checkpoint<'a>,
+    dtype: FloatDType,
     device: &'a Device,
+    done: LoadProgress,
+    progress: P,
     failure: Option<DecoderError>,
 }
 
-impl ModuleMapper for Filler<'_> {
+impl<P: FnMut(LoadProgress)> ModuleMapper for Filler<'_, P> {
     fn enter_module(&mut self, name: &str, _container: &str) {
         self.path.push(name.to_string());
     }
@@ -96,11 +158,13 @@ impl ModuleMapper for Filler<'_> {
         if self.failure.is_some() {
             return param;
         }
-        match self.checkpoint.read(&self.path.join(".")) {
-            Ok(data) => Param::from_tensor(Tensor::from_data(
-                data.convert_dtype(self.dtype),
-                (self.device, self.dtype),
-            )),
+        match self.checkpoint.read(&self.path.join("."), self.dtype) {
+            Ok(data) => {
+                self.done.bytes += data.as_bytes().len() as u64;
+                let tensor = Tensor::from_data(data, (self.device, DType::from(self.dtype)));
+                (self.progress)(self.done);
+                Param::from_tensor(tensor)
+            }
             Err(error) => {
                 self.failure = Some(error);
                 param

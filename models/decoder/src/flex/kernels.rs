@@ -1,19 +1,19 @@
 //! Loops over slices. They compute in `f32`, whatever float type is stored.
 //!
-//! The compiler vectorises them, since sums are computed in [`LANES`] independent lanes. Work of more than [`SHARED`]
-//! multiplications is divided among threads.
+//! The compiler vectorises them, since sums are computed in [`LANES`] independent lanes, in the same order whatever vectors
+//! the machine has and however many rows there are. Work of more than [`SHARED`] multiplications is divided among threads.
 
 use std::ops::Range;
 
 use burn::backend::flex::FlexTensor;
 use burn::tensor::Element;
-use half::bf16;
+use half::{bf16, f16};
 use rayon::prelude::*;
 
 use crate::config::Activation;
 
 /// Independent sums of a dot product.
-const LANES: usize = 32;
+const LANES: usize = 16;
 /// The number of multiplications from which on work is divided among threads.
 const SHARED: usize = 1 << 16;
 
@@ -21,8 +21,6 @@ const SHARED: usize = 1 << 16;
 pub(crate) trait Number: Element {
     fn widen(self) -> f32;
     fn narrow(value: f32) -> Self;
-    /// The sum of `x[i] * row[i]`.
-    fn dot(x: &[f32], row: &[Self]) -> f32;
     /// The elements of a contiguous tensor.
     fn read(tensor: &FlexTensor) -> &[Self];
     /// As [`read`](Self::read), to be written in place; of a whole buffer that nobody else holds.
@@ -42,6 +40,7 @@ macro_rules! stored {
 }
 
 impl Number for f32 {
+    #[inline(always)]
     fn widen(self) -> f32 {
         self
     }
@@ -50,14 +49,11 @@ impl Number for f32 {
         value
     }
 
-    fn dot(x: &[f32], row: &[Self]) -> f32 {
-        dot(x, row, |value| value)
-    }
-
     stored!();
 }
 
 impl Number for bf16 {
+    #[inline(always)]
     fn widen(self) -> f32 {
         f32::from_bits(u32::from(self.to_bits()) << 16)
     }
@@ -66,24 +62,78 @@ impl Number for bf16 {
         bf16::from_f32(value)
     }
 
-    fn dot(x: &[f32], row: &[Self]) -> f32 {
-        dot(x, row, Self::widen)
+    stored!();
+}
+
+impl Number for f16 {
+    /// As `f16::to_f32`, without a branch or a call, which would keep a loop from being vectorised.
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        let bits = u32::from(self.to_bits());
+        // The exponents of the two types differ by 112.
+        let magnitude = f32::from_bits((bits & 0x7fff) << 13) * f32::from_bits((112 + 127) << 23);
+        let special = if magnitude >= 65536.0 { 0xff << 23 } else { 0 };
+        f32::from_bits(magnitude.to_bits() | special | (bits & 0x8000) << 16)
+    }
+
+    fn narrow(value: f32) -> Self {
+        f16::from_f32(value)
     }
 
     stored!();
 }
 
+/// Runs loops with wider vectors than every machine of its kind has, if this one has them.
 #[inline(always)]
-fn dot<T: Copy>(x: &[f32], row: &[T], widen: impl Fn(T) -> f32) -> f32 {
+fn vectorized<R>(work: impl FnOnce() -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(simd) = pulp::x86::V3::try_new() {
+        return simd.vectorize(work);
+    }
+    work()
+}
+
+/// The sum of `x[i] * row[i]`.
+#[inline(always)]
+fn dot<T: Number>(x: &[f32], row: &[T]) -> f32 {
     let mut sums = [0.0f32; LANES];
     let (x, x_rest) = x.as_chunks::<LANES>();
     let (row, row_rest) = row.as_chunks::<LANES>();
     for (x, row) in x.iter().zip(row) {
         for ((sum, x), value) in sums.iter_mut().zip(x).zip(row) {
-            *sum += x * widen(*value);
+            *sum += x * value.widen();
         }
     }
-    let rest: f32 = x_rest.iter().zip(row_rest).map(|(x, value)| x * widen(*value)).sum();
+    total(sums) + x_rest.iter().zip(row_rest).map(|(x, value)| x * value.widen()).sum::<f32>()
+}
+
+/// As [`dot`], for four `x` at once, so that the row is fetched and widened once.
+#[inline(always)]
+fn four_dots<X: Number, T: Number>([a, b, c, d]: [&[X]; 4], row: &[T]) -> [f32; 4] {
+    let [mut sums_a, mut sums_b, mut sums_c, mut sums_d] = [[0.0f32; LANES]; 4];
+    let (row, row_rest) = row.as_chunks::<LANES>();
+    let [(a, a_rest), (b, b_rest), (c, c_rest), (d, d_rest)] = [a, b, c, d].map(|x| x.as_chunks::<LANES>());
+    for ((((row, a), b), c), d) in row.iter().zip(a).zip(b).zip(c).zip(d) {
+        for lane in 0..LANES {
+            let value = row[lane].widen();
+            sums_a[lane] += a[lane].widen() * value;
+            sums_b[lane] += b[lane].widen() * value;
+            sums_c[lane] += c[lane].widen() * value;
+            sums_d[lane] += d[lane].widen() * value;
+        }
+    }
+    let rest = |x: &[X]| x.iter().zip(row_rest).map(|(x, value)| x.widen() * value.widen()).sum::<f32>();
+    [
+        total(sums_a) + rest(a_rest),
+        total(sums_b) + rest(b_rest),
+        total(sums_c) + rest(c_rest),
+        total(sums_d) + rest(d_rest),
+    ]
+}
+
+/// The sum of the lanes, by halves.
+#[inline(always)]
+fn total(mut sums: [f32; LANES]) -> f32 {
     let mut width = LANES;
     while width > 1 {
         width /= 2;
@@ -92,7 +142,13 @@ fn dot<T: Copy>(x: &[f32], row: &[T], widen: impl Fn(T) -> f32) -> f32 {
             *low += *high;
         }
     }
-    sums[0] + rest
+    sums[0]
+}
+
+/// The four rows that a slice is.
+#[inline(always)]
+fn four<T>(rows: &[T], width: usize) -> Option<[&[T]; 4]> {
+    (rows.len() == 4 * width).then(|| std::array::from_fn(|row| &rows[row * width..][..width]))
 }
 
 /// `[outputs, rows]`: the rows `[outputs, inputs]` of a matrix times the rows `[rows, inputs]` of `x`.
@@ -101,17 +157,39 @@ pub(crate) fn product<T: Number>(x: &[T], weight: &[T], inputs: usize) -> Vec<T>
     let (rows, outputs) = (x.len() / inputs, weight.len() / inputs);
     let mut y = vec![T::narrow(0.0); outputs * rows];
     let fill = |y: &mut [T], weight: &[T]| {
-        for (y, weight) in y.chunks_exact_mut(rows).zip(weight.chunks_exact(inputs)) {
-            for (y, x) in y.iter_mut().zip(x.chunks_exact(inputs)) {
-                *y = T::narrow(T::dot(x, weight));
-            }
-        }
+        vectorized(
+            #[inline(always)]
+            || {
+                // Four rows of one with a row of the other: of `x` where there are so many, else of the matrix.
+                for (y, weight) in y.chunks_mut(4 * rows).zip(weight.chunks(4 * inputs)) {
+                    for (block, x) in x.chunks(4 * inputs).enumerate() {
+                        if let Some(x) = four(x, inputs) {
+                            for (y, weight) in y.chunks_exact_mut(rows).zip(weight.chunks_exact(inputs)) {
+                                y[4 * block..][..4].copy_from_slice(&four_dots(x, weight).map(T::narrow));
+                            }
+                            continue;
+                        }
+                        for (row, x) in x.chunks_exact(inputs).enumerate() {
+                            let y = y[4 * block + row..].iter_mut().step_by(rows);
+                            match four(weight, inputs) {
+                                Some(weight) => {
+                                    y.zip(four_dots(weight, x)).for_each(|(y, sum)| *y = T::narrow(sum))
+                                }
+                                None => y
+                                    .zip(weight.chunks_exact(inputs))
+                                    .for_each(|(y, weight)| *y = T::narrow(dot(x, weight))),
+                            }
+                        }
+                    }
+                }
+            },
+        );
     };
     if weight.len() * rows < SHARED {
         fill(&mut y, weight);
     } else {
         // Two shares for each thread, since a thread may be delayed.
-        let share = outputs.div_ceil(2 * rayon::current_num_threads());
+        let share = outputs.div_ceil(2 * rayon::current_num_threads()).next_multiple_of(4);
         y.par_chunks_mut(share * rows)
             .zip(weight.par_chunks(share * inputs))
             .for_each(|(y, weight)| fill(y, weight));
@@ -127,7 +205,7 @@ pub(crate) fn rms_norm<T: Number>(x: &[T], weight: &[T], epsilon: f32, plus_one:
         for (wide, x) in row.iter_mut().zip(x) {
             *wide = x.widen();
         }
-        let rms = (dot(&row, &row, |value| value) / row.len() as f32 + epsilon).sqrt();
+        let rms = (dot(&row, &row) / row.len() as f32 + epsilon).sqrt();
         let weighted = row.iter().zip(weight);
         // Rounded as in the built-in operations: before it is weighted, or not.
         if plus_one {
@@ -217,43 +295,48 @@ pub(crate) fn attend<T: Number>(
 ) -> Vec<T> {
     let Heads { kv_heads, group, width, capacity, scale } = *heads;
     let one = |(head, (mixed, q)): (usize, (&mut [T], &[f32]))| {
-        let seen = &seen[head / (kv_heads * group)];
-        let start = head / group * capacity;
-        let slots = (start + seen.start) * width..(start + seen.end) * width;
-        let mut greatest = f32::NEG_INFINITY;
-        let mut weights: Vec<f32> = keys[slots.clone()]
-            .chunks_exact(width)
-            .map(|key| {
-                let score = T::dot(q, key) * scale;
-                greatest = greatest.max(score);
-                score
-            })
-            .collect();
-        let mut total = 0.0;
-        for weight in &mut weights {
-            *weight = (*weight - greatest).exp();
-            total += *weight;
-        }
-        let mut sums = vec![0.0; width];
-        // Four slots at a time, so that sums are fetched and stored less often.
-        let (fours, rest) = weights.as_chunks::<4>();
-        let values = &values[slots];
-        let (in_fours, of_rest) = values.split_at(4 * fours.len() * width);
-        for ([a, b, c, d], values) in fours.iter().zip(in_fours.chunks_exact(4 * width)) {
-            let (ab, cd) = values.split_at(2 * width);
-            let ((va, vb), (vc, vd)) = (ab.split_at(width), cd.split_at(width));
-            for ((((sum, va), vb), vc), vd) in sums.iter_mut().zip(va).zip(vb).zip(vc).zip(vd) {
-                *sum += a * va.widen() + b * vb.widen() + (c * vc.widen() + d * vd.widen());
-            }
-        }
-        for (weight, value) in rest.iter().zip(of_rest.chunks_exact(width)) {
-            for (sum, value) in sums.iter_mut().zip(value) {
-                *sum += weight * value.widen();
-            }
-        }
-        for (mixed, sum) in mixed.iter_mut().zip(sums) {
-            *mixed = T::narrow(sum / total);
-        }
+        vectorized(
+            #[inline(always)]
+            || {
+                let seen = &seen[head / (kv_heads * group)];
+                let start = head / group * capacity;
+                let slots = (start + seen.start) * width..(start + seen.end) * width;
+                let mut greatest = f32::NEG_INFINITY;
+                let mut weights: Vec<f32> = keys[slots.clone()]
+                    .chunks_exact(width)
+                    .map(|key| {
+                        let score = dot(q, key) * scale;
+                        greatest = greatest.max(score);
+                        score
+                    })
+                    .collect();
+                let mut total = 0.0;
+                for weight in &mut weights {
+                    *weight = (*weight - greatest).exp();
+                    total += *weight;
+                }
+                let mut sums = vec![0.0; width];
+                // Four slots at a time, so that sums are fetched and stored less often.
+                let (fours, rest) = weights.as_chunks::<4>();
+                let values = &values[slots];
+                let (in_fours, of_rest) = values.split_at(4 * fours.len() * width);
+                for ([a, b, c, d], values) in fours.iter().zip(in_fours.chunks_exact(4 * width)) {
+                    let (ab, cd) = values.split_at(2 * width);
+                    let ((va, vb), (vc, vd)) = (ab.split_at(width), cd.split_at(width));
+                    for ((((sum, va), vb), vc), vd) in sums.iter_mut().zip(va).zip(vb).zip(vc).zip(vd) {
+                        *sum += a * va.widen() + b * vb.widen() + (c * vc.widen() + d * vd.widen());
+                    }
+                }
+                for (weight, value) in rest.iter().zip(of_rest.chunks_exact(width)) {
+                    for (sum, value) in sums.iter_mut().zip(value) {
+                        *sum += weight * value.widen();
+                    }
+                }
+                for (mixed, sum) in mixed.iter_mut().zip(sums) {
+                    *mixed = T::narrow(sum / total);
+                }
+            },
+        );
     };
     let mut mixed = vec![T::narrow(0.0); q.len()];
     let slots: usize = seen.iter().map(ExactSizeIterator::len).sum();
