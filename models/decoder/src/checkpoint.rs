@@ -24,6 +24,7 @@ use serde::Deserialize;
 use crate::config::DecoderConfig;
 use crate::error::DecoderError;
 use crate::parameters::parameters;
+use crate::folder;
 
 /// The file of a checkpoint that is not sharded.
 pub(crate) const SINGLE: &str = "model.safetensors";
@@ -82,18 +83,15 @@ impl<'a> Checkpoint<'a> {
         }
         let path = folder.join(INDEX);
         if !path.exists() {
-            return Err(DecoderError::Checkpoint {
-                file: folder.display().to_string(),
-                message: format!("holds neither {SINGLE} nor {INDEX}"),
-            });
+            return Err(folder::without_weights(folder));
         }
+        folder::check_file(&path)?;
         let text = std::fs::read_to_string(&path)
             .map_err(|source| DecoderError::Io { path: path.clone(), source })?;
         let index: Index = serde_json::from_str(&text)
             .map_err(|source| DecoderError::Json { file: INDEX.into(), source })?;
         let files: BTreeSet<&String> = index.weight_map.values().collect();
-        let mut shards = Vec::with_capacity(files.len());
-        for file in files {
+        for file in &files {
             let mut parts = Path::new(file).components();
             if !matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None))
                 || file.contains(['/', '\\'])
@@ -103,9 +101,10 @@ impl<'a> Checkpoint<'a> {
                     message: format!("names {file:?}, which is not a file of this folder"),
                 });
             }
-            shards.push(Shard::open(folder, file)?);
         }
-        let checkpoint = Self::gather(shards)?;
+        folder::check_shards(folder, files.iter().copied())?;
+        let shards: Result<Vec<_>, _> = files.into_iter().map(|file| Shard::open(folder, file)).collect();
+        let checkpoint = Self::gather(shards?)?;
         for (name, file) in &index.weight_map {
             let home = checkpoint.homes.get(name).map(|i| &checkpoint.shards[*i]);
             if home.is_none_or(|shard| &shard.file != file) {
@@ -228,6 +227,7 @@ impl<'a> Shard<'a> {
 
     fn open(folder: &Path, name: &str) -> Result<Self, DecoderError> {
         let path = folder.join(name);
+        folder::check_file(&path)?;
         let io = |source| DecoderError::Io { path: path.clone(), source };
         let file = File::open(&path).map_err(io)?;
         let length = file.metadata().map_err(io)?.len();

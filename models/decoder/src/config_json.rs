@@ -16,6 +16,7 @@ use crate::rope_json;
 
 pub(crate) const FULL: &str = "full_attention";
 pub(crate) const SLIDING: &str = "sliding_attention";
+use crate::folder;
 
 impl DecoderConfig {
     /// Reads the `config.json` of a folder.
@@ -24,6 +25,8 @@ impl DecoderConfig {
     /// As [`from_json`](Self::from_json), and when the file cannot be read.
     pub fn load(folder: impl AsRef<Path>) -> Result<Self, DecoderError> {
         let path = folder.as_ref().join("config.json");
+        folder::check(folder.as_ref())?;
+        folder::check_file(&path)?;
         let text = std::fs::read_to_string(&path).map_err(|source| DecoderError::Io { path, source })?;
         Self::from_json(&text)
     }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::family::Family;
+use crate::folder::FolderProblem;
 
 /// Why a configuration, a checkpoint, a tokenizer or a chat template was refused.
 ///
@@ -25,6 +26,13 @@ pub enum DecoderError {
         path: PathBuf,
         /// What the operating system answered.
         source: std::io::Error,
+    },
+    /// A folder, or a file of it, is not what can be loaded.
+    Folder {
+        /// The folder or the file.
+        path: PathBuf,
+        /// What it is instead, or lacks.
+        problem: FolderProblem,
     },
     /// A JSON file is malformed or lacks a field.
     Json {
@@ -91,6 +99,13 @@ impl fmt::Display for DecoderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io { path, source } => write!(f, "{}: {source}", path.display()),
+            Self::Folder { path, problem: problem @ FolderProblem::Shards { .. } } => {
+                write!(f, "{}: {problem}", path.display())
+            }
+            Self::Folder { path, problem: FolderProblem::Missing } => {
+                write!(f, "{}: {}", path.display(), FolderProblem::Missing)
+            }
+            Self::Folder { path, problem } => write!(f, "{} {problem}", path.display()),
             Self::Json { file, source } => write!(f, "{file} is not valid: {source}"),
             Self::Architecture { found } => {
                 let known = Family::ALL.map(Family::model_type).join(", ");

@@ -23,6 +23,7 @@ mod family;
 #[cfg(feature = "flex")]
 mod flex;
 mod frequencies;
+mod folder;
 mod json_text;
 mod layers;
 mod load;
@@ -46,6 +47,7 @@ pub use decode::DecoderCache;
 pub use error::DecoderError;
 pub use family::Family;
 pub use frequencies::{Llama3Scaling, Rope, RopeScaling, YarnScaling};
+pub use folder::FolderProblem;
 pub use load::LoadProgress;
 pub use model::Decoder;
 pub use pretrained::Pretrained;

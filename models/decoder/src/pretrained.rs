@@ -10,6 +10,8 @@ use tokenizers::Tokenizer;
 use crate::chat::{ChatTemplate, Message};
 use crate::config::DecoderConfig;
 use crate::error::DecoderError;
+use crate::folder;
+use crate::load::LoadProgress;
 use crate::model::Decoder;
 
 /// A model with its tokenizer, its vocabulary and its chat template.
@@ -17,10 +19,10 @@ use crate::model::Decoder;
 /// # Example
 ///
 /// ```no_run
-/// use burn::tensor::{Device, FloatDType};
+/// use burn::tensor::Device;
 /// use burn_dfa_decoder::{Message, Pretrained};
 ///
-/// let pretrained = Pretrained::load("SmolLM2-135M-Instruct", FloatDType::F32, &Device::flex())?;
+/// let pretrained = Pretrained::load("SmolLM2-135M-Instruct", None, &Device::flex())?;
 /// let prompt = pretrained.encode_chat(&[Message::user("Name a colour.")])?;
 /// println!("{} tokens, and it ends with {:?}", prompt.len(), pretrained.vocabulary().eos());
 /// # Ok::<(), burn_dfa_decoder::DecoderError>(())
@@ -35,17 +37,35 @@ pub struct Pretrained {
 
 impl Pretrained {
     /// Reads a folder: `config.json`, the weights, `tokenizer.json`, and where they are there
-    /// `generation_config.json`, `tokenizer_config.json` and `chat_template.jinja`.
+    /// `generation_config.json`, `tokenizer_config.json` and `chat_template.jinja`. See [`Decoder::load`] for `dtype`.
     ///
     /// # Errors
     /// As [`Decoder::load`] and [`Vocabulary::from_folder`]; when the template is not valid; and when the tokenizer
     /// has ids that the model's embedding matrix does not hold.
-    pub fn load(folder: impl AsRef<Path>, dtype: FloatDType, device: &Device) -> Result<Self, DecoderError> {
+    pub fn load(
+        folder: impl AsRef<Path>,
+        dtype: impl Into<Option<FloatDType>>,
+        device: &Device,
+    ) -> Result<Self, DecoderError> {
+        Self::load_with_progress(folder, dtype, device, |_| ())
+    }
+
+    /// As [`load`](Self::load), and calls `progress` after each tensor of the weights.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn load_with_progress(
+        folder: impl AsRef<Path>,
+        dtype: impl Into<Option<FloatDType>>,
+        device: &Device,
+        progress: impl FnMut(LoadProgress),
+    ) -> Result<Self, DecoderError> {
         let folder = folder.as_ref();
         // The small files are read first, so that an error in them is reported before gigabytes are read.
         let config = DecoderConfig::load(folder)?;
+        folder::check_tokenizer(folder)?;
         let text = TextFiles::new(&config, &ModelFiles::read(folder)?)?;
-        Ok(text.with(Decoder::load(folder, dtype, device)?))
+        Ok(text.with(Decoder::load_with_progress(folder, dtype, device, progress)?))
     }
 
     /// Puts together a model and the other files of its folder, which may be compiled in.

@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use crate::config::Activation;
 
 /// Independent sums of a dot product.
-const LANES: usize = 16;
+const LANES: usize = 32;
 /// The number of multiplications from which on work is divided among threads.
 const SHARED: usize = 1 << 16;
 
@@ -109,20 +109,20 @@ fn dot<T: Number>(x: &[f32], row: &[T]) -> f32 {
 
 /// As [`dot`], for four `x` at once, so that the row is fetched and widened once.
 #[inline(always)]
-fn four_dots<X: Number, T: Number>([a, b, c, d]: [&[X]; 4], row: &[T]) -> [f32; 4] {
+fn four_dots<T: Number>(x: [&[f32]; 4], row: &[T]) -> [f32; 4] {
     let [mut sums_a, mut sums_b, mut sums_c, mut sums_d] = [[0.0f32; LANES]; 4];
     let (row, row_rest) = row.as_chunks::<LANES>();
-    let [(a, a_rest), (b, b_rest), (c, c_rest), (d, d_rest)] = [a, b, c, d].map(|x| x.as_chunks::<LANES>());
+    let [(a, a_rest), (b, b_rest), (c, c_rest), (d, d_rest)] = x.map(|x| x.as_chunks::<LANES>());
     for ((((row, a), b), c), d) in row.iter().zip(a).zip(b).zip(c).zip(d) {
         for lane in 0..LANES {
             let value = row[lane].widen();
-            sums_a[lane] += a[lane].widen() * value;
-            sums_b[lane] += b[lane].widen() * value;
-            sums_c[lane] += c[lane].widen() * value;
-            sums_d[lane] += d[lane].widen() * value;
+            sums_a[lane] += a[lane] * value;
+            sums_b[lane] += b[lane] * value;
+            sums_c[lane] += c[lane] * value;
+            sums_d[lane] += d[lane] * value;
         }
     }
-    let rest = |x: &[X]| x.iter().zip(row_rest).map(|(x, value)| x.widen() * value.widen()).sum::<f32>();
+    let rest = |x: &[f32]| x.iter().zip(row_rest).map(|(x, value)| x * value.widen()).sum::<f32>();
     [
         total(sums_a) + rest(a_rest),
         total(sums_b) + rest(b_rest),
@@ -145,41 +145,24 @@ fn total(mut sums: [f32; LANES]) -> f32 {
     sums[0]
 }
 
-/// The four rows that a slice is.
-#[inline(always)]
-fn four<T>(rows: &[T], width: usize) -> Option<[&[T]; 4]> {
-    (rows.len() == 4 * width).then(|| std::array::from_fn(|row| &rows[row * width..][..width]))
-}
-
 /// `[outputs, rows]`: the rows `[outputs, inputs]` of a matrix times the rows `[rows, inputs]` of `x`.
 pub(crate) fn product<T: Number>(x: &[T], weight: &[T], inputs: usize) -> Vec<T> {
     let x: Vec<f32> = x.iter().map(|x| x.widen()).collect();
     let (rows, outputs) = (x.len() / inputs, weight.len() / inputs);
+    let (fours, rest) = x.split_at(rows / 4 * 4 * inputs);
     let mut y = vec![T::narrow(0.0); outputs * rows];
     let fill = |y: &mut [T], weight: &[T]| {
         vectorized(
             #[inline(always)]
             || {
-                // Four rows of one with a row of the other: of `x` where there are so many, else of the matrix.
-                for (y, weight) in y.chunks_mut(4 * rows).zip(weight.chunks(4 * inputs)) {
-                    for (block, x) in x.chunks(4 * inputs).enumerate() {
-                        if let Some(x) = four(x, inputs) {
-                            for (y, weight) in y.chunks_exact_mut(rows).zip(weight.chunks_exact(inputs)) {
-                                y[4 * block..][..4].copy_from_slice(&four_dots(x, weight).map(T::narrow));
-                            }
-                            continue;
-                        }
-                        for (row, x) in x.chunks_exact(inputs).enumerate() {
-                            let y = y[4 * block + row..].iter_mut().step_by(rows);
-                            match four(weight, inputs) {
-                                Some(weight) => {
-                                    y.zip(four_dots(weight, x)).for_each(|(y, sum)| *y = T::narrow(sum))
-                                }
-                                None => y
-                                    .zip(weight.chunks_exact(inputs))
-                                    .for_each(|(y, weight)| *y = T::narrow(dot(x, weight))),
-                            }
-                        }
+                for (y, weight) in y.chunks_exact_mut(rows).zip(weight.chunks_exact(inputs)) {
+                    let (y_fours, y_rest) = y.split_at_mut(rows / 4 * 4);
+                    for (y, x) in y_fours.chunks_exact_mut(4).zip(fours.chunks_exact(4 * inputs)) {
+                        let x = std::array::from_fn(|row| &x[row * inputs..][..inputs]);
+                        y.copy_from_slice(&four_dots(x, weight).map(T::narrow));
+                    }
+                    for (y, x) in y_rest.iter_mut().zip(rest.chunks_exact(inputs)) {
+                        *y = T::narrow(dot(x, weight));
                     }
                 }
             },
@@ -189,7 +172,7 @@ pub(crate) fn product<T: Number>(x: &[T], weight: &[T], inputs: usize) -> Vec<T>
         fill(&mut y, weight);
     } else {
         // Two shares for each thread, since a thread may be delayed.
-        let share = outputs.div_ceil(2 * rayon::current_num_threads()).next_multiple_of(4);
+        let share = outputs.div_ceil(2 * rayon::current_num_threads());
         y.par_chunks_mut(share * rows)
             .zip(weight.par_chunks(share * inputs))
             .for_each(|(y, weight)| fill(y, weight));

@@ -7,7 +7,7 @@ use super::*;
 use crate::config::DecoderConfig;
 use crate::rope::Rotary;
 
-const DTYPES: [(DType, f32); 2] = [(DType::F32, 1e-4), (DType::BF16, 3e-2)];
+const DTYPES: [(DType, f32); 3] = [(DType::F32, 1e-4), (DType::BF16, 3e-2), (DType::F16, 4e-3)];
 
 /// Multiples of 1/8 between -1 and 1 without a period that shapes could share.
 fn numbers<const D: usize>(shape: [usize; D], seed: i64) -> Tensor<D> {
@@ -32,7 +32,12 @@ fn products_of_few_rows() {
             for rows in [1, 2, 5, FEW] {
                 let (x, weight) = (numbers([rows, inputs], 1), numbers([outputs, inputs], 2));
                 let expected = x.clone().matmul(weight.clone().transpose());
-                let found = product(&x.cast(dtype), &weight.cast(dtype)).unwrap();
+                let (x, weight) = (x.cast(dtype), weight.cast(dtype));
+                let found = product(&x, &weight).unwrap();
+                for row in 0..rows {
+                    let alone = product(&x.clone().narrow(0, row, 1), &weight).unwrap();
+                    alone.into_data().assert_eq(&found.clone().narrow(0, row, 1).into_data(), true);
+                }
                 assert_close(found, expected, dtype, tolerance);
             }
         }
@@ -123,5 +128,17 @@ fn attention_over_a_padded_cache() {
             assert_close(keys, keys_after, dtype, tolerance);
             assert_close(values, values_after, dtype, tolerance);
         }
+    }
+}
+
+#[test]
+fn every_half_is_widened_to_its_value() {
+    for bits in 0..=u16::MAX {
+        let half = f16::from_bits(bits);
+        let found = half.widen();
+        assert!(
+            found.to_bits() == half.to_f32().to_bits() || half.is_nan() && found.is_nan(),
+            "{bits:#x}: {found}"
+        );
     }
 }

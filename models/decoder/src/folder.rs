@@ -1,0 +1,271 @@
+//! What a folder is that is no model: recognised by its files, so that the message tells what to do.
+
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::checkpoint::{INDEX, SINGLE};
+use crate::error::DecoderError;
+
+/// Bytes that tell a file which stands for another from that other.
+const HEAD: u64 = 512;
+
+/// Why a folder, or a file of it, is not what can be loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FolderProblem {
+    /// Nothing is at this path.
+    Missing,
+    /// A file is at this path.
+    File,
+    /// A folder without files.
+    Empty,
+    /// A folder of a download cache, which holds the model further down.
+    Cache {
+        /// The folder of the model.
+        snapshot: PathBuf,
+    },
+    /// The weights, or the description, of a model are not there.
+    Lacks {
+        /// The file that is not there.
+        file: &'static str,
+        /// A file of another format that is there instead.
+        instead: Option<String>,
+    },
+    /// Shards that the index names are not there.
+    Shards {
+        /// The first of them.
+        first: String,
+        /// How many are not there.
+        missing: usize,
+        /// How many the index names.
+        of: usize,
+    },
+    /// A pointer of Git LFS stands where the file should be.
+    Pointer,
+    /// A page or a message of a server stands where the file should be.
+    Answer {
+        /// How it begins.
+        text: String,
+    },
+    /// Weights that are added to those of another model.
+    Adapter {
+        /// The other model, where the adapter names it.
+        base: Option<String>,
+    },
+    /// A pipeline of several models, such as one that makes images.
+    Pipeline,
+}
+
+impl fmt::Display for FolderProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => f.write_str(
+                "no such folder: download the model first, as with `hf download ORGANISATION/NAME --local-dir FOLDER`, \
+                 and name that folder",
+            ),
+            Self::File => f.write_str(
+                "is a file: name the folder that holds config.json, tokenizer.json and model.safetensors",
+            ),
+            Self::Empty => f.write_str("is empty: download the model into it"),
+            Self::Cache { snapshot } => {
+                write!(f, "is the cache of a download: name the folder {} in it", snapshot.display())
+            }
+            Self::Lacks { file, instead } => lacks(f, file, instead.as_deref()),
+            Self::Shards { first, missing, of } => {
+                write!(f, "{first} is not there, as are {missing} of the {of} files that {INDEX} names: go on with the download")
+            }
+            Self::Pointer => f.write_str(
+                "is a pointer of Git LFS, not the file itself: run `git lfs pull` in the folder, or download the file",
+            ),
+            Self::Answer { text } => write!(
+                f,
+                "holds the answer of a server instead of the file, {text:?}: where access to the model is restricted, ask \
+                 for it on the model's page and log in with `hf auth login`; then download the file again"
+            ),
+            Self::Adapter { base } => {
+                f.write_str("holds an adapter, not a model: merge it into ")?;
+                match base {
+                    Some(base) => write!(f, "{base:?}")?,
+                    None => f.write_str("the model it was trained on")?,
+                }
+                f.write_str(" with `merge_and_unload` of the Python package peft, and `save_pretrained`")
+            }
+            Self::Pipeline => f.write_str(
+                "holds a pipeline of several models: a decoder-only language model is needed, in a folder of its own",
+            ),
+        }
+    }
+}
+
+fn lacks(f: &mut fmt::Formatter<'_>, file: &str, instead: Option<&str>) -> fmt::Result {
+    match instead {
+        None => write!(f, "holds no {file}: download all files of the model"),
+        Some(other) => {
+            write!(f, "holds {other}, but no {file}: ")?;
+            let extension =
+                Path::new(other).extension().and_then(|extension| extension.to_str()).unwrap_or("");
+            f.write_str(match (file, extension) {
+                ("tokenizer.json", _) => {
+                    "write one with `AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)` of the Python package \
+                     transformers"
+                }
+                (_, "gguf") => {
+                    "GGUF is not read; download the repository it was made from, which has safetensors"
+                }
+                (SINGLE, "bin" | "pt") => {
+                    "write one with `AutoModelForCausalLM.from_pretrained(FOLDER).save_pretrained(FOLDER)` of the Python \
+                     package transformers"
+                }
+                (SINGLE, "safetensors") => {
+                    "a file of one shard, or of another name, is not enough; download all files of the model"
+                }
+                _ => "download the model in the format of transformers",
+            })
+        }
+    }
+}
+
+fn refuse<T>(path: impl Into<PathBuf>, problem: FolderProblem) -> Result<T, DecoderError> {
+    Err(DecoderError::Folder { path: path.into(), problem })
+}
+
+/// Refuses what is no folder of a model, as far as names tell.
+pub(crate) fn check(folder: &Path) -> Result<(), DecoderError> {
+    if folder.is_file() {
+        return refuse(folder, FolderProblem::File);
+    }
+    if !folder.exists() {
+        return refuse(folder, FolderProblem::Missing);
+    }
+    if folder.join("config.json").exists() {
+        return Ok(());
+    }
+    let names = names(folder)?;
+    let has = |name: &str| names.iter().any(|other| other == name);
+    let problem = if names.is_empty() {
+        FolderProblem::Empty
+    } else if has("adapter_config.json") {
+        let text = std::fs::read(folder.join("adapter_config.json")).unwrap_or_default();
+        let config: Option<serde_json::Value> = serde_json::from_slice(&text).ok();
+        let base = config.as_ref().and_then(|config| config["base_model_name_or_path"].as_str());
+        FolderProblem::Adapter { base: base.map(str::to_owned) }
+    } else if has("model_index.json") {
+        FolderProblem::Pipeline
+    } else if let Some(snapshot) = snapshot(folder) {
+        FolderProblem::Cache { snapshot }
+    } else {
+        let instead = find(&names, &[".gguf", "params.json", ".pth", ".safetensors", ".bin"]);
+        FolderProblem::Lacks { file: "config.json", instead }
+    };
+    refuse(folder, problem)
+}
+
+/// The error of a folder without weights that can be read.
+pub(crate) fn without_weights(folder: &Path) -> DecoderError {
+    let names = names(folder).unwrap_or_default();
+    let instead = find(
+        &names,
+        &[".safetensors", "pytorch_model.bin", ".bin", ".gguf", ".pth", ".pt", ".onnx", ".h5", ".msgpack"],
+    );
+    DecoderError::Folder { path: folder.to_owned(), problem: FolderProblem::Lacks { file: SINGLE, instead } }
+}
+
+/// Refuses a folder without the tokenizer that is read.
+pub(crate) fn check_tokenizer(folder: &Path) -> Result<(), DecoderError> {
+    let path = folder.join("tokenizer.json");
+    if path.exists() {
+        return check_file(&path);
+    }
+    let names = names(folder)?;
+    let instead = find(
+        &names,
+        &["tokenizer.model", "tekken.json", "vocab.json", "merges.txt", ".tiktoken", "vocab.txt"],
+    );
+    refuse(folder, FolderProblem::Lacks { file: "tokenizer.json", instead })
+}
+
+/// Refuses shards that are not there.
+pub(crate) fn check_shards<'a>(
+    folder: &Path,
+    files: impl ExactSizeIterator<Item = &'a String>,
+) -> Result<(), DecoderError> {
+    let of = files.len();
+    let missing: Vec<&String> = files.filter(|file| !folder.join(file).exists()).collect();
+    match missing.first() {
+        None => Ok(()),
+        Some(first) => {
+            refuse(folder, FolderProblem::Shards { first: (*first).clone(), missing: missing.len(), of })
+        }
+    }
+}
+
+/// Refuses a file that stands for another: a pointer, or what a server answered instead. What cannot be read is left to the
+/// reader of the file.
+pub(crate) fn check_file(path: &Path) -> Result<(), DecoderError> {
+    let mut head = Vec::new();
+    let Ok(file) = File::open(path) else { return Ok(()) };
+    if file.take(HEAD).read_to_end(&mut head).is_err() {
+        return Ok(());
+    }
+    match stand_in(&head) {
+        Some(problem) => refuse(path, problem),
+        None => Ok(()),
+    }
+}
+
+fn stand_in(head: &[u8]) -> Option<FolderProblem> {
+    let text = String::from_utf8_lossy(head);
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    if text.starts_with("version https://git-lfs") {
+        return Some(FolderProblem::Pointer);
+    }
+    let lower = text.to_ascii_lowercase();
+    let is_page = lower.starts_with("<!doctype") || lower.starts_with("<html") || lower.starts_with("<?xml");
+    let is_message = [
+        "access to model",
+        "repository not found",
+        "entry not found",
+        "invalid username",
+        "invalid credentials",
+        "unauthorized",
+        "not found",
+        "{\"error\"",
+    ]
+    .iter()
+    .any(|beginning| lower.starts_with(beginning));
+    (is_page || is_message).then(|| {
+        let line = text.lines().next().unwrap_or_default();
+        FolderProblem::Answer { text: line.chars().take(100).collect() }
+    })
+}
+
+/// The names of what is in a folder, in order.
+fn names(folder: &Path) -> Result<Vec<String>, DecoderError> {
+    let io = |source| DecoderError::Io { path: folder.to_owned(), source };
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(io)? {
+        let name = entry.map_err(io)?.file_name().to_string_lossy().into_owned();
+        // Git's own folder, and what a download that was broken off leaves.
+        if !name.starts_with('.') && !name.ends_with(".incomplete") {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// The first name with the first of these endings that any has.
+fn find(names: &[String], endings: &[&str]) -> Option<String> {
+    let with = |ending: &&str| names.iter().find(|name| name.ends_with(ending));
+    endings.iter().find_map(with).cloned()
+}
+
+/// The model in the folder of a cache, `models--ORGANISATION--NAME/snapshots/REVISION`.
+fn snapshot(folder: &Path) -> Option<PathBuf> {
+    let snapshots = std::fs::read_dir(folder.join("snapshots")).ok()?;
+    let mut found: Vec<PathBuf> = snapshots.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    found.sort();
+    found.into_iter().find(|path| path.join("config.json").exists())
+}
