@@ -31,6 +31,10 @@ pub struct Args {
     #[arg(long)]
     pub tools: bool,
 
+    /// Whole models only: beside PyTorch, and with a constraint beside without
+    #[arg(long)]
+    pub models: bool,
+
     /// Only cases whose names contain this: to look into one, not to judge by
     #[arg(long, default_value = "")]
     pub only: String,

@@ -4,6 +4,7 @@
 
 mod acceptance;
 mod args;
+mod beside_pytorch;
 mod cases;
 #[path = "../../data.rs"]
 mod data;
@@ -44,6 +45,12 @@ fn main() {
         return part(&args.part, folder);
     }
     let effort = args.effort();
+    if args.models {
+        let mut figures = beside_pytorch::figures(&args, effort.runs);
+        figures.extend(model::figures(&args, effort.runs));
+        println!();
+        return figures.iter().for_each(|(name, value)| println!("{name}={value:.4}"));
+    }
     if args.tools {
         let mut figures = figures::Figures::new();
         if let Some(tokens) = Tokens::load(tokens::Name::Smollm2) {
@@ -74,6 +81,7 @@ fn main() {
 
     let mut figures = figures::all(&results);
     if !args.no_models && !args.grammars {
+        figures.extend(beside_pytorch::figures(&args, effort.runs));
         figures.extend(model::figures(&args, effort.runs));
     }
     figures::print_what_is_ahead(&figures);

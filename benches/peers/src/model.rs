@@ -11,10 +11,10 @@ use burn_dfa::generation::CausalLm;
 use burn_dfa::processor::{DfaProcessor, LogitsProcessor, Persistent, StepContext};
 use burn_dfa::sampling::{Greedy, Sampler};
 use burn_dfa::{Constraint, Limits, TensorOptions, TensorTable, TokenTable, Vocabulary};
-use burn_dfa_decoder::{Decoder, DecoderConfig};
+use burn_dfa_decoder::Decoder;
 
 use crate::args::Args;
-use crate::python::Python;
+use crate::beside_pytorch::{SHAPES, Shape};
 use crate::statistics::{median, medians};
 use crate::tokens::{Name, Tokens};
 use crate::triggers;
@@ -26,13 +26,13 @@ pub fn figures(args: &Args, runs: usize) -> Vec<(String, f64)> {
     let tiny = Subject::tiny().decode(&long_string(), if args.quick { 20 } else { 200 }, runs);
     tiny.report("tiny", &mut figures);
     if let Some(tokens) = Tokens::load(Name::Smollm2) {
-        let smollm2 = Subject::smollm2(&tokens).decode(&long_string(), if args.quick { 3 } else { 24 }, runs);
-        smollm2.report("smollm2_135m", &mut figures);
-        let speed = 1e6 / smollm2.free;
-        figures.push(("smollm2_tokens_per_second".to_owned(), speed));
-        if let Some(theirs) = pytorch(&Python::new(&args.python), runs, if args.quick { 3 } else { 24 }) {
-            println!("  tokens per second: {speed:.2} here, {theirs:.2} in PyTorch on 2 threads");
-            figures.push(("smollm2_ratio_to_pytorch".to_owned(), speed / theirs));
+        for shape in SHAPES {
+            let decoding = Subject::random(&shape, &tokens).decode(
+                &long_string(),
+                if args.quick { 3 } else { 24 },
+                runs,
+            );
+            decoding.report(shape.name, &mut figures);
         }
     }
     figures
@@ -47,7 +47,8 @@ pub fn in_free_text(args: &Args, runs: usize) -> Vec<(String, f64)> {
         .decode(&text, if args.quick { 20 } else { 200 }, runs)
         .report("tiny_free_text", &mut figures);
     if let Some(tokens) = Tokens::load(Name::Smollm2) {
-        let smollm2 = Subject::smollm2(&tokens).decode(&text, if args.quick { 3 } else { 24 }, runs);
+        let smollm2 =
+            Subject::random(&SHAPES[0], &tokens).decode(&text, if args.quick { 3 } else { 24 }, runs);
         smollm2.report("smollm2_135m_free_text", &mut figures);
     }
     figures
@@ -61,25 +62,6 @@ fn long_string() -> Constraint {
         "required": ["text"]
     });
     Constraint::json_schema(schema).expect("a schema")
-}
-
-/// Tokens per second of PyTorch with the same shape, in the better of two ways.
-fn pytorch(python: &Python, runs: usize, tokens: usize) -> Option<f64> {
-    if !python.offers("pytorch.py", "SmolLM2-135M in PyTorch") {
-        return None;
-    }
-    let config = std::env::temp_dir().join(format!("peers-{}.json", std::process::id()));
-    std::fs::write(&config, smollm2_135m().to_json()).ok()?;
-    let output =
-        python.run("pytorch.py", &[&config.to_string_lossy(), &tokens.to_string(), &runs.to_string()]);
-    let _ = std::fs::remove_file(&config);
-    let output = output.map_err(|error| println!("skipped: PyTorch ({error})")).ok()?;
-    let way = |way: &str| {
-        let speeds: Vec<f64> =
-            output.lines().filter_map(|line| line.strip_prefix(way)?.trim().parse().ok()).collect();
-        median(&speeds)
-    };
-    Some(way("loop").max(way("generate")))
 }
 
 /// Steps of one model. Times are in microseconds.
@@ -112,10 +94,11 @@ impl Subject {
         Self { model: tiny.model().clone(), vocabulary: tiny.vocabulary().clone() }
     }
 
-    /// SmolLM2-135M with random weights.
-    fn smollm2(tokens: &Tokens) -> Self {
-        let model = smollm2_135m().init(&Device::flex());
-        Self { model, vocabulary: tokens.vocabulary.clone() }
+    /// A published shape with random weights, and the vocabulary of SmolLM2, with as many ids as the model has logits.
+    fn random(shape: &Shape, tokens: &Tokens) -> Self {
+        let model = shape.init();
+        let vocabulary = tokens.vocabulary.clone().pad_to(model.vocab_size()).expect("a larger vocabulary");
+        Self { model, vocabulary }
     }
 
     /// Decodes `steps` tokens with and without a constraint, `runs` times.
@@ -175,19 +158,5 @@ impl Subject {
         let table = TokenTable::compile(constraint, &self.vocabulary, &Limits::default()).expect("a table");
         let table = TensorTable::new(&[&table], width, &TensorOptions::default(), &device).expect("a table");
         DfaProcessor::new(table, &[0]).expect("one row")
-    }
-}
-
-/// The shape of SmolLM2-135M.
-fn smollm2_135m() -> DecoderConfig {
-    DecoderConfig {
-        num_key_value_heads: 3,
-        max_position_embeddings: 8192,
-        rms_norm_eps: 1e-5,
-        rope: Rope::new(100_000.0),
-        tie_word_embeddings: true,
-        bos_token_id: Some(1),
-        eos_token_id: vec![2],
-        ..DecoderConfig::new(49_152, 576, 1536, 30, 9)
     }
 }

@@ -1,7 +1,8 @@
 //! What runs in Python, where there is one that can: PyTorch, and XGrammar as its authors build it.
 
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// A Python interpreter.
 pub struct Python {
@@ -41,5 +42,49 @@ impl Python {
             let errors = String::from_utf8_lossy(&output.stderr);
             Err(errors.lines().last().unwrap_or("it failed").to_owned())
         }
+    }
+}
+
+impl Python {
+    /// A script that goes on running, and answers each line with a number.
+    ///
+    /// # Errors
+    /// When Python cannot be started.
+    pub fn serve(&self, script: &str, arguments: &[&str]) -> std::io::Result<Server> {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(script);
+        let mut command = Command::new(&self.program);
+        command
+            .arg(script)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let mut child = command.spawn()?;
+        let (stdin, stdout) = child.stdin.take().zip(child.stdout.take()).expect("both are piped");
+        Ok(Server { child, stdin, stdout: BufReader::new(stdout) })
+    }
+}
+
+/// See [`Python::serve`].
+pub struct Server {
+    child: Child,
+    stdin: ChildStdin,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Server {
+    /// What it answers; `None` where it has ended.
+    pub fn ask(&mut self, task: &str) -> Option<f64> {
+        writeln!(self.stdin, "{task}").ok()?;
+        let mut answer = String::new();
+        self.stdout.read_line(&mut answer).ok()?;
+        answer.trim().parse().ok()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }

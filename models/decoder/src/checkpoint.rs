@@ -23,8 +23,8 @@ use serde::Deserialize;
 
 use crate::config::DecoderConfig;
 use crate::error::DecoderError;
-use crate::parameters::parameters;
 use crate::folder;
+use crate::parameters::parameters;
 
 /// The file of a checkpoint that is not sharded.
 pub(crate) const SINGLE: &str = "model.safetensors";

@@ -5,10 +5,11 @@ use std::path::Path;
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{DType, Device, FloatDType, Tensor};
 
-use crate::checkpoint::{Checkpoint, parameters};
+use crate::checkpoint::Checkpoint;
 use crate::config::DecoderConfig;
 use crate::error::DecoderError;
 use crate::model::Decoder;
+use crate::parameters::parameters;
 
 /// How far the loading of a model has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
