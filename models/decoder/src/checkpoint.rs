@@ -34,8 +34,10 @@ pub(crate) const INDEX: &str = "model.safetensors.index.json";
 const PREFIX: u64 = 8;
 /// The format's limit on a header.
 const MAX_HEADER: u64 = 100_000_000;
+/// Bytes of rotary tables that every model may have, however small its weights.
+const FREE: u64 = 1 << 24;
 /// Bytes of a tensor that are mapped at a time if they are cast.
-const PIECE: usize = 1 << 24;
+const PIECE: usize = 1 << 22;
 
 /// Whether to ignore a tensor. Some exporters write tensors that the model does not need: the rotary frequencies, and a
 /// second copy of tied embeddings.
@@ -147,6 +149,17 @@ impl<'a> Checkpoint<'a> {
             if !matches!(info.dtype, Dtype::F32 | Dtype::F16 | Dtype::BF16) {
                 return refuse(format!("has dtype {:?}; F32, F16 and BF16 can be read", info.dtype));
             }
+        }
+        let tables = 1 + u64::from(config.sliding_rope.is_some());
+        let rotary = tables * (config.max_position_embeddings * config.head_dim * size_of::<f32>()) as u64;
+        let weights: u64 = self.shards.iter().map(|shard| shard.metadata.data_len() as u64).sum();
+        if rotary > weights.max(FREE) {
+            let message = format!(
+                "is {}, and the tables of so many positions take more memory than the weights; lower it to the \
+                 positions you need",
+                config.max_position_embeddings
+            );
+            return Err(DecoderError::config("max_position_embeddings", message));
         }
         let expected: BTreeSet<&String> = expected.iter().map(|(name, _)| name).collect();
         // The least of them, so that the message does not depend on the order of a hash map.

@@ -17,26 +17,68 @@
 //! ```
 
 use std::io::{IsTerminal, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anstream::{eprintln, print, println};
 use anstyle::{AnsiColor, Style};
-use burn::tensor::FloatDType;
+use burn::tensor::{Device, FloatDType};
 use burn_dfa::TokenId;
 use burn_dfa::cli::{Backend, CompileArgs, ConstraintArgs, DeviceArgs, Failure, SamplingArgs};
 use burn_dfa::generation::{CausalLm, DecodeGraph, Finish, Output, Pieces, Request, stream};
-use clap::Args;
-use indicatif::ProgressBar;
+use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
-use crate::{Message, Pretrained};
+use crate::{DecoderError, Message, Pretrained};
 
 const DIM: Style = AnsiColor::BrightBlack.on_default();
 
 /// The exit code where an output was cut off.
 const CUT_OFF: u8 = 1;
+
+/// The float type of a model's weights, as it is written on a command line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Weights {
+    /// As they are stored; f32 on a device that lacks that type.
+    #[default]
+    Stored,
+    /// 32-bit floats.
+    F32,
+    /// 16-bit floats of IEEE 754.
+    F16,
+    /// 16-bit floats with the exponents of f32.
+    Bf16,
+}
+
+impl From<Weights> for Option<FloatDType> {
+    fn from(weights: Weights) -> Self {
+        match weights {
+            Weights::Stored => None,
+            Weights::F32 => Some(FloatDType::F32),
+            Weights::F16 => Some(FloatDType::F16),
+            Weights::Bf16 => Some(FloatDType::BF16),
+        }
+    }
+}
+
+/// Reads a model, and draws how far it has come where standard error is a terminal.
+///
+/// # Errors
+/// As [`Pretrained::load`].
+pub fn load(folder: &Path, dtype: Weights, device: &Device) -> Result<Pretrained, DecoderError> {
+    let style =
+        ProgressStyle::with_template("loading {msg} {wide_bar} {decimal_bytes} of {decimal_total_bytes}");
+    let bar =
+        ProgressBar::new(0).with_style(style.expect("a template")).with_message(folder.display().to_string());
+    let loaded = Pretrained::load_with_progress(folder, dtype, device, |progress| {
+        bar.set_length(progress.total);
+        bar.set_position(progress.bytes);
+    });
+    bar.finish_and_clear();
+    loaded
+}
 
 /// What to generate, with which model, under which constraint.
 #[derive(Args, Clone, Debug)]
@@ -71,6 +113,9 @@ pub struct GenerateArgs {
     /// Where the model runs: flex, vulkan, wgpu, cuda, or remote:ws://host:port. All but flex need the feature of the same name.
     #[arg(long, value_name = "DEVICE", default_value = "flex", visible_alias = "device")]
     pub backend: Backend,
+    /// The float type of the weights.
+    #[arg(long, value_name = "TYPE", value_enum, default_value_t)]
+    pub dtype: Weights,
     /// Rows to generate from the prompt.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=4096))]
     pub batch: u64,
@@ -83,19 +128,14 @@ pub struct GenerateArgs {
 }
 
 impl GenerateArgs {
-    /// The model of the folder, in 32-bit floats; `None` where none is named.
+    /// The model of the folder; `None` where none is named.
     ///
     /// # Errors
     /// As [`Pretrained::load`], and a backend that is not compiled in.
     pub fn load(&self) -> Result<Option<Pretrained>, Failure> {
         let device = self.backend.open()?;
-        let Some(folder) = &self.model else { return Ok(None) };
-        // Nothing is drawn where standard error is no terminal.
-        let spinner = ProgressBar::new_spinner().with_message(format!("loading {}", folder.display()));
-        spinner.enable_steady_tick(Duration::from_millis(100));
-        let loaded = Pretrained::load(folder, FloatDType::F32, &device);
-        spinner.finish_and_clear();
-        Ok(Some(loaded?))
+        let loaded = self.model.as_deref().map(|folder| load(folder, self.dtype, &device));
+        Ok(loaded.transpose()?)
     }
 
     /// Generates, printing text as it comes, or JSON. The exit code is 0, or 1 where `--max-tokens` cut an output off.

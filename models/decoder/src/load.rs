@@ -67,8 +67,16 @@ impl Decoder {
         device: &Device,
         progress: impl FnMut(LoadProgress),
     ) -> Result<Self, DecoderError> {
-        let config = DecoderConfig::load(&folder)?;
-        Self::assemble(&config, &Checkpoint::open(folder.as_ref())?, dtype.into(), device, progress)
+        let (config, checkpoint) = Self::open(folder.as_ref())?;
+        Self::assemble(&config, &checkpoint, dtype.into(), device, progress)
+    }
+
+    /// The configuration and the checkpoint of a folder, which fit each other.
+    pub(crate) fn open(folder: &Path) -> Result<(DecoderConfig, Checkpoint<'static>), DecoderError> {
+        let config = DecoderConfig::load(folder)?;
+        let checkpoint = Checkpoint::open(folder)?;
+        checkpoint.check(&config)?;
+        Ok((config, checkpoint))
     }
 
     /// Reads a model from the text of its `config.json` and the bytes of its `model.safetensors`.
@@ -99,17 +107,19 @@ impl Decoder {
         device: &Device,
     ) -> Result<Self, DecoderError> {
         let config = DecoderConfig::from_json(config)?;
-        Self::assemble(&config, &Checkpoint::from_bytes(weights)?, dtype.into(), device, |_| ())
+        let checkpoint = Checkpoint::from_bytes(weights)?;
+        checkpoint.check(&config)?;
+        Self::assemble(&config, &checkpoint, dtype.into(), device, |_| ())
     }
 
-    fn assemble(
+    /// Reads the weights of a checkpoint that fits the configuration.
+    pub(crate) fn assemble(
         config: &DecoderConfig,
         checkpoint: &Checkpoint,
         dtype: Option<FloatDType>,
         device: &Device,
         progress: impl FnMut(LoadProgress),
     ) -> Result<Self, DecoderError> {
-        checkpoint.check(config)?;
         let dtype = dtype.unwrap_or_else(|| {
             let stored = checkpoint.dtype(config);
             if device.supports_dtype(stored) { stored } else { FloatDType::F32 }

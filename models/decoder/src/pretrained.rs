@@ -61,11 +61,12 @@ impl Pretrained {
         progress: impl FnMut(LoadProgress),
     ) -> Result<Self, DecoderError> {
         let folder = folder.as_ref();
-        // The small files are read first, so that an error in them is reported before gigabytes are read.
-        let config = DecoderConfig::load(folder)?;
+        // The small files are read first, so that an error in them is reported before gigabytes are read; but behind the
+        // headers of the weights, which the sizes in config.json must fit.
+        let (config, checkpoint) = Decoder::open(folder)?;
         folder::check_tokenizer(folder)?;
         let text = TextFiles::new(&config, &ModelFiles::read(folder)?)?;
-        Ok(text.with(Decoder::load_with_progress(folder, dtype, device, progress)?))
+        Ok(text.with(Decoder::assemble(&config, &checkpoint, dtype.into(), device, progress)?))
     }
 
     /// Puts together a model and the other files of its folder, which may be compiled in.
@@ -181,7 +182,10 @@ impl TextFiles {
 
 /// The tokenizer, checked against the model's vocabulary.
 fn tokenizer(config: &DecoderConfig, json: &[u8]) -> Result<Tokenizer, DecoderError> {
-    let tokenizer = Tokenizer::from_bytes(json).map_err(tokenizer_error)?;
+    // Some malformed parts make the reader panic.
+    let read = std::panic::catch_unwind(|| Tokenizer::from_bytes(json));
+    let malformed = |_| DecoderError::Tokenizer { message: "is malformed; download it again".into() };
+    let tokenizer = read.map_err(malformed)?.map_err(tokenizer_error)?;
     let greatest = tokenizer.get_vocab(true).into_values().max().unwrap_or(0);
     if greatest as usize >= config.vocab_size {
         return Err(DecoderError::Tokenizer {

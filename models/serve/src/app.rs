@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use burn::tensor::FloatDType;
 use burn_dfa::cli::Backend;
 use burn_dfa::generation::SlotLm;
 use burn_dfa_decoder::Pretrained;
+use burn_dfa_decoder::cli::Weights;
 
 use crate::answer::logprobs::Logprobs;
 use crate::answer::now;
@@ -54,10 +54,10 @@ impl App {
     /// # Errors
     /// A model that cannot be read, a backend that is not compiled in, sizes that do not fit.
     pub fn load(config: Config) -> std::result::Result<Self, Failure> {
-        let pretrained = load(&config.device, config.model.as_deref())?;
+        let pretrained = load(&config.device, config.model.as_deref(), config.dtype)?;
         let model = pretrained.model().clone();
-        let (device, folder) = (config.device.clone(), config.model.clone());
-        let reload = move || match load(&device, folder.as_deref()) {
+        let (device, folder, dtype) = (config.device.clone(), config.model.clone(), config.dtype);
+        let reload = move || match load(&device, folder.as_deref(), dtype) {
             Ok(pretrained) => Ok(pretrained.model().clone()),
             Err(failure) => Err(failure.to_string()),
         };
@@ -175,10 +175,10 @@ impl App {
 }
 
 /// The model of a folder, or the embedded one.
-fn load(device: &Backend, folder: Option<&Path>) -> std::result::Result<Pretrained, Failure> {
+fn load(device: &Backend, folder: Option<&Path>, dtype: Weights) -> std::result::Result<Pretrained, Failure> {
     let device = device.open().map_err(|failure| failure.to_string())?;
     Ok(match folder {
         None => burn_dfa_tiny::load(&device)?,
-        Some(folder) => Pretrained::load(folder, FloatDType::F32, &device)?,
+        Some(folder) => burn_dfa_decoder::cli::load(folder, dtype, &device)?,
     })
 }

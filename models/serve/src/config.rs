@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use burn_dfa::cli::Backend;
 use burn_dfa::generation::GenerationConfig;
+use burn_dfa_decoder::cli::Weights;
 use clap::builder::RangedU64ValueParser;
 use clap::{Parser, ValueEnum};
 
@@ -37,6 +38,9 @@ pub struct Config {
     /// Where the model runs: flex, vulkan, wgpu, cuda, or remote:ws://host:port. All but flex need the feature of the same name.
     #[arg(long, value_name = "DEVICE", default_value = "flex", visible_alias = "backend")]
     pub device: Backend,
+    /// The float type of the weights.
+    #[arg(long, value_name = "TYPE", value_enum, default_value_t)]
+    pub dtype: Weights,
     /// Answers that are generated at the same time. Keys and values of all rows are reserved at the start.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = usizes(1..=4096))]
     pub rows: usize,

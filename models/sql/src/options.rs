@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use burn::tensor::FloatDType;
 use burn_dfa::cli::{Backend, LimitArgs};
 use burn_dfa::generation::CausalLm;
 use burn_dfa::vocabulary::ModelFiles;
 use burn_dfa::{Capacity, Vocabulary};
 use burn_dfa_decoder::Pretrained;
+use burn_dfa_decoder::cli::Weights;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 
@@ -78,6 +78,9 @@ pub struct EngineArgs {
     /// Where the model runs: flex, vulkan, wgpu, cuda, or remote:ws://host:port. All but flex need the feature of the same name.
     #[arg(long, value_name = "DEVICE", default_value = "flex", visible_alias = "backend")]
     pub device: Backend,
+    /// The float type of the weights.
+    #[arg(long, value_name = "TYPE", value_enum, default_value_t)]
+    pub dtype: Weights,
     /// Rows of a table that are generated at the same time. Keys and values of all of them are reserved at the start.
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = sizes(1..=4096))]
     pub rows: usize,
@@ -135,7 +138,7 @@ impl EngineArgs {
         if let Some(threads) = self.threads {
             rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
         }
-        let pretrained = Arc::new(load(&self.device, self.plan.model.as_deref())?);
+        let pretrained = Arc::new(load(&self.device, self.plan.model.as_deref(), self.dtype)?);
         let (model, vocabulary) = (pretrained.model().clone(), pretrained.vocabulary().clone());
         let constraints = self.plan.constraints(vocabulary.clone(), self.rows);
         let sizes = self.sizes(model.max_positions());
@@ -157,11 +160,11 @@ pub fn embedded_files() -> ModelFiles<'static> {
 }
 
 /// The model of a folder, or the embedded one.
-fn load(device: &Backend, folder: Option<&Path>) -> Result<Pretrained, Failure> {
+fn load(device: &Backend, folder: Option<&Path>, dtype: Weights) -> Result<Pretrained, Failure> {
     let device = device.open().map_err(|failure| failure.to_string())?;
     Ok(match folder {
         None => burn_dfa_tiny::load(&device)?,
-        Some(folder) => Pretrained::load(folder, FloatDType::F32, &device)?,
+        Some(folder) => burn_dfa_decoder::cli::load(folder, dtype, &device)?,
     })
 }
 

@@ -1,0 +1,168 @@
+//! Folders that are no model that can be loaded: each is recognised, and the message tells what to do.
+
+use std::path::{Path, PathBuf};
+
+use burn::tensor::{Device, FloatDType};
+use burn_dfa_decoder::{DecoderConfig, DecoderError, FolderProblem, Pretrained};
+
+/// A folder of that name with these files.
+fn folder(name: &str, files: &[(&str, &str)]) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("folders").join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    for (file, text) in files {
+        let path = folder.join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    folder
+}
+
+/// What is wrong with a folder, and where.
+#[track_caller]
+fn problem(folder: &Path) -> (PathBuf, FolderProblem, String) {
+    let error = Pretrained::load(folder, None, &Device::flex()).expect_err("no model");
+    let text = error.to_string();
+    match error {
+        DecoderError::Folder { path, problem } => (path, problem, text),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[track_caller]
+fn refused(folder: &Path, parts: &[&str]) -> FolderProblem {
+    let (path, problem, text) = problem(folder);
+    assert!(path.starts_with(folder), "{text}");
+    for part in parts {
+        assert!(text.contains(part), "{text:?} lacks {part:?}");
+    }
+    problem
+}
+
+const CONFIG: &str = r#"{"model_type": "llama", "vocab_size": 8, "hidden_size": 8, "intermediate_size": 8,
+    "num_hidden_layers": 1, "num_attention_heads": 2}"#;
+const POINTER: &str = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1\n\
+    size 988097824\n";
+
+/// A folder of a model of random weights, without a tokenizer.
+fn model(name: &str) -> PathBuf {
+    let folder = folder(name, &[]);
+    DecoderConfig::from_json(CONFIG).unwrap().init(&Device::flex()).save(&folder, FloatDType::F32).unwrap();
+    folder
+}
+
+#[test]
+fn paths_that_are_no_folder_of_a_model() {
+    let missing = folder("none", &[]).join("Qwen/Qwen3-0.6B");
+    assert_eq!(refused(&missing, &["no such folder", "hf download"]), FolderProblem::Missing);
+    let file = folder("file", &[("model.gguf", "GGUF")]).join("model.gguf");
+    assert_eq!(refused(&file, &["is a file", "folder"]), FolderProblem::File);
+    assert_eq!(refused(&folder("empty", &[]), &["empty", "download"]), FolderProblem::Empty);
+    let hidden = folder("hidden", &[(".gitattributes", ""), ("model.safetensors.incomplete", "")]);
+    assert_eq!(refused(&hidden, &["empty"]), FolderProblem::Empty);
+    let cache = folder("models--a--b", &[("refs/main", "1f"), ("snapshots/1f/config.json", CONFIG)]);
+    let snapshot = cache.join("snapshots/1f");
+    assert_eq!(refused(&cache, &[snapshot.to_str().unwrap()]), FolderProblem::Cache { snapshot });
+}
+
+#[test]
+fn folders_of_something_else() {
+    let adapter = r#"{"base_model_name_or_path": "Qwen/Qwen3-0.6B", "peft_type": "LORA"}"#;
+    let files =
+        [("adapter_config.json", adapter), ("adapter_model.safetensors", ""), ("tokenizer.json", "{}")];
+    let found = refused(&folder("adapter", &files), &["adapter", "Qwen/Qwen3-0.6B", "merge_and_unload"]);
+    assert_eq!(found, FolderProblem::Adapter { base: Some("Qwen/Qwen3-0.6B".into()) });
+    let damaged = refused(&folder("adapter_damaged", &[("adapter_config.json", "{")]), &["merge_and_unload"]);
+    assert_eq!(damaged, FolderProblem::Adapter { base: None });
+    let files = [("model_index.json", "{}"), ("unet/config.json", "{}")];
+    assert_eq!(refused(&folder("pipeline", &files), &["pipeline"]), FolderProblem::Pipeline);
+    for (name, files, instead) in [
+        ("gguf", &["README.md", "model-Q4_K_M.gguf"][..], Some("model-Q4_K_M.gguf")),
+        ("original", &["params.json", "consolidated.00.pth", "tokenizer.model"], Some("params.json")),
+        ("partial", &["model.safetensors", "tokenizer.json"], Some("model.safetensors")),
+        ("words", &["README.md"], None),
+    ] {
+        let files: Vec<_> = files.iter().map(|file| (*file, "")).collect();
+        let found = refused(&folder(name, &files), &["config.json", "download"]);
+        assert_eq!(found, FolderProblem::Lacks { file: "config.json", instead: instead.map(str::to_owned) });
+    }
+    let vision =
+        folder("vision", &[("config.json", r#"{"model_type": "vit"}"#), ("preprocessor_config.json", "{}")]);
+    let error = Pretrained::load(&vision, None, &Device::flex()).unwrap_err();
+    assert!(matches!(&error, DecoderError::Architecture { found } if found == "vit"), "{error}");
+    let quantised =
+        CONFIG.replacen('{', r#"{"quantization_config": {"quant_method": "awq", "bits": 4}, "#, 1);
+    let quantised = folder("quantised", &[("config.json", &quantised)]);
+    let error = Pretrained::load(&quantised, None, &Device::flex()).unwrap_err();
+    assert!(matches!(&error, DecoderError::Config { field: "quantization_config", .. }), "{error}");
+    assert!(error.to_string().contains("use the checkpoint in"), "{error}");
+}
+
+#[test]
+fn folders_without_weights() {
+    for (name, files, instead, parts) in [
+        ("described", &[][..], None, &["no model.safetensors", "download"][..]),
+        ("pickled", &["pytorch_model.bin"], Some("pytorch_model.bin"), &["save_pretrained"]),
+        ("beside_gguf", &["a.gguf"], Some("a.gguf"), &["GGUF is not read"]),
+        (
+            "no_index",
+            &["model-00001-of-00002.safetensors"],
+            Some("model-00001-of-00002.safetensors"),
+            &["all files"],
+        ),
+        ("onnx", &["decoder.onnx"], Some("decoder.onnx"), &["transformers"]),
+    ] {
+        let files: Vec<_> = files.iter().map(|file| (*file, "")).chain([("config.json", CONFIG)]).collect();
+        let found = refused(&folder(name, &files), parts);
+        assert_eq!(
+            found,
+            FolderProblem::Lacks { file: "model.safetensors", instead: instead.map(str::to_owned) }
+        );
+    }
+    let index = r#"{"weight_map": {"a": "1.safetensors", "b": "2.safetensors", "c": "3.safetensors"}}"#;
+    let files = [("config.json", CONFIG), ("model.safetensors.index.json", index), ("2.safetensors", "")];
+    let found = refused(&folder("shards", &files), &["1.safetensors", "2 of the 3"]);
+    assert_eq!(found, FolderProblem::Shards { first: "1.safetensors".into(), missing: 2, of: 3 });
+}
+
+#[test]
+fn folders_without_a_tokenizer_that_is_read() {
+    for (file, instead) in
+        [("tokenizer.model", "tokenizer.model"), ("tekken.json", "tekken.json"), ("vocab.json", "vocab.json")]
+    {
+        let folder = model(&format!("with_{file}"));
+        std::fs::write(folder.join(file), "").unwrap();
+        let found = refused(&folder, &["tokenizer.json", "AutoTokenizer", instead]);
+        assert_eq!(found, FolderProblem::Lacks { file: "tokenizer.json", instead: Some(instead.into()) });
+    }
+    let found = refused(&model("no_tokenizer"), &["tokenizer.json", "download"]);
+    assert_eq!(found, FolderProblem::Lacks { file: "tokenizer.json", instead: None });
+}
+
+#[test]
+fn files_that_stand_for_others() {
+    let answers = [
+        "Access to model meta-llama/Llama-3.2-1B is restricted. You must have access to it and be authenticated.",
+        "<!doctype html>\n<html class=\"\">\n<head>",
+        "{\"error\":\"Repository not found\"}",
+        "Invalid username or password.",
+        "Entry not found",
+    ];
+    for (index, text) in answers.into_iter().chain([POINTER]).enumerate() {
+        for file in ["config.json", "model.safetensors", "tokenizer.json"] {
+            let folder = model(&format!("stands_{index}_{file}"));
+            std::fs::write(folder.join("tokenizer.json"), "{}").unwrap();
+            std::fs::write(folder.join(file), text).unwrap();
+            let way_out = if text == POINTER { "git lfs pull" } else { "hf auth login" };
+            let (path, problem, message) = problem(&folder);
+            assert_eq!(path, folder.join(file), "{message}");
+            assert!(message.contains(way_out), "{message}");
+            let expected = if text == POINTER {
+                FolderProblem::Pointer
+            } else {
+                FolderProblem::Answer { text: text.lines().next().unwrap().chars().take(100).collect() }
+            };
+            assert_eq!(problem, expected);
+        }
+    }
+}
