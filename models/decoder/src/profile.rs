@@ -1,41 +1,69 @@
-//! A profile of the decode step on Flex, for SmolLM2-135M with random weights.
+//! A profile of the decode step and of a prompt on Flex, for random weights in the shapes of SmolLM2-135M and Qwen3-0.6B.
 //!
 //! ```sh
 //! cargo test --release -p burn-dfa-decoder --lib profile -- --ignored --nocapture
 //! ```
 //!
 //! Every round times a whole step, and then each of its parts alone, with the same weights and shapes. The figures are
-//! medians over the rounds. The last line is the difference between the step and its matrix products.
+//! medians over the rounds. The last lines are the difference between the step and its matrix products, and the speed at which
+//! the products of batch 1 read the weights, beside the memory's bandwidth: the speed at which all threads together read a large
+//! buffer, measured in the same rounds.
 
+use std::hint::black_box;
 use std::time::Instant;
 
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{DType, Device, FloatDType, Int, Tensor};
 use burn_dfa::generation::CausalLm;
+use rayon::prelude::*;
 
 use crate::config::DecoderConfig;
 use crate::layers::gated;
 use crate::model::Decoder;
 
-const ROUNDS: usize = 25;
+const ROUNDS: usize = 15;
 const CAPACITY: usize = 512;
+/// A part that is none: to read as many bytes as the weights have.
+const BUFFER: &str = "a buffer of as many bytes";
+
+const SHAPES: [&str; 2] = [
+    r#"{"model_type": "llama", "vocab_size": 49152, "hidden_size": 576, "intermediate_size": 1536, "num_hidden_layers": 30,
+        "num_attention_heads": 9, "num_key_value_heads": 3, "tie_word_embeddings": true}"#,
+    r#"{"model_type": "qwen3", "vocab_size": 151936, "hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 28,
+        "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128, "tie_word_embeddings": true}"#,
+];
 
 #[test]
-#[ignore = "takes a minute and judges nothing"]
+#[ignore = "takes minutes and judges nothing"]
 fn profile() {
-    let config = DecoderConfig {
-        num_key_value_heads: 3,
-        tie_word_embeddings: true,
-        ..DecoderConfig::new(49_152, 576, 1536, 30, 9)
-    };
-    let model = config.init(&Device::flex());
-    for dtype in [FloatDType::F32, FloatDType::BF16, FloatDType::F16] {
-        let model = model.clone().map(&mut Cast(dtype));
-        for (batch, slot) in [(1, 16), (1, CAPACITY - ROUNDS - 2), (8, 16)] {
-            println!("\n{dtype:?}, batch {batch}, slots {slot} to {} of {CAPACITY}", slot + ROUNDS);
-            table(&measure(&model, batch, slot));
+    for shape in SHAPES {
+        let config = DecoderConfig::from_json(shape).unwrap();
+        let model = config.init(&Device::flex());
+        for dtype in [FloatDType::F32, FloatDType::BF16, FloatDType::F16] {
+            let model = model.clone().map(&mut Cast(dtype));
+            println!("\n{} layers of {}, {dtype:?}", config.num_hidden_layers, config.hidden_size);
+            for (batch, slot) in [(1, 16), (1, CAPACITY - ROUNDS - 2), (8, 16)] {
+                println!("\nBatch {batch}, slots {slot} to {} of {CAPACITY}", slot + ROUNDS);
+                table(&measure(&model, batch, slot));
+            }
+            prompt(&model);
         }
     }
+}
+
+/// Prints what a prompt takes.
+fn prompt(model: &Decoder) {
+    let device = model.device();
+    let mut times: Vec<f64> = (0..3)
+        .map(|_| {
+            let tokens = Tensor::<2, Int>::full([1, CAPACITY], 7, &device);
+            let start = Instant::now();
+            model.prefill(tokens, Tensor::zeros([1], &device), CAPACITY + 1);
+            start.elapsed().as_secs_f64()
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    println!("\nA prompt of {CAPACITY}: {:.2} s", times[1]);
 }
 
 struct Cast(FloatDType);
@@ -61,13 +89,18 @@ fn measure(model: &Decoder, batch: usize, slot: usize) -> Vec<(&'static str, Vec
     let layers = &model.model.layers;
     let logits = model.logits(x.clone()).reshape([batch, config.vocab_size]);
 
+    let buffer = vec![1u64; model.num_params() * model.dtype().size() / size_of::<u64>()];
+    let sum = |share: &[u64]| share.iter().fold(0u64, |a, b| a.wrapping_add(*b));
     let mut parts: Vec<(&'static str, Vec<f64>)> = Vec::new();
     for round in 0..ROUNDS + 1 {
         let mut index = 0;
-        let mut time = |name, part: &mut dyn FnMut()| {
-            let start = Instant::now();
-            part();
-            let time = start.elapsed().as_secs_f64() * 1e6;
+        let mut time = |name, part: &mut (dyn FnMut() + Send)| {
+            // As within a step, on a thread of the pool.
+            let time = crate::flex::in_pool(|| {
+                let start = Instant::now();
+                part();
+                start.elapsed().as_secs_f64() * 1e6
+            });
             // The first round warms up.
             if round == 0 {
                 parts.push((name, Vec::with_capacity(ROUNDS)));
@@ -134,6 +167,9 @@ fn measure(model: &Decoder, batch: usize, slot: usize) -> Vec<(&'static str, Vec
         time("argmax", &mut || {
             logits.clone().argmax(1);
         });
+        time(BUFFER, &mut || {
+            black_box(buffer.par_chunks(buffer.len() / rayon::current_num_threads()).map(sum).sum::<u64>());
+        });
     }
     parts
 }
@@ -150,10 +186,16 @@ fn table(parts: &[(&'static str, Vec<f64>)]) {
         line(name, median(times));
     }
     let sum = |of: &dyn Fn(&str) -> bool| -> f64 {
-        parts[1..].iter().filter(|(name, _)| of(name)).map(|(_, times)| median(times)).sum()
+        parts[1..parts.len() - 1].iter().filter(|(name, _)| of(name)).map(|(_, times)| median(times)).sum()
     };
     let products = sum(&|name| name.starts_with("products"));
     line("all products", products);
     line("all other parts", sum(&|name| !name.starts_with("products")));
     line("step less products", step - products);
+    // The least of the rounds, for both: others may use the machine.
+    let least = |times: &[f64]| times.iter().copied().fold(f64::INFINITY, f64::min);
+    let fastest: f64 =
+        parts.iter().filter(|(name, _)| name.starts_with("products")).map(|(_, times)| least(times)).sum();
+    let (_, buffer) = parts.last().expect("there are parts");
+    println!("{:<28}{:>9.2} of the memory's bandwidth", "reading speed", least(buffer) / fastest);
 }
