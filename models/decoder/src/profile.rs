@@ -26,28 +26,34 @@ const CAPACITY: usize = 512;
 /// A part that is none: to read as many bytes as the weights have.
 const BUFFER: &str = "a buffer of as many bytes";
 
-const SHAPES: [&str; 2] = [
-    r#"{"model_type": "llama", "vocab_size": 49152, "hidden_size": 576, "intermediate_size": 1536, "num_hidden_layers": 30,
-        "num_attention_heads": 9, "num_key_value_heads": 3, "tie_word_embeddings": true}"#,
-    r#"{"model_type": "qwen3", "vocab_size": 151936, "hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 28,
-        "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128, "tie_word_embeddings": true}"#,
-];
+#[test]
+#[ignore = "takes a minute and judges nothing"]
+fn profile_of_smollm2_135m() {
+    profile(
+        r#"{"model_type": "llama", "vocab_size": 49152, "hidden_size": 576, "intermediate_size": 1536,
+            "num_hidden_layers": 30, "num_attention_heads": 9, "num_key_value_heads": 3, "tie_word_embeddings": true}"#,
+    );
+}
 
 #[test]
 #[ignore = "takes minutes and judges nothing"]
-fn profile() {
-    for shape in SHAPES {
-        let config = DecoderConfig::from_json(shape).unwrap();
-        let model = config.init(&Device::flex());
-        for dtype in [FloatDType::F32, FloatDType::BF16, FloatDType::F16] {
-            let model = model.clone().map(&mut Cast(dtype));
-            println!("\n{} layers of {}, {dtype:?}", config.num_hidden_layers, config.hidden_size);
-            for (batch, slot) in [(1, 16), (1, CAPACITY - ROUNDS - 2), (8, 16)] {
-                println!("\nBatch {batch}, slots {slot} to {} of {CAPACITY}", slot + ROUNDS);
-                table(&measure(&model, batch, slot));
-            }
-            prompt(&model);
+fn profile_of_qwen3_0_6b() {
+    profile(
+        r#"{"model_type": "qwen3", "vocab_size": 151936, "hidden_size": 1024, "intermediate_size": 3072,
+            "num_hidden_layers": 28, "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128,
+            "tie_word_embeddings": true}"#,
+    );
+}
+
+fn profile(config: &str) {
+    let model = DecoderConfig::from_json(config).unwrap().init(&Device::flex());
+    for dtype in [FloatDType::F32, FloatDType::BF16, FloatDType::F16] {
+        let model = model.clone().map(&mut Cast(dtype));
+        for (batch, slot) in [(1, 16), (1, CAPACITY - ROUNDS - 2), (8, 16)] {
+            println!("\n{dtype:?}, batch {batch}, slots {slot} to {} of {CAPACITY}", slot + ROUNDS);
+            table(&measure(&model, batch, slot));
         }
+        prompt(&model);
     }
 }
 
