@@ -91,7 +91,8 @@ fn measure(model: &Decoder, batch: usize, slot: usize) -> Vec<(&'static str, Vec
 
     let wide = |width| Tensor::<3>::ones([batch, 1, width], (&device, model.dtype()));
     let (x, inner) = (wide(config.hidden_size), wide(config.intermediate_size));
-    let narrow = wide(config.num_key_value_heads * config.head_dim);
+    let [queries, keys] =
+        [config.num_attention_heads, config.num_key_value_heads].map(|heads| wide(heads * config.head_dim));
     let layers = &model.model.layers;
     let logits = model.logits(x.clone()).reshape([batch, config.vocab_size]);
 
@@ -121,9 +122,10 @@ fn measure(model: &Decoder, batch: usize, slot: usize) -> Vec<(&'static str, Vec
         time("products: q, k, v, o", &mut || {
             for layer in layers {
                 let attention = &layer.self_attn;
-                for linear in [&attention.q_proj, &attention.k_proj, &attention.v_proj, &attention.o_proj] {
+                for linear in [&attention.q_proj, &attention.k_proj, &attention.v_proj] {
                     linear.forward(x.clone());
                 }
+                attention.o_proj.forward(queries.clone());
             }
         });
         time("products: gate, up", &mut || {
@@ -144,7 +146,7 @@ fn measure(model: &Decoder, batch: usize, slot: usize) -> Vec<(&'static str, Vec
         let rotations = cache.rotations(&model.rotary, x.dtype());
         time("attention over the cache", &mut || {
             for (index, layer) in layers.iter().enumerate() {
-                let qkv = [x.clone(), narrow.clone(), narrow.clone()];
+                let qkv = [queries.clone(), keys.clone(), keys.clone()];
                 cache.attend(index, &layer.self_attn, qkv, &rotations, &hidden);
             }
         });

@@ -63,14 +63,14 @@ fn whole() -> PathBuf {
 
 /// Every change of a file's bytes that is tried.
 fn changes(bytes: &[u8]) -> Vec<Vec<u8>> {
-    let step = bytes.len().div_ceil(64).max(1);
+    let step = bytes.len().div_ceil(24).max(1);
     let mut all: Vec<Vec<u8>> =
         (0..bytes.len()).step_by(step).map(|length| bytes[..length].to_vec()).collect();
     all.extend([7, 8, 9].map(|length| bytes[..bytes.len().min(length)].to_vec()));
     all.extend((1..=bytes.len().min(9)).map(|less| bytes[..bytes.len() - less].to_vec()));
     all.push([bytes, &[0]].concat());
     for at in (0..bytes.len()).step_by(step) {
-        for flip in [0x01, 0x20, 0xff] {
+        for flip in [0x01, 0xff] {
             let mut changed = bytes.to_vec();
             changed[at] ^= flip;
             all.push(changed);
