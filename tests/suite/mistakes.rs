@@ -10,7 +10,7 @@ use burn::tensor::{DType, Device};
 use burn_dfa::constraint::Syntax;
 use burn_dfa::generation::{Cancel, GenerationConfig, Output, Request, choose, generate_as, stream};
 use burn_dfa::{Constraint, Limits, Result, TokenId, TokenTable, Vocabulary};
-use burn_dfa_decoder::DecoderConfig;
+use burn_dfa_decoder::{Decoder, DecoderConfig};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -123,10 +123,12 @@ fn page() -> String {
     // Not a mistake, but an error.
     let cancelled = generate_as::<Person>(&model, &vocabulary, request(64).with_cancel(&cancel), &config);
     let other = DecoderConfig::from_json(r#"{"model_type": "gpt2"}"#).unwrap_err();
+    let missing = Decoder::load("Qwen/Qwen3-0.6B", None, &device).unwrap_err();
     write!(
         page,
-        "\n## And two more\n\nA generation that was cancelled, with the text so far:\n\n> {}\n\nA model folder of another \
-         architecture, which [`burn-dfa-decoder`](../models/decoder) refuses:\n\n> {other}\n",
+        "\n## And three more\n\nA generation that was cancelled, with the text so far:\n\n> {}\n\nA model folder of another \
+         architecture, which [`burn-dfa-decoder`](../models/decoder) refuses:\n\n> {other}\n\nThe name of a model instead of its \
+         folder ([other folders](models.md#what-is-said-of-other-folders)):\n\n> {missing}\n",
         cancelled.unwrap_err()
     )
     .unwrap();
