@@ -8,7 +8,7 @@ use burn::tensor::{Device, FloatDType};
 use burn_dfa_decoder::{DecoderConfig, Message, Pretrained};
 
 /// Kilobytes of address space that all of it may take beyond what the process had.
-const SPACE: u64 = 1 << 20;
+const SPACE: u64 = 192 << 10;
 
 const CONFIG: &str = r#"{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 12, "hidden_size": 8,
     "intermediate_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 4,
