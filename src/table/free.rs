@@ -140,6 +140,28 @@ impl TableParts {
         Some(ascii.or(FirstBytes::new(wide)))
     }
 
+    /// Replaces states by those that the columns lead to; false where one of them leads nowhere.
+    fn follow(&self, states: &mut Vec<u32>, next: &mut Vec<u32>, columns: &[u32]) -> bool {
+        next.clear();
+        for &state in states.iter() {
+            let row = self.row(StateId(state));
+            let mut last = StateId::DEAD.0;
+            for &column in columns {
+                let to = row[column as usize];
+                if to == StateId::DEAD.0 {
+                    return false;
+                }
+                // There are few.
+                if to != last && !next.contains(&to) {
+                    next.push(to);
+                }
+                last = to;
+            }
+        }
+        std::mem::swap(states, next);
+        true
+    }
+
     /// The states of free text, and those behind them, and behind these in turn, from which most characters lead where they lead
     /// from one of free text; each with that one.
     fn almost_like(&self, free: &[u32], characters: FirstBytes) -> Vec<(u32, u32)> {

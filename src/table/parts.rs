@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::free::FreeStates;
 use super::landings::Landings;
-use super::plain::TakesPlain;
+use super::plain::PlainColumns;
 use super::stack::{Calls, Stacks, Top};
 use super::{RowPosition, SpecialTokens, StateId, TokenTable, reserved_column};
 use crate::error::{Error, Result};
@@ -39,14 +39,11 @@ pub(crate) enum TokenReading {
         vocabulary: Vocabulary,
         /// Tokens that are not read as text.
         special: SpecialTokens,
-        /// `[states]`: which plain tokens may all follow, the budget left out.
-        takes_plain: Vec<Option<TakesPlain>>,
+        plain: PlainColumns,
         /// `[states]`: the symbols whose bytes lead from a state to itself.
         rests: Vec<Symbols>,
         /// What is free text.
         free: FreeStates,
-        /// The longest way from any state to the end.
-        farthest: u32,
     },
 }
 

@@ -49,17 +49,14 @@ impl TokenTable {
             TokenReading::Classes(class) => {
                 TokenReading::Classes(ids.iter().map(|id| class[id.index()]).collect())
             }
-            TokenReading::Bytes { column_of, special, takes_plain, rests, free, farthest, .. } => {
-                TokenReading::Bytes {
-                    column_of: column_of.clone(),
-                    vocabulary: own.clone(),
-                    special: special.prune(ids),
-                    takes_plain: takes_plain.clone(),
-                    rests: rests.clone(),
-                    free: free.clone(),
-                    farthest: *farthest,
-                }
-            }
+            TokenReading::Bytes { column_of, special, plain, rests, free, .. } => TokenReading::Bytes {
+                column_of: column_of.clone(),
+                vocabulary: own.clone(),
+                special: special.prune(ids),
+                plain: plain.clone(),
+                rests: rests.clone(),
+                free: free.clone(),
+            },
         };
         let parts = TableParts {
             next: parts.next.clone(),

@@ -39,9 +39,6 @@ pub(crate) struct Calls {
     pub(crate) ways: Vec<u32>,
     /// `[states, ends]`: the frames that the way adds to the stack.
     pub(crate) frames: Vec<u32>,
-    /// The longest way, and the most frames of one.
-    pub(crate) longest: u32,
-    pub(crate) tallest: u32,
     /// The most call and RETURN states that follow one another without a byte between them.
     pub(crate) chain: u32,
     /// The most frames that a token of the vocabulary adds to the stack at any time, at most.
@@ -59,15 +56,12 @@ impl Calls {
         entered: &[bool; 256],
         vocabulary: &Vocabulary,
     ) -> Self {
-        let known = |way: &&Way| way.is_some();
         let mut calls = Self {
             depth: depth as u32,
             ends,
             jumps,
             ways: ways.iter().map(|way| if way.is_some() { way.bytes } else { NONE }).collect(),
             frames: ways.iter().map(|way| if way.is_some() { way.frames } else { 0 }).collect(),
-            longest: ways.iter().filter(known).map(|way| way.bytes).max().unwrap_or(0),
-            tallest: ways.iter().filter(known).map(|way| way.frames).max().unwrap_or(0),
             chain: 0,
             pushes: 0,
         };
@@ -152,7 +146,7 @@ const MANY_OUTCOMES: usize = 3;
 pub(crate) struct Top(u32);
 
 impl Top {
-    const EMPTY: Self = Self(0);
+    pub(super) const EMPTY: Self = Self(0);
 }
 
 impl<'a> Stacks<'a> {
@@ -264,27 +258,5 @@ impl<'a> Stacks<'a> {
     /// The least number of tokens from a state that is no call or RETURN to the end; `u32::MAX` where there is no way.
     pub(crate) fn to_end(&self, state: StateId, top: Top) -> u32 {
         self.cost(state.0, top, self.frames[top.0 as usize].1)
-    }
-
-    /// The longest way to the end from a state in which a row with this stack may rest, at most; `None` where from some state
-    /// there may be none.
-    pub(crate) fn farthest(&self, top: Top) -> Option<u32> {
-        let depth = self.frames[top.0 as usize].1;
-        let costs = self.costs(top).iter().filter(|&&cost| cost != NONE);
-        let all = top == Top::EMPTY || costs.clone().count() == self.outcomes_of(top);
-        let fits = depth.saturating_add(self.calls.tallest) <= self.calls.depth;
-        let worst = costs.max().filter(|_| all && fits)?;
-        Some(worst.saturating_add(self.calls.longest))
-    }
-
-    /// The call state of a frame and the frame below it; `None` on an empty stack.
-    pub(crate) fn caller(&self, top: Top) -> Option<(u32, Top)> {
-        let (call, _, below) = self.frames[top.0 as usize];
-        (top != Top::EMPTY).then_some((call, below))
-    }
-
-    /// The number of outcomes that the piece of a frame has.
-    fn outcomes_of(&self, top: Top) -> usize {
-        self.calls.jump(self.frames[top.0 as usize].0)[1..].iter().filter(|&&to| to != 0).count()
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::build::{RESERVED_TOKENS_TO_END, no_token_path, reserved_rows, with_the_end};
 use super::compile::Rests;
 use super::free::FreeStates;
+use super::plain::PlainColumns;
 use super::whole::{Groups, TokenStates};
 use super::{SpecialTokens, StateId, TableParts, TokenReading, TokenTable};
 use crate::automaton::{ByteRows, Csr, RowDfa};
@@ -36,8 +37,8 @@ pub(super) fn from_rows(rows: &RowDfa, vocabulary: &Vocabulary, meter: &Meter) -
 
 impl TableParts {
     /// The rows, spread out behind the reserved ones, with `beside` further numbers a state to come; of the automaton's states 1
-    /// to `free` are free text. How far the end is, what the states do to the stack, where tokens lead that are read whole, and
-    /// what is plain, is not known yet.
+    /// to `free` are free text. How far the end is, what the states do to the stack, and where tokens lead that are read whole is
+    /// not known yet.
     ///
     /// # Errors
     /// Where a limit is breached.
@@ -70,17 +71,17 @@ impl TableParts {
             next[state as usize * columns + TokenTable::UNMATCHED as usize] = state;
         }
         meter.time()?;
+        let column_of = rows.classes().map(|class| u32::from(class) + reserved as u32);
         Ok(Self {
             next,
             columns,
             reading: TokenReading::Bytes {
-                column_of: Box::new(rows.classes().map(|class| u32::from(class) + reserved as u32)),
+                plain: PlainColumns::new(&column_of),
+                column_of: Box::new(column_of),
                 vocabulary: vocabulary.clone(),
                 special,
-                takes_plain: Vec::new(),
                 rests: Vec::new(),
                 free: FreeStates::default(),
-                farthest: 0,
             },
             tokens_to_end: Vec::new(),
             calls: None,
@@ -120,7 +121,6 @@ fn walked(
         return Err(no_token_path());
     }
     parts.seal_special_edges();
-    parts.find_plain();
     parts.find_rests();
     parts.find_free();
     Ok(TokenTable { parts: Arc::new(parts), unrolled: None })

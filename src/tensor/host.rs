@@ -174,9 +174,8 @@ impl HostTable {
     }
 }
 
-/// The classes of walked text, which has none of its own: those of the reserved columns, what is not plain, the three kinds of
-/// what is; then those of special tokens.
-const FIRST_SPECIAL: u32 = TokenTable::RESERVED_COLUMNS as u32 + 4;
+/// The classes of walked text, which has none of its own: those of the reserved columns, text; then those of special tokens.
+const FIRST_SPECIAL: u32 = TokenTable::RESERVED_COLUMNS as u32 + 1;
 
 /// The tokens of every class.
 fn class_tokens(parts: &TableParts) -> Arc<ClassTokens> {

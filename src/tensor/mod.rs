@@ -59,7 +59,7 @@ pub(crate) use image::{Array, Image};
 #[cfg(feature = "flex")]
 pub(crate) use kept_rows::place;
 #[cfg(feature = "flex")]
-pub(crate) use legal::{Bits, Legal};
+pub(crate) use legal::Legal;
 use placement::Joined;
 pub(crate) use position::UNLIMITED;
 use sizes::Sizes;

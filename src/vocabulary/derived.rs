@@ -3,10 +3,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-#[cfg(feature = "flex")]
-use super::ClassTokens;
 use super::length_class::representative;
-use super::plain::{Plainness, plainness};
+use super::plain::{LONGEST, PlainToken, Plainness};
+#[cfg(feature = "flex")]
+use super::{ClassTokens, TokenBits};
 use super::{Fingerprint, FirstBytes, Symbols, TokenId, TokenKind, Trie, Vocabulary, symbol};
 
 /// What was found out so far.
@@ -14,8 +14,10 @@ use super::{Fingerprint, FirstBytes, Symbols, TokenId, TokenKind, Trie, Vocabula
 pub(super) struct Derived {
     pub(super) trie: OnceLock<Trie>,
     by_length_class: OnceLock<Trie>,
-    less_plain: [OnceLock<Trie>; 4],
-    plain_tokens: OnceLock<Vec<Plainness>>,
+    less_plain: [OnceLock<Trie>; 3],
+    plain_tokens: OnceLock<Vec<PlainToken>>,
+    #[cfg(feature = "flex")]
+    plain_bits: [[OnceLock<(TokenBits, usize)>; LONGEST + 1]; 3],
     spelled_bytes: OnceLock<[bool; 256]>,
     #[cfg(feature = "flex")]
     class_tokens: OnceLock<Arc<ClassTokens>>,
@@ -53,20 +55,33 @@ impl Vocabulary {
     pub(crate) fn less_plain_trie(&self, kind: Plainness) -> &Trie {
         self.derived.less_plain[kind as usize].get_or_init(|| {
             let plain = self.plain_tokens();
-            let less = self.trie().all_tokens().iter().filter(|id| plain[id.index()] > kind);
+            let less = self.trie().all_tokens().iter().filter(|id| plain[id.index()].kind > kind);
             let words: Vec<_> = less.map(|&id| (self.bytes(id).unwrap_or_default(), id)).collect();
             Trie::of(&words)
         })
     }
 
     /// Of every token, how plain it is. Found once.
-    pub(crate) fn plain_tokens(&self) -> &[Plainness] {
+    pub(crate) fn plain_tokens(&self) -> &[PlainToken] {
         self.derived.plain_tokens.get_or_init(|| {
-            let mut plain = vec![Plainness::Other; self.len()];
+            let mut plain = vec![PlainToken::OTHER; self.len()];
             for (id, bytes) in self.iter() {
-                plain[id.index()] = plainness(bytes);
+                plain[id.index()] = PlainToken::of(bytes);
             }
             plain
+        })
+    }
+
+    /// The plain tokens of `kind`, which is not [`Other`](Plainness::Other), and of those before it, that have at most so many
+    /// characters; and how many these are. Found once.
+    #[cfg(feature = "flex")]
+    pub(crate) fn plain_bits(&self, kind: Plainness, characters: usize) -> &(TokenBits, usize) {
+        self.derived.plain_bits[kind as usize][characters.min(LONGEST)].get_or_init(|| {
+            let is_among =
+                |token: &PlainToken| token.kind <= kind && usize::from(token.characters) <= characters;
+            let bits = TokenBits::of(self.plain_tokens(), is_among);
+            let count = bits.count();
+            (bits, count)
         })
     }
 
@@ -84,22 +99,18 @@ impl Vocabulary {
     }
 
     /// The tokens of each of the classes that a walk tells apart: 0 unused ids, 1 those that end the sequence, 2 other
-    /// tokens that are not text, 3 text that is not plain, 4 words, 5 other plain text of ASCII, 6 other plain text. Found once.
+    /// tokens that are not text, 3 text. Found once.
     #[cfg(feature = "flex")]
     pub(crate) fn class_tokens(&self) -> &Arc<ClassTokens> {
         self.derived.class_tokens.get_or_init(|| {
-            let plain = self.plain_tokens();
             let class = |id: TokenId| match self.kind(id) {
-                _ if plain[id.index()] == Plainness::Word => 4,
-                _ if plain[id.index()] == Plainness::Ascii => 5,
-                _ if plain[id.index()] == Plainness::Wide => 6,
                 _ if self.bytes(id).is_some() => 3,
                 _ if self.eos().contains(&id) => 1,
                 TokenKind::Unused => 0,
                 _ => 2,
             };
             let classes: Vec<u32> = (0..self.len() as u32).map(|id| class(TokenId(id))).collect();
-            Arc::new(ClassTokens::by_class(&classes, 7))
+            Arc::new(ClassTokens::by_class(&classes, 4))
         })
     }
 

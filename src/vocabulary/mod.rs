@@ -40,6 +40,8 @@ mod length_class;
 mod plain;
 mod refused;
 mod token;
+#[cfg(feature = "flex")]
+mod token_bits;
 mod tokenizer_json;
 mod trie;
 
@@ -52,6 +54,8 @@ pub use folder::ModelFiles;
 pub(crate) use length_class::{CONTINUATION, LENGTH_CLASSES};
 pub(crate) use plain::{LONGEST as LONGEST_PLAIN, Plainness, WIDE, is_plain_byte};
 pub use token::{TokenId, TokenKind};
+#[cfg(feature = "flex")]
+pub(crate) use token_bits::TokenBits;
 pub(crate) use trie::{Symbols, Trie, symbol};
 
 use std::collections::BTreeSet;

@@ -38,19 +38,31 @@ pub(crate) const WIDE: [&[(u8, u8)]; 8] = [
     &[(0xf4, 0xf4), (0x80, 0x8f), (0x80, 0xbf), (0x80, 0xbf)],
 ];
 
-/// How plain the bytes of a token are.
-pub(super) fn plainness(bytes: &[u8]) -> Plainness {
-    match std::str::from_utf8(bytes) {
-        Ok(text) if text.bytes().all(is_plain_byte) && text.len() <= LONGEST => {
-            let is_word = text.bytes().all(|byte| byte.is_ascii_alphanumeric());
-            if is_word { Plainness::Word } else { Plainness::Ascii }
-        }
-        Ok(text)
-            if text.bytes().all(|byte| byte >= 0x80 || is_plain_byte(byte))
-                && text.chars().count() <= LONGEST =>
-        {
+/// How plain a token is, and its number of characters, 0 where it is not plain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PlainToken {
+    pub(crate) kind: Plainness,
+    pub(crate) characters: u8,
+}
+
+impl PlainToken {
+    pub(super) const OTHER: Self = Self { kind: Plainness::Other, characters: 0 };
+
+    /// Of the bytes of a token.
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        let text = std::str::from_utf8(bytes).ok();
+        let text = text.filter(|text| text.bytes().all(|byte| byte >= 0x80 || is_plain_byte(byte)));
+        let Some(text) = text else { return Self::OTHER };
+        let kind = if !text.is_ascii() {
             Plainness::Wide
+        } else if text.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+            Plainness::Word
+        } else {
+            Plainness::Ascii
+        };
+        match text.chars().count() {
+            characters @ 0..=LONGEST => Self { kind, characters: characters as u8 },
+            _ => Self::OTHER,
         }
-        _ => Plainness::Other,
     }
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::table::{Left, Stacks, StateId, TokenReading, TokenTable};
-use crate::tensor::{Bits, HostRow, Legal, place};
-use crate::vocabulary::{ClassTokens, Plainness, TokenId};
+use crate::table::{Left, PlainRun, Stacks, StateId, TokenReading, TokenTable, Top};
+use crate::tensor::{HostRow, Legal, place};
+use crate::vocabulary::{ClassTokens, TokenBits, TokenId};
 
 /// What took more work than this to find, counted in tokens and nodes of the trie, is kept.
 const WORTH_KEEPING: usize = 512;
@@ -25,15 +25,17 @@ pub(super) fn legal(at: &HostRow<'_>) -> Arc<Legal> {
     })
 }
 
-/// The tokens that may follow in a row: all of some classes but for a few, and some more.
+/// The tokens that may follow in a row: all of some classes but for a few, plain ones, and some more.
 ///
-/// Of a walked table the classes of text are taken where all of it may follow; the rest is walked. In free text all
-/// classes of text are taken, without the tokens that have to be walked.
+/// Of a walked table plain tokens are taken by their lengths where nothing else decides; the rest is walked. In free text all text
+/// is taken, without the tokens that have to be walked.
 #[derive(Default)]
 struct Found {
     /// Whether each class is taken.
     classes: Vec<bool>,
-    /// Tokens of these classes that are legal only if they are in [`text`](Self::text).
+    /// Plain tokens, which are of none of these classes.
+    plain: Option<PlainRun>,
+    /// Tokens of the classes that are legal only if they are in [`text`](Self::text).
     except: Vec<u32>,
     /// The legal tokens of walked text.
     text: Vec<u32>,
@@ -46,38 +48,30 @@ impl Found {
         let parts = at.table.parts();
         let state = at.position.state;
         let row = at.table.row(state);
-        let stack = parts.calls.as_ref().map(|calls| Stacks::of(calls, &at.position));
+        let mut stack = parts.calls.as_ref().map(|calls| Stacks::of(calls, &at.position));
         // Of what leaves the stack as it is.
-        let can_end = |next: u32, left: &mut Left| match &stack {
+        let can_end = |stack: &Option<(Stacks<'_>, Top)>, next: u32, left: &mut Left| match stack {
             None => left.reach(parts.tokens_to_end[next as usize]),
             Some((stacks, top)) => left.reach(stacks.to_end(StateId(next), *top)),
         };
         let TokenReading::Bytes { vocabulary, special, .. } = &parts.reading else {
-            self.classes.extend(row.iter().map(|&next| can_end(next, left)));
+            self.classes.extend(row.iter().map(|&next| can_end(&stack, next, left)));
             self.work += self.classes.len();
             return;
         };
         let reserved = &row[..TokenTable::RESERVED_COLUMNS];
-        self.classes.extend(reserved.iter().map(|&next| can_end(next, left)));
-        let free = parts.free_text(state).filter(|free| can_end(free.0, left));
+        self.classes.extend(reserved.iter().map(|&next| can_end(&stack, next, left)));
+        let free = parts.free_text(state).filter(|free| can_end(&stack, free.0, left));
+        self.classes.push(free.is_some() || state == StateId::UNCONSTRAINED);
+        self.classes.extend(special.of(row).iter().map(|&next| can_end(&stack, next, left)));
         if let Some(free) = free {
-            self.classes.extend([true; 4]);
             self.walk_free(at, left, free);
-        } else {
-            let is_free = state == StateId::UNCONSTRAINED;
-            let stack = stack.as_ref().map(|(stacks, top)| (stacks, *top));
-            let all_plain = parts.all_plain(state, stack, left);
-            let all = |kind| is_free || all_plain >= Some(kind);
-            let kinds = [Plainness::Word, Plainness::Ascii, Plainness::Wide].map(all);
-            self.classes.push(is_free);
-            self.classes.extend(kinds);
-            if state.0 >= StateId::RESERVED {
-                let trie = all_plain.map_or(vocabulary.trie(), |kind| vocabulary.less_plain_trie(kind));
-                let add = add_to(&mut self.text);
-                self.work += parts.each_text(&at.position, left, trie, &[trie.all()], add);
-            }
+        } else if state.0 >= StateId::RESERVED {
+            self.plain = parts.plain_run(state, stack.as_mut().map(|(stacks, top)| (stacks, *top)), left);
+            let trie = self.plain.map_or(vocabulary.trie(), |run| vocabulary.less_plain_trie(run.kind));
+            let add = add_to(&mut self.text);
+            self.work += parts.each_text(&at.position, left, trie, &[trie.all()], add);
         }
-        self.classes.extend(special.of(row).iter().map(|&next| can_end(next, left)));
     }
 
     /// Walks the tokens of text that need not lead to the state `free` of free text.
@@ -102,6 +96,9 @@ impl Found {
         let few = Legal::longest_list(all);
         let of_classes: usize = self.of_classes(at.class_tokens, true).map(<[u32]>::len).sum();
         let count = of_classes - self.except.len() + self.text.len();
+        if let Some(plain) = self.plain {
+            return self.with_plain(plain, count, at);
+        }
         self.work += count.min(all - count);
         if self.except.is_empty() && count <= few {
             let tokens = self.of_classes(at.class_tokens, true).flatten().chain(&self.text);
@@ -113,14 +110,31 @@ impl Found {
         self.work += self.except.len() + self.text.len();
         let mut bits;
         if 2 * of_classes <= all {
-            bits = Bits::none(all);
+            bits = TokenBits::none(all);
             self.of_classes(at.class_tokens, true).flatten().for_each(|&token| bits.set(token));
         } else {
-            bits = Bits::all(all);
+            bits = TokenBits::all(all);
             self.of_classes(at.class_tokens, false).flatten().for_each(|&token| bits.clear(token));
         }
         self.except.iter().for_each(|&token| bits.clear(token));
         self.text.iter().for_each(|&token| bits.set(token));
+        Legal::of(bits, count)
+    }
+
+    /// The same where `count` tokens may follow beside plain ones.
+    fn with_plain(&mut self, plain: PlainRun, count: usize, at: &HostRow<'_>) -> Legal {
+        let TokenReading::Bytes { vocabulary, special, .. } = &at.table.parts().reading else {
+            unreachable!("plain tokens are walked")
+        };
+        let (bits, plain) = vocabulary.plain_bits(plain.kind, plain.characters);
+        let (mut bits, mut count) = (bits.clone(), count + plain);
+        for &(token, _) in special.tokens() {
+            count -= usize::from(bits.has(token.0));
+            bits.clear(token.0);
+        }
+        let others = self.of_classes(at.class_tokens, true).flatten().chain(&self.text);
+        others.for_each(|&token| bits.set(token));
+        self.work += self.text.len();
         Legal::of(bits, count)
     }
 

@@ -159,7 +159,7 @@ fn argmax<F: Logit>(row: &[F]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tensor::Bits;
+    use crate::vocabulary::TokenBits;
 
     #[test]
     fn a_row_in_order_keeps_the_logits_whose_bits_are_set() {
@@ -170,7 +170,7 @@ mod tests {
             let alone = (0..len).flat_map(|one| [vec![one], (0..len).filter(|&at| at != one).collect()]);
             let chosen = words.iter().map(|word| (0..len).filter(|&at| word(at)).collect::<Vec<_>>());
             for legal in chosen.chain(alone) {
-                let mut bits = Bits::none(len);
+                let mut bits = TokenBits::none(len);
                 legal.iter().for_each(|&at| bits.set(at as u32));
                 // NaN too, whose bits are kept.
                 let given: Vec<f32> = (0..len).map(|at| f32::from_bits(0x7fc0_0000 + at as u32)).collect();

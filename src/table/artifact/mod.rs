@@ -151,7 +151,6 @@ fn finish(mut parts: TableParts, calls: Option<Calls>) -> Result<TokenTable> {
     if let Some(calls) = calls {
         parts.set_calls(calls);
     }
-    parts.find_plain();
     parts.find_rests();
     parts.find_free();
     let table = TokenTable { parts: Arc::new(parts), unrolled: None };

@@ -9,7 +9,7 @@ use super::container::Container;
 use crate::error::Result;
 use crate::limits::Meter;
 use crate::table::symbols::FIRST_SPECIAL;
-use crate::table::{FreeStates, SpecialTokens, StateId, TableParts, TokenReading, TokenTable};
+use crate::table::{FreeStates, PlainColumns, SpecialTokens, StateId, TableParts, TokenReading, TokenTable};
 use crate::vocabulary::{Fingerprint, TokenId, Vocabulary};
 
 /// A table as it is stored: indexed by [`StoredArray`], it gives the entries as they are in the file.
@@ -95,15 +95,17 @@ impl<'a> StoredTable<'a> {
         let vocabulary_len = self.tokens();
         let reading = match self.form {
             Form::Tabulated => TokenReading::Classes(self.take(StoredArray::Class)),
-            Form::Walked | Form::Called => TokenReading::Bytes {
-                column_of: Box::new(std::array::from_fn(|byte| self[StoredArray::Column][byte])),
-                vocabulary: vocabulary.clone(),
-                special: self.special_tokens(),
-                takes_plain: vec![None; self.states()],
-                rests: vec![0; self.states()],
-                free: FreeStates::default(),
-                farthest: 0,
-            },
+            Form::Walked | Form::Called => {
+                let column_of = std::array::from_fn(|byte| self[StoredArray::Column][byte]);
+                TokenReading::Bytes {
+                    plain: PlainColumns::new(&column_of),
+                    column_of: Box::new(column_of),
+                    vocabulary: vocabulary.clone(),
+                    special: self.special_tokens(),
+                    rests: vec![0; self.states()],
+                    free: FreeStates::default(),
+                }
+            }
         };
         let mut tokens_to_end = self.take(StoredArray::TokensToEnd);
         tokens_to_end.iter_mut().filter(|tokens| **tokens == NO_WAY).for_each(|tokens| *tokens = u32::MAX);
