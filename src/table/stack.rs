@@ -169,6 +169,16 @@ impl<'a> Stacks<'a> {
         (stacks, top)
     }
 
+    /// Whether two stacks differ in the call on top at most, and that returns to the same states.
+    pub(super) fn are_alike(&self, a: Top, b: Top) -> bool {
+        let [(call, _, below), (other, _, other_below)] = [a, b].map(|top| self.frames[top.0 as usize]);
+        a == b
+            || below == other_below
+                && a != Top::EMPTY
+                && b != Top::EMPTY
+                && self.calls.jump(call)[1..] == self.calls.jump(other)[1..]
+    }
+
     /// The frames of a stack from the bottom, as a [`RowPosition`] holds them.
     pub(crate) fn frames(&self, mut top: Top) -> Vec<u32> {
         let depth = self.frames[top.0 as usize].1 as usize;

@@ -14,7 +14,7 @@ use super::{Fingerprint, FirstBytes, Symbols, TokenId, TokenKind, Trie, Vocabula
 pub(super) struct Derived {
     pub(super) trie: OnceLock<Trie>,
     by_length_class: OnceLock<Trie>,
-    less_plain: [OnceLock<Trie>; 3],
+    less_plain: [[OnceLock<Trie>; 2]; 3],
     plain_tokens: OnceLock<Vec<PlainToken>>,
     #[cfg(feature = "flex")]
     plain_bits: [[OnceLock<(TokenBits, usize)>; LONGEST + 1]; 3],
@@ -51,12 +51,15 @@ impl Vocabulary {
         })
     }
 
-    /// The tokens that are text, and less plain than `kind`, as a trie. Built once.
-    pub(crate) fn less_plain_trie(&self, kind: Plainness) -> &Trie {
-        self.derived.less_plain[kind as usize].get_or_init(|| {
+    /// The tokens that are text, and less plain than `kind`, as a trie; without `control` those are left out that begin with plain
+    /// characters of that kind, if any, and then a control character. Built once.
+    pub(crate) fn less_plain_trie(&self, kind: Plainness, control: bool) -> &Trie {
+        self.derived.less_plain[kind as usize][usize::from(control)].get_or_init(|| {
             let plain = self.plain_tokens();
             let less = self.trie().all_tokens().iter().filter(|id| plain[id.index()].kind > kind);
-            let words: Vec<_> = less.map(|&id| (self.bytes(id).unwrap_or_default(), id)).collect();
+            let words = less.map(|&id| (self.bytes(id).unwrap_or_default(), id));
+            let words: Vec<_> =
+                words.filter(|(bytes, _)| control || !PlainToken::leads_to_control(bytes, kind)).collect();
             Trie::of(&words)
         })
     }

@@ -26,6 +26,11 @@ pub(crate) fn is_plain_byte(byte: u8) -> bool {
     matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\'
 }
 
+/// Control characters of ASCII that no JSON string takes.
+pub(crate) fn is_control_byte(byte: u8) -> bool {
+    byte < b' '
+}
+
 /// The bytes of longer characters, from the first to the last: the well-formed sequences of the Unicode Standard, table 3-7.
 pub(crate) const WIDE: [&[(u8, u8)]; 8] = [
     &[(0xc2, 0xdf), (0x80, 0xbf)],
@@ -64,5 +69,12 @@ impl PlainToken {
             characters @ 0..=LONGEST => Self { kind, characters: characters as u8 },
             _ => Self::OTHER,
         }
+    }
+
+    /// Whether plain characters of `kind` and of those before it, as many as a plain token may have or fewer, and then a control
+    /// character, are what the bytes of a token begin with.
+    pub(super) fn leads_to_control(bytes: &[u8], kind: Plainness) -> bool {
+        let control = bytes.iter().position(|&byte| is_control_byte(byte));
+        control.is_some_and(|at| Self::of(&bytes[..at]).kind <= kind)
     }
 }

@@ -68,7 +68,8 @@ impl Found {
             self.walk_free(at, left, free);
         } else if state.0 >= StateId::RESERVED {
             self.plain = parts.plain_run(state, stack.as_mut().map(|(stacks, top)| (stacks, *top)), left);
-            let trie = self.plain.map_or(vocabulary.trie(), |run| vocabulary.less_plain_trie(run.kind));
+            let trie =
+                self.plain.map_or(vocabulary.trie(), |run| vocabulary.less_plain_trie(run.kind, run.control));
             let add = add_to(&mut self.text);
             self.work += parts.each_text(&at.position, left, trie, &[trie.all()], add);
         }
