@@ -8,50 +8,20 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use burn::module::{Module, ModuleMapper, Param};
-use burn::tensor::{DType, Device, FloatDType, Int, Tensor};
+use burn::tensor::{DType, FloatDType, Int, Tensor};
 use burn_dfa::generation::CausalLm;
-use burn_dfa_decoder::{Decoder, DecoderConfig};
+use burn_dfa_decoder::Decoder;
 use rayon::prelude::*;
 
 use crate::args::Args;
 use crate::python::{Python, Server};
+use crate::shapes::{self, Shape};
 use crate::statistics::median;
 
 /// Tokens of the prompt.
 const PROMPT: usize = 512;
 /// Bytes that are read to measure the bandwidth, far more than caches hold.
 const BUFFER: usize = 1 << 30;
-
-/// A published model's shape, as its `config.json` has it.
-pub struct Shape {
-    pub name: &'static str,
-    config: &'static str,
-}
-
-/// The shapes that are measured.
-pub const SHAPES: [Shape; 2] = [
-    Shape {
-        name: "smollm2_135m",
-        config: r#"{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 49152, "hidden_size": 576,
-            "intermediate_size": 1536, "num_hidden_layers": 30, "num_attention_heads": 9, "num_key_value_heads": 3,
-            "max_position_embeddings": 8192, "rms_norm_eps": 1e-5, "rope_theta": 100000, "tie_word_embeddings": true,
-            "hidden_act": "silu", "bos_token_id": 1, "eos_token_id": 2}"#,
-    },
-    Shape {
-        name: "qwen3_0_6b",
-        config: r#"{"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "vocab_size": 151936, "hidden_size": 1024,
-            "intermediate_size": 3072, "num_hidden_layers": 28, "num_attention_heads": 16, "num_key_value_heads": 8,
-            "head_dim": 128, "max_position_embeddings": 40960, "rms_norm_eps": 1e-6, "rope_theta": 1000000,
-            "tie_word_embeddings": true, "hidden_act": "silu", "bos_token_id": 151643, "eos_token_id": 151645}"#,
-    },
-];
-
-impl Shape {
-    /// A model of this shape on the CPU.
-    pub fn init(&self) -> Decoder {
-        DecoderConfig::from_json(self.config).expect("a configuration").init(&Device::flex())
-    }
-}
 
 /// Measures the models, says what they do, and gives the figures.
 pub fn figures(args: &Args, runs: usize) -> Vec<(String, f64)> {
@@ -61,7 +31,7 @@ pub fn figures(args: &Args, runs: usize) -> Vec<(String, f64)> {
     let has_pytorch = python.offers("pytorch.py", "whole models in PyTorch");
     let buffer = vec![1u64; BUFFER / size_of::<u64>()];
     let mut figures = Vec::new();
-    for shape in SHAPES {
+    for shape in shapes::WHOLE {
         let random = shape.init();
         for (dtype, name) in [(FloatDType::F32, "float32"), (FloatDType::BF16, "bfloat16")] {
             let model = random.clone().map(&mut Cast(dtype));

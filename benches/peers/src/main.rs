@@ -22,6 +22,7 @@ mod plot;
 mod progress;
 mod python;
 mod results;
+mod shapes;
 mod statistics;
 mod table;
 mod texts;

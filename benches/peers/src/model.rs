@@ -14,7 +14,7 @@ use burn_dfa::{Constraint, Limits, TensorOptions, TensorTable, TokenTable, Vocab
 use burn_dfa_decoder::Decoder;
 
 use crate::args::Args;
-use crate::beside_pytorch::{SHAPES, Shape};
+use crate::shapes::{self, Shape};
 use crate::statistics::{median, medians};
 use crate::tokens::{Name, Tokens};
 use crate::triggers;
@@ -26,12 +26,9 @@ pub fn figures(args: &Args, runs: usize) -> Vec<(String, f64)> {
     let tiny = Subject::tiny().decode(&long_string(), if args.quick { 20 } else { 200 }, runs);
     tiny.report("tiny", &mut figures);
     if let Some(tokens) = Tokens::load(Name::Smollm2) {
-        for shape in SHAPES {
-            let decoding = Subject::random(&shape, &tokens).decode(
-                &long_string(),
-                if args.quick { 3 } else { 24 },
-                runs,
-            );
+        for shape in shapes::WHOLE.iter().chain(&shapes::FIRST_LAYERS) {
+            let decoding =
+                Subject::random(shape, &tokens).decode(&long_string(), if args.quick { 3 } else { 24 }, runs);
             decoding.report(shape.name, &mut figures);
         }
     }
@@ -48,7 +45,7 @@ pub fn in_free_text(args: &Args, runs: usize) -> Vec<(String, f64)> {
         .report("tiny_free_text", &mut figures);
     if let Some(tokens) = Tokens::load(Name::Smollm2) {
         let smollm2 =
-            Subject::random(&SHAPES[0], &tokens).decode(&text, if args.quick { 3 } else { 24 }, runs);
+            Subject::random(&shapes::WHOLE[0], &tokens).decode(&text, if args.quick { 3 } else { 24 }, runs);
         smollm2.report("smollm2_135m_free_text", &mut figures);
     }
     figures
@@ -76,7 +73,7 @@ struct Decoding {
 
 impl Decoding {
     fn report(&self, name: &str, figures: &mut Vec<(String, f64)>) {
-        println!("  {name:16}{:12.1}{:12.1}   ratio {:.4}", self.free, self.constrained, self.ratio);
+        println!("  {name:24}{:12.1}{:12.1}   ratio {:.4}", self.free, self.constrained, self.ratio);
         figures.push((format!("constrained_over_unconstrained_{name}"), self.ratio));
     }
 }

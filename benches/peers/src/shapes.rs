@@ -1,0 +1,69 @@
+//! The shapes of published models, as their `config.json` has them, for random weights.
+
+use burn::tensor::Device;
+use burn_dfa_decoder::{Decoder, DecoderConfig};
+
+/// A shape.
+pub struct Shape {
+    pub name: &'static str,
+    pub config: &'static str,
+}
+
+/// Whole models.
+pub const WHOLE: [Shape; 2] = [
+    Shape {
+        name: "smollm2_135m",
+        config: r#"{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 49152, "hidden_size": 576,
+            "intermediate_size": 1536, "num_hidden_layers": 30, "num_attention_heads": 9, "num_key_value_heads": 3,
+            "max_position_embeddings": 8192, "rms_norm_eps": 1e-5, "rope_theta": 100000, "tie_word_embeddings": true,
+            "hidden_act": "silu", "bos_token_id": 1, "eos_token_id": 2}"#,
+    },
+    Shape {
+        name: "qwen3_0_6b",
+        config: r#"{"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "vocab_size": 151936, "hidden_size": 1024,
+            "intermediate_size": 3072, "num_hidden_layers": 28, "num_attention_heads": 16, "num_key_value_heads": 8,
+            "head_dim": 128, "max_position_embeddings": 40960, "rms_norm_eps": 1e-6, "rope_theta": 1000000,
+            "tie_word_embeddings": true, "hidden_act": "silu", "bos_token_id": 151643, "eos_token_id": 151645}"#,
+    },
+];
+
+/// The first layers of models of the other families: their widths are those of the model that a name has, and the layers are of every
+/// kind that the family has. What a constraint costs is a larger part of the step of a model of few layers.
+pub const FIRST_LAYERS: [Shape; 4] = [
+    Shape {
+        name: "mistral_7b_2_layers",
+        config: r#"{"architectures": ["MistralForCausalLM"], "model_type": "mistral", "vocab_size": 49152, "hidden_size": 4096,
+            "intermediate_size": 14336, "num_hidden_layers": 2, "num_attention_heads": 32, "num_key_value_heads": 8,
+            "max_position_embeddings": 32768, "rms_norm_eps": 1e-5, "rope_theta": 10000, "tie_word_embeddings": false,
+            "hidden_act": "silu", "sliding_window": 4096, "bos_token_id": 1, "eos_token_id": 2}"#,
+    },
+    Shape {
+        name: "qwen2_5_0_5b_4_layers",
+        config: r#"{"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "vocab_size": 151936, "hidden_size": 896,
+            "intermediate_size": 4864, "num_hidden_layers": 4, "num_attention_heads": 14, "num_key_value_heads": 2,
+            "max_position_embeddings": 32768, "rms_norm_eps": 1e-6, "rope_theta": 1000000, "tie_word_embeddings": true,
+            "use_sliding_window": false, "hidden_act": "silu", "bos_token_id": 151643, "eos_token_id": 151645}"#,
+    },
+    Shape {
+        name: "smollm3_3b_4_layers",
+        config: r#"{"architectures": ["SmolLM3ForCausalLM"], "model_type": "smollm3", "vocab_size": 128256, "hidden_size": 2048,
+            "intermediate_size": 11008, "num_hidden_layers": 4, "num_attention_heads": 16, "num_key_value_heads": 4,
+            "max_position_embeddings": 65536, "rms_norm_eps": 1e-6, "rope_theta": 5000000, "no_rope_layer_interval": 4,
+            "tie_word_embeddings": true, "hidden_act": "silu", "bos_token_id": 128000, "eos_token_id": 128012}"#,
+    },
+    Shape {
+        name: "gemma3_270m_6_layers",
+        config: r#"{"architectures": ["Gemma3ForCausalLM"], "model_type": "gemma3_text", "vocab_size": 262144, "hidden_size": 640,
+            "intermediate_size": 2048, "num_hidden_layers": 6, "num_attention_heads": 4, "num_key_value_heads": 1,
+            "head_dim": 256, "query_pre_attn_scalar": 256, "max_position_embeddings": 32768, "rms_norm_eps": 1e-6,
+            "rope_theta": 1000000, "rope_local_base_freq": 10000, "sliding_window": 512, "sliding_window_pattern": 6,
+            "tie_word_embeddings": true, "hidden_activation": "gelu_pytorch_tanh", "bos_token_id": 2, "eos_token_id": 1}"#,
+    },
+];
+
+impl Shape {
+    /// A model of this shape on the CPU.
+    pub fn init(&self) -> Decoder {
+        DecoderConfig::from_json(self.config).expect("a configuration").init(&Device::flex())
+    }
+}
