@@ -73,8 +73,8 @@ impl TableParts {
                 (0, _) => {}
                 (1, 0) => {
                     let (position, trie) = (RowPosition::unlimited(state), vocabulary.trie());
-                    let (mut left, nodes) = (Left::new(RowPosition::UNLIMITED - 1), [trie.all()]);
-                    self.each_text(&position, &mut left, trie, &nodes, |ids, _| legal.extend_from_slice(ids));
+                    let (mut left, nodes) = (Left::new(RowPosition::UNLIMITED - 1), trie.by_first_byte());
+                    self.each_text(&position, &mut left, trie, nodes, |ids, _| legal.extend_from_slice(ids));
                 }
                 _ => return false,
             }

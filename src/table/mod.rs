@@ -73,7 +73,7 @@ pub(crate) use free::FreeStates;
 pub(crate) use landings::Landings;
 pub(crate) use left::Left;
 pub(crate) use parts::{TableParts, TokenReading};
-pub(crate) use plain::{PlainColumns, PlainRun};
+pub(crate) use plain::{PlainRun, PlainText};
 pub(crate) use special::SpecialTokens;
 pub(crate) use stack::{Stacks, Top};
 pub(crate) use walk::reserved_column;

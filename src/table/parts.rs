@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::free::FreeStates;
 use super::landings::Landings;
-use super::plain::PlainColumns;
+use super::plain::PlainText;
 use super::stack::{Calls, Stacks, Top};
 use super::{RowPosition, SpecialTokens, StateId, TokenTable, reserved_column};
 use crate::error::{Error, Result};
@@ -39,7 +39,7 @@ pub(crate) enum TokenReading {
         vocabulary: Vocabulary,
         /// Tokens that are not read as text.
         special: SpecialTokens,
-        plain: PlainColumns,
+        plain: PlainText,
         /// `[states]`: the symbols whose bytes lead from a state to itself.
         rests: Vec<Symbols>,
         /// What is free text.

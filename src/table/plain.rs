@@ -1,5 +1,8 @@
 //! How many plain characters may be read from a place, whichever they are.
 
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
 use super::stack::{Stacks, Top};
 use super::{Left, StateId, TableParts, TokenReading};
 use crate::vocabulary::{LONGEST_PLAIN, Plainness, WIDE, is_control_byte, is_plain_byte};
@@ -7,18 +10,20 @@ use crate::vocabulary::{LONGEST_PLAIN, Plainness, WIDE, is_control_byte, is_plai
 /// The most places to which characters may lead of which that is found out.
 const MOST_PLACES: usize = 32;
 
-/// The columns of the bytes of plain characters.
+/// How plain characters are read.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct PlainColumns {
+pub(crate) struct PlainText {
+    /// The columns of their bytes.
     word: Vec<u32>,
     ascii: Vec<u32>,
     /// Of characters beyond ASCII, byte by byte.
     wide: Vec<Vec<Vec<u32>>>,
     /// Of control characters.
     control: Vec<u32>,
+    successors: Successors,
 }
 
-impl PlainColumns {
+impl PlainText {
     pub(super) fn new(column_of: &[u32; 256]) -> Self {
         let columns = |bytes: &mut dyn Iterator<Item = u8>| {
             let mut columns: Vec<u32> = bytes.map(|byte| column_of[byte as usize]).collect();
@@ -36,9 +41,44 @@ impl PlainColumns {
             ascii: columns(&mut (0..=u8::MAX).filter(|&byte| is_plain_byte(byte))),
             wide,
             control: columns(&mut (0..=u8::MAX).filter(|&byte| is_control_byte(byte))),
+            successors: Successors::default(),
         }
     }
 }
+
+/// Of a state the one that every plain character leads to, without a call or a return, as far as that was found; 0 where not. In counted text each
+/// state leads to another, and steps go from one to the next.
+#[derive(Default)]
+struct Successors(OnceLock<Box<[AtomicU32]>>);
+
+impl Successors {
+    fn of(&self, state: StateId) -> Option<StateId> {
+        let next = self.0.get()?[state.index()].load(Relaxed);
+        (next != 0).then_some(StateId(next))
+    }
+
+    /// Of a table of so many states.
+    fn set(&self, states: usize, state: StateId, next: StateId) {
+        let all = self.0.get_or_init(|| (0..states).map(|_| AtomicU32::new(0)).collect());
+        all[state.index()].store(next.0, Relaxed);
+    }
+}
+
+impl Clone for Successors {
+    /// What was found is found anew.
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl PartialEq for Successors {
+    /// They follow from the table.
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Successors {}
 
 /// Which plain tokens of a kind, and of those before it, may follow at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,8 +102,16 @@ impl TableParts {
         let TokenReading::Bytes { plain, .. } = &self.reading else { return None };
         let (stacks, top) = stack.unzip();
         let mark = stacks.as_ref().map(|stacks| stacks.mark());
-        let mut run =
-            Run { parts: self, plain, stacks, left, places: Vec::new(), at: Vec::new(), next: Vec::new() };
+        let mut run = Run {
+            parts: self,
+            plain,
+            stacks,
+            left,
+            places: Vec::new(),
+            at: Vec::new(),
+            next: Vec::new(),
+            moves_stack: false,
+        };
         let start = (state, top.unwrap_or(Top::EMPTY));
         let kinds = [Plainness::Wide, Plainness::Ascii, Plainness::Word];
         let found = kinds.into_iter().find_map(|kind| run.of(kind, start));
@@ -80,7 +128,7 @@ type Place = (StateId, Top);
 /// Reads characters.
 struct Run<'a, 'b> {
     parts: &'a TableParts,
-    plain: &'a PlainColumns,
+    plain: &'a PlainText,
     stacks: Option<&'a mut Stacks<'b>>,
     left: &'a mut Left,
     /// Where the row may be.
@@ -89,6 +137,8 @@ struct Run<'a, 'b> {
     at: Vec<Place>,
     /// Scratch.
     next: Vec<Place>,
+    /// Whether a call or a return was met.
+    moves_stack: bool,
 }
 
 impl Run<'_, '_> {
@@ -98,7 +148,6 @@ impl Run<'_, '_> {
         let mut places = vec![start];
         let mut run = PlainRun { kind, characters: 0, control: self.reads_control(&places) };
         while run.characters < LONGEST_PLAIN {
-            self.places.clear();
             if !self.character(kind, &places)? {
                 return Some(run);
             }
@@ -125,9 +174,17 @@ impl Run<'_, '_> {
         places.iter().any(reads)
     }
 
-    /// Adds to `places` where the characters of a kind lead from others; whether they may be read, `None` where only some may.
+    /// Finds the `places` that the characters of a kind lead to from others; whether they may be read, `None` where only some may.
     fn character(&mut self, kind: Plainness, from: &[Place]) -> Option<bool> {
+        self.places.clear();
         let plain = self.plain;
+        if let (Plainness::Wide, &[(state, top)]) = (kind, from)
+            && let Some(next) = plain.successors.of(state)
+        {
+            self.places.push((next, top));
+            return Some(true);
+        }
+        self.moves_stack = false;
         let is_read =
             self.bytes(from, &[if kind == Plainness::Word { &plain.word } else { &plain.ascii }])?;
         if kind == Plainness::Wide {
@@ -135,6 +192,9 @@ impl Run<'_, '_> {
                 if self.bytes(from, sequence)? != is_read {
                     return None;
                 }
+            }
+            if let (&[(state, _)], &[(next, _)], false) = (from, &self.places[..], self.moves_stack) {
+                plain.successors.set(self.parts.tokens_to_end.len(), state, next);
             }
         }
         Some(is_read)
@@ -181,8 +241,9 @@ impl Run<'_, '_> {
         }
         if let Some(stacks) = &mut self.stacks {
             for at in 0..self.next.len() {
-                let (state, top) = self.next[at];
-                let (state, top) = stacks.settle(state, top);
+                let entered = self.next[at];
+                let (state, top) = stacks.settle(entered.0, entered.1);
+                self.moves_stack |= (state, top) != entered;
                 // Characters of several lengths make calls of their own, which return alike.
                 let mut met = self.places.iter().chain(&self.next[..at]).map(|&(_, met)| met);
                 self.next[at] = (state, met.find(|&met| stacks.are_alike(met, top)).unwrap_or(top));

@@ -8,17 +8,20 @@ use crate::vocabulary::{Symbols, TokenId, Trie, symbol};
 
 impl TableParts {
     /// Calls `found` with tokens of `trie` that may follow at `position`, where so many tokens are `left` behind the next one, and
-    /// the state after all of them, until each was given. Only these nodes of the trie are walked, each with all that begins with
-    /// the same byte. Returns the number of nodes that were read.
+    /// the state after all of them, until each was given. Only these nodes of the trie are walked, all of which begin with the byte that they
+    /// come with. Returns the number of nodes that were read.
     pub(crate) fn each_text(
         &self,
         position: &RowPosition,
         left: &mut Left,
         trie: &Trie,
-        subtrees: &[Range<usize>],
+        subtrees: impl IntoIterator<Item = (u8, Range<usize>)>,
         found: impl FnMut(&[TokenId], StateId),
     ) -> usize {
         let TokenReading::Bytes { column_of, .. } = &self.reading else { return 0 };
+        let row = self.row(position.state);
+        let live = |byte: u8| row[column_of[byte as usize] as usize] != StateId::DEAD.0;
+        let subtrees = subtrees.into_iter().filter(|&(byte, _)| live(byte)).map(|(_, nodes)| nodes);
         let bytes = Bytes { parts: self, column_of, left };
         let Some(calls) = &self.calls else {
             return each_token(bytes, position.state, trie, subtrees, found);
@@ -145,7 +148,7 @@ fn each_token<R: Reader>(
     mut reader: R,
     start: R::At,
     trie: &Trie,
-    subtrees: &[Range<usize>],
+    subtrees: impl Iterator<Item = Range<usize>>,
     mut found: impl FnMut(&[TokenId], StateId),
 ) -> usize {
     let mut read = 0;
@@ -200,7 +203,7 @@ mod tests {
         let parts = table.parts();
         let (mut walked, trie) = (Vec::new(), vocabulary.trie());
         let mut left = Left::new(position.remaining.saturating_sub(1));
-        parts.each_text(position, &mut left, trie, &[trie.all()], |tokens, state| {
+        parts.each_text(position, &mut left, trie, trie.by_first_byte(), |tokens, state| {
             for &token in tokens {
                 assert_eq!(table.after(position, token).state, state);
                 walked.push(token.0);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::build::{RESERVED_TOKENS_TO_END, no_token_path, reserved_rows, with_the_end};
 use super::compile::Rests;
 use super::free::FreeStates;
-use super::plain::PlainColumns;
+use super::plain::PlainText;
 use super::whole::{Groups, TokenStates};
 use super::{SpecialTokens, StateId, TableParts, TokenReading, TokenTable};
 use crate::automaton::{ByteRows, Csr, RowDfa};
@@ -76,7 +76,7 @@ impl TableParts {
             next,
             columns,
             reading: TokenReading::Bytes {
-                plain: PlainColumns::new(&column_of),
+                plain: PlainText::new(&column_of),
                 column_of: Box::new(column_of),
                 vocabulary: vocabulary.clone(),
                 special,

@@ -55,11 +55,16 @@ impl Vocabulary {
     /// characters of that kind, if any, and then a control character. Built once.
     pub(crate) fn less_plain_trie(&self, kind: Plainness, control: bool) -> &Trie {
         self.derived.less_plain[kind as usize][usize::from(control)].get_or_init(|| {
+            let bytes = |id: TokenId| self.bytes(id).unwrap_or_default();
             let plain = self.plain_tokens();
-            let less = self.trie().all_tokens().iter().filter(|id| plain[id.index()].kind > kind);
-            let words = less.map(|&id| (self.bytes(id).unwrap_or_default(), id));
-            let words: Vec<_> =
-                words.filter(|(bytes, _)| control || !PlainToken::leads_to_control(bytes, kind)).collect();
+            let words: Vec<_> = if control {
+                let all = self.trie().all_tokens().iter();
+                all.filter(|id| plain[id.index()].kind > kind).map(|&id| (bytes(id), id)).collect()
+            } else {
+                let less = self.less_plain_trie(kind, true).all_tokens().iter();
+                let others = less.filter(|&&id| !PlainToken::leads_to_control(bytes(id), kind));
+                others.map(|&id| (bytes(id), id)).collect()
+            };
             Trie::of(&words)
         })
     }

@@ -30,6 +30,8 @@ pub(crate) struct Trie {
     /// Tokens in the order of their bytes, then of their ids.
     tokens: Vec<TokenId>,
     max_depth: usize,
+    /// The bytes that tokens begin with, each with the nodes of these tokens.
+    roots: Vec<(u8, Range<u32>)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +64,7 @@ impl Trie {
             below: Vec::new(),
             tokens: words.iter().map(|&(_, id)| id).collect(),
             max_depth: 0,
+            roots: Vec::new(),
         };
         // The nodes of the previous word, from the root's child on.
         let mut path: Vec<u32> = Vec::new();
@@ -80,6 +83,12 @@ impl Trie {
         }
         trie.close(&mut path, 0);
         trie.push(0, 0, trie.tokens.len());
+        let mut node = 0;
+        while node < trie.len() {
+            let nodes = node as u32..trie.end(node);
+            node = nodes.end as usize;
+            trie.roots.push((trie.byte(nodes.start as usize), nodes));
+        }
         trie
     }
 
@@ -147,19 +156,9 @@ impl Trie {
         first as usize..self.nodes[end as usize].first as usize
     }
 
-    /// All nodes.
-    pub(crate) fn all(&self) -> Range<usize> {
-        0..self.len()
-    }
-
     /// The bytes that tokens begin with, each with the nodes of these tokens.
     pub(crate) fn by_first_byte(&self) -> impl Iterator<Item = (u8, Range<usize>)> + '_ {
-        let mut node = 0;
-        std::iter::from_fn(move || {
-            let nodes = (node < self.len()).then(|| node..self.end(node) as usize)?;
-            node = nodes.end;
-            Some((self.byte(nodes.start), nodes))
-        })
+        self.roots.iter().map(|(byte, nodes)| (*byte, nodes.start as usize..nodes.end as usize))
     }
 
     /// The tokens of nodes in a row.

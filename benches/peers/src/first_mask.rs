@@ -75,14 +75,16 @@ pub fn print(engine: &dyn Engine, tokens: &Tokens, grammar: &Grammar, patience: 
     say(&report);
 }
 
-/// A regex, and context-free grammars that begin amid text: any, and that of ASCII alone.
-fn small() -> [Grammar; 3] {
+/// A regex, and context-free grammars that begin amid text: any, that without control characters, that of ASCII alone, and words.
+fn small() -> [Grammar; 5] {
     let nested = |text: &str| Grammar::ContextFree {
         syntax: Syntax::Gbnf,
         text: format!(r#"root ::= {text} | "\"(" root ")\"""#),
         lark: format!(r#"start: /{text}/ | "\"(" start ")\"""#),
     };
-    [Grammar::Regex("a".to_owned()), nested(r#"[^"]+"#), nested("[ !#-~]+")]
+    let texts = [r#"[^"]+"#, r#"[^"\x00-\x1f]+"#, "[ !#-~]+", "[0-9A-Za-z]+"];
+    let [any, printable, ascii, words] = texts.map(nested);
+    [Grammar::Regex("a".to_owned()), any, printable, ascii, words]
 }
 
 /// Prints a report and ends the process, whatever its other threads do.

@@ -71,7 +71,7 @@ impl Found {
             let trie =
                 self.plain.map_or(vocabulary.trie(), |run| vocabulary.less_plain_trie(run.kind, run.control));
             let add = add_to(&mut self.text);
-            self.work += parts.each_text(&at.position, left, trie, &[trie.all()], add);
+            self.work += parts.each_text(&at.position, left, trie, trie.by_first_byte(), add);
         }
     }
 
@@ -83,11 +83,11 @@ impl Found {
         let parts_here = |byte| parts.parts_from(at.position.state, free, byte);
         for (trie, walks_all) in [(&**beyond, false), (vocabulary.trie(), true)] {
             let nodes = trie.by_first_byte().filter(|&(byte, _)| parts_here(byte) == walks_all);
-            let nodes: Vec<_> = nodes.map(|(_, nodes)| nodes).collect();
-            let tokens = nodes.iter().flat_map(|nodes| trie.tokens_within(nodes));
+            let nodes: Vec<_> = nodes.collect();
+            let tokens = nodes.iter().flat_map(|(_, nodes)| trie.tokens_within(nodes));
             let tokens = tokens.filter(|&&id| special.column(id).is_none());
             self.except.extend(tokens.map(|id| id.0));
-            self.work += parts.each_text(&at.position, left, trie, &nodes, add_to(&mut self.text));
+            self.work += parts.each_text(&at.position, left, trie, nodes, add_to(&mut self.text));
         }
     }
 

@@ -9,7 +9,7 @@ use super::container::Container;
 use crate::error::Result;
 use crate::limits::Meter;
 use crate::table::symbols::FIRST_SPECIAL;
-use crate::table::{FreeStates, PlainColumns, SpecialTokens, StateId, TableParts, TokenReading, TokenTable};
+use crate::table::{FreeStates, PlainText, SpecialTokens, StateId, TableParts, TokenReading, TokenTable};
 use crate::vocabulary::{Fingerprint, TokenId, Vocabulary};
 
 /// A table as it is stored: indexed by [`StoredArray`], it gives the entries as they are in the file.
@@ -98,7 +98,7 @@ impl<'a> StoredTable<'a> {
             Form::Walked | Form::Called => {
                 let column_of = std::array::from_fn(|byte| self[StoredArray::Column][byte]);
                 TokenReading::Bytes {
-                    plain: PlainColumns::new(&column_of),
+                    plain: PlainText::new(&column_of),
                     column_of: Box::new(column_of),
                     vocabulary: vocabulary.clone(),
                     special: self.special_tokens(),

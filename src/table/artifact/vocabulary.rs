@@ -58,7 +58,7 @@ impl StoredTable<'_> {
             let mut nearest = landings.min().unwrap_or(NO_WAY);
             let position = RowPosition::unlimited(state);
             let mut left = Left::new(RowPosition::UNLIMITED - 1);
-            parts.each_text(&position, &mut left, trie, &[trie.all()], |_, landing| {
+            parts.each_text(&position, &mut left, trie, trie.by_first_byte(), |_, landing| {
                 nearest = nearest.min(self.distance(landing));
             });
             self.check_distance(state, nearest)?;
