@@ -39,7 +39,7 @@ pub(crate) enum TokenReading {
         vocabulary: Vocabulary,
         /// Tokens that are not read as text.
         special: SpecialTokens,
-        plain: PlainText,
+        plain: Box<PlainText>,
         /// `[states]`: the symbols whose bytes lead from a state to itself.
         rests: Vec<Symbols>,
         /// What is free text.

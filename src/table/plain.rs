@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::stack::{Stacks, Top};
 use super::{Left, StateId, TableParts, TokenReading};
-use crate::vocabulary::{LONGEST_PLAIN, Plainness, WIDE, is_control_byte, is_plain_byte};
+use crate::vocabulary::{Plainness, WIDE, is_control_byte, is_plain_byte};
 
 /// The most places to which characters may lead of which that is found out.
 const MOST_PLACES: usize = 32;
@@ -20,7 +20,8 @@ pub(crate) struct PlainText {
     wide: Vec<Vec<Vec<u32>>>,
     /// Of control characters.
     control: Vec<u32>,
-    successors: Successors,
+    /// By kind.
+    successors: [Successors; 3],
 }
 
 impl PlainText {
@@ -41,12 +42,12 @@ impl PlainText {
             ascii: columns(&mut (0..=u8::MAX).filter(|&byte| is_plain_byte(byte))),
             wide,
             control: columns(&mut (0..=u8::MAX).filter(|&byte| is_control_byte(byte))),
-            successors: Successors::default(),
+            successors: Default::default(),
         }
     }
 }
 
-/// Of a state the one that every plain character leads to, without a call or a return, as far as that was found; 0 where not. In counted text each
+/// Of a state the one that every plain character of a kind leads to, without a call or a return, as far as that was found; 0 where not. In counted text each
 /// state leads to another, and steps go from one to the next.
 #[derive(Default)]
 struct Successors(OnceLock<Box<[AtomicU32]>>);
@@ -99,7 +100,7 @@ impl TableParts {
         stack: Option<(&mut Stacks<'_>, Top)>,
         left: &mut Left,
     ) -> Option<PlainRun> {
-        let TokenReading::Bytes { plain, .. } = &self.reading else { return None };
+        let TokenReading::Bytes { plain, vocabulary, .. } = &self.reading else { return None };
         let (stacks, top) = stack.unzip();
         let mark = stacks.as_ref().map(|stacks| stacks.mark());
         let mut run = Run {
@@ -114,7 +115,8 @@ impl TableParts {
         };
         let start = (state, top.unwrap_or(Top::EMPTY));
         let kinds = [Plainness::Wide, Plainness::Ascii, Plainness::Word];
-        let found = kinds.into_iter().find_map(|kind| run.of(kind, start));
+        let found =
+            kinds.into_iter().find_map(|kind| run.of(kind, start, vocabulary.plain_lengths(kind).len() - 1));
         if let (Some(stacks), Some(mark)) = (run.stacks, mark) {
             stacks.forget(mark);
         }
@@ -142,12 +144,12 @@ struct Run<'a, 'b> {
 }
 
 impl Run<'_, '_> {
-    /// The tokens of this kind that may follow at `start`; `None` where after some characters one may be read and another not, or
-    /// where no token may end.
-    fn of(&mut self, kind: Plainness, start: Place) -> Option<PlainRun> {
+    /// The tokens of this kind that may follow at `start`, none of which has more than `longest` characters; `None` where after some
+    /// characters one may be read and another not, or where no token may end.
+    fn of(&mut self, kind: Plainness, start: Place, longest: usize) -> Option<PlainRun> {
         let mut places = vec![start];
         let mut run = PlainRun { kind, characters: 0, control: self.reads_control(&places) };
-        while run.characters < LONGEST_PLAIN {
+        while run.characters < longest {
             if !self.character(kind, &places)? {
                 return Some(run);
             }
@@ -155,7 +157,7 @@ impl Run<'_, '_> {
                 return None;
             }
             if self.places == places {
-                run.characters = LONGEST_PLAIN;
+                run.characters = longest;
             } else {
                 run.characters += 1;
                 run.control |= self.reads_control(&self.places);
@@ -178,8 +180,9 @@ impl Run<'_, '_> {
     fn character(&mut self, kind: Plainness, from: &[Place]) -> Option<bool> {
         self.places.clear();
         let plain = self.plain;
-        if let (Plainness::Wide, &[(state, top)]) = (kind, from)
-            && let Some(next) = plain.successors.of(state)
+        let successors = &plain.successors[kind as usize];
+        if let &[(state, top)] = from
+            && let Some(next) = successors.of(state)
         {
             self.places.push((next, top));
             return Some(true);
@@ -193,9 +196,9 @@ impl Run<'_, '_> {
                     return None;
                 }
             }
-            if let (&[(state, _)], &[(next, _)], false) = (from, &self.places[..], self.moves_stack) {
-                plain.successors.set(self.parts.tokens_to_end.len(), state, next);
-            }
+        }
+        if let (true, &[(state, _)], &[(next, _)]) = (is_read && !self.moves_stack, from, &self.places[..]) {
+            successors.set(self.parts.tokens_to_end.len(), state, next);
         }
         Some(is_read)
     }
@@ -277,9 +280,12 @@ mod tests {
     /// Every byte is the token of its number; behind them are plain tokens of all kinds and lengths.
     fn vocabulary() -> Vocabulary {
         let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
-        let runs = ["0123456789abcdefgh", "a b, c-d e_f g h i", "aé ü漢🙂b ß𝄞- x y z"];
-        let plain =
-            runs.iter().flat_map(|run| (2..=18).map(|length| run.chars().take(length).collect::<String>()));
+        // The last one is too long to be plain, as all those that begin with it.
+        let spaces = " ".repeat(129);
+        let runs = ["0123456789abcdefghijklmnopqrstu", "a b, c-d e_f g h i", "aé ü漢🙂b ß𝄞- x y z", &spaces];
+        let plain = runs.iter().flat_map(|run| {
+            (2..=run.chars().count()).map(|length| run.chars().take(length).collect::<String>())
+        });
         let others = ["\n", " \n", "a\n", "é\t\"", "\t\"", "a-", "-a", "  ", "é", "éé", "x\"", "A", "AB"]
             .map(String::from);
         let words = bytes.chain(plain.chain(others).map(String::into_bytes)).map(Some);

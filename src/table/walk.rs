@@ -76,7 +76,7 @@ impl TableParts {
             next,
             columns,
             reading: TokenReading::Bytes {
-                plain: PlainText::new(&column_of),
+                plain: PlainText::new(&column_of).into(),
                 column_of: Box::new(column_of),
                 vocabulary: vocabulary.clone(),
                 special,

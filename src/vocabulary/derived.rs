@@ -16,8 +16,9 @@ pub(super) struct Derived {
     by_length_class: OnceLock<Trie>,
     less_plain: [[OnceLock<Trie>; 2]; 3],
     plain_tokens: OnceLock<Vec<PlainToken>>,
+    plain_lengths: OnceLock<[Vec<u8>; 3]>,
     #[cfg(feature = "flex")]
-    plain_bits: [[OnceLock<(TokenBits, usize)>; LONGEST + 1]; 3],
+    plain_bits: [OnceLock<Vec<OnceLock<(TokenBits, usize)>>>; 3],
     spelled_bytes: OnceLock<[bool; 256]>,
     #[cfg(feature = "flex")]
     class_tokens: OnceLock<Arc<ClassTokens>>,
@@ -80,13 +81,40 @@ impl Vocabulary {
         })
     }
 
+    /// For each number of characters up to that of the longest plain token of `kind`, which is not [`Other`](Plainness::Other), or of one
+    /// before it: the greatest number up to it that such a token has. Found once.
+    pub(crate) fn plain_lengths(&self, kind: Plainness) -> &[u8] {
+        let lengths = self.derived.plain_lengths.get_or_init(|| {
+            let mut met = [[false; LONGEST + 1]; 3];
+            for token in self.plain_tokens().iter().filter(|token| token.kind < Plainness::Other) {
+                met[token.kind as usize..].iter_mut().for_each(|met| met[token.characters as usize] = true);
+            }
+            met.map(|met| {
+                let longest = met.iter().rposition(|&met| met).unwrap_or(0);
+                let mut last = 0;
+                (0..=longest as u8)
+                    .map(|length| {
+                        if met[length as usize] {
+                            last = length;
+                        }
+                        last
+                    })
+                    .collect()
+            })
+        });
+        &lengths[kind as usize]
+    }
+
     /// The plain tokens of `kind`, which is not [`Other`](Plainness::Other), and of those before it, that have at most so many
     /// characters; and how many these are. Found once.
     #[cfg(feature = "flex")]
     pub(crate) fn plain_bits(&self, kind: Plainness, characters: usize) -> &(TokenBits, usize) {
-        self.derived.plain_bits[kind as usize][characters.min(LONGEST)].get_or_init(|| {
-            let is_among =
-                |token: &PlainToken| token.kind <= kind && usize::from(token.characters) <= characters;
+        let lengths = self.plain_lengths(kind);
+        let characters = lengths[characters.min(lengths.len() - 1)];
+        let all = self.derived.plain_bits[kind as usize]
+            .get_or_init(|| lengths.iter().map(|_| OnceLock::new()).collect());
+        all[characters as usize].get_or_init(|| {
+            let is_among = |token: &PlainToken| token.kind <= kind && token.characters <= characters;
             let bits = TokenBits::of(self.plain_tokens(), is_among);
             let count = bits.count();
             (bits, count)

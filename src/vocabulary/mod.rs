@@ -52,7 +52,7 @@ pub use fingerprint::Fingerprint;
 pub(crate) use first_bytes::FirstBytes;
 pub use folder::ModelFiles;
 pub(crate) use length_class::{CONTINUATION, LENGTH_CLASSES};
-pub(crate) use plain::{LONGEST as LONGEST_PLAIN, Plainness, WIDE, is_control_byte, is_plain_byte};
+pub(crate) use plain::{Plainness, WIDE, is_control_byte, is_plain_byte};
 pub use token::{TokenId, TokenKind};
 #[cfg(feature = "flex")]
 pub(crate) use token_bits::TokenBits;

@@ -6,7 +6,7 @@
 //! guidance-ai/llguidance, "Optimizations").
 
 /// The number of characters of the longest plain token.
-pub(crate) const LONGEST: usize = 16;
+pub(super) const LONGEST: usize = 128;
 
 /// How plain a token is. A state that takes all tokens of a kind takes those of the kinds before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -98,7 +98,7 @@ impl<'a> StoredTable<'a> {
             Form::Walked | Form::Called => {
                 let column_of = std::array::from_fn(|byte| self[StoredArray::Column][byte]);
                 TokenReading::Bytes {
-                    plain: PlainText::new(&column_of),
+                    plain: PlainText::new(&column_of).into(),
                     column_of: Box::new(column_of),
                     vocabulary: vocabulary.clone(),
                     special: self.special_tokens(),
