@@ -1,62 +1,174 @@
-"""XGrammar as its authors build it, on cases that a file describes: `upstream.py cases.json`, prints JSON.
+"""XGrammar as its authors build it, or glrmask, on cases that a file describes: `upstream.py xgrammar cases.json`, prints JSON.
 
-The same work as in the Rust program: compile and first mask with a compiler that is new for each grammar; accept a
-token, fill the mask and apply it, for one row and for batches. Calls go through Python, which costs a microsecond or
-two each. `--check` only says whether it could run.
+The same work as in the Rust program: compile and first mask, with a compiler that is new for each grammar; accept a token and fill
+the mask, for one row and for batches; XGrammar applies it too. Calls go through Python, which costs a microsecond or two each.
+
+A process of its own does the work (`--worker`), and prints a line for each thing that is done. Where a line takes too long, or the
+process dies, the case is over, and another process goes on with the next. `--check` only says whether it could run.
 """
 
 import json
+import queue
 import statistics
+import subprocess
 import sys
+import threading
 import time
+from importlib import metadata
 
 
 def main():
-    import torch
-    import xgrammar
+    library = {"xgrammar": XGrammar, "glrmask": GlrMask}[sys.argv[1]]
+    if sys.argv[2] == "--check":
+        print(library.version())
+    elif sys.argv[2] == "--worker":
+        worker(library, sys.argv[3])
+    else:
+        with open(sys.argv[2]) as file:
+            work = json.load(file)
+        with Worker() as process:
+            print(json.dumps([measure(process, work, number) for number in range(len(work["cases"]))]))
 
-    if sys.argv[1:] == ["--check"]:
-        print(f"XGrammar of its authors, through Python {sys.version.split()[0]}")
-        return
-    # For the copies between the steps; XGrammar has threads of its own.
-    torch.set_num_threads(1)
-    with open(sys.argv[1]) as file:
+
+class Worker:
+    """The process that does the work, started anew where it was ended."""
+
+    def __init__(self):
+        self.process = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+    def begin(self, case):
+        """Begins a case."""
+        if self.process is None:
+            command = [sys.executable, __file__, sys.argv[1], "--worker", sys.argv[2]]
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            )
+            self.lines = queue.Queue()
+            threading.Thread(target=self.read, args=(self.process, self.lines), daemon=True).start()
+            # It has read the vocabulary.
+            self.next(600)
+        self.process.stdin.write(f"{case}\n")
+        self.process.stdin.flush()
+
+    @staticmethod
+    def read(process, lines):
+        for line in process.stdout:
+            # XGrammar prints warnings of its own.
+            if line.startswith("{"):
+                lines.put(json.loads(line))
+        lines.put(None)
+
+    def next(self, seconds):
+        """What is done next; a process that takes longer or dies is ended, and there is nothing."""
+        try:
+            line = self.lines.get(timeout=seconds)
+        except queue.Empty:
+            self.end()
+            raise TimeoutError from None
+        if line is None:
+            self.end()
+            raise ChildProcessError
+        return line
+
+    def end(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+
+def measure(process, work, number):
+    """A result for each way to count a step."""
+    case = work["cases"][number]
+    is_grammar = not {"regex", "schema"} & case.keys()
+    patience = work["grammar_patience" if is_grammar else "patience"]
+    result, texts, batches = {}, [], []
+    ways = 1 if sys.argv[1] == "glrmask" else 2
+    try:
+        process.begin(number)
+        times = []
+        for _ in range(work["first_runs"]):
+            line = process.next(patience)
+            if "refusal" in line:
+                return [line] * ways
+            times.append(line["first_mask"])
+        result = {"first_mask": statistics.median(times), "bytes": line["bytes"]}
+    except TimeoutError:
+        return [{"refusal": f"no mask within {patience} s"}] * ways
+    except ChildProcessError:
+        return [{"refusal": "its process ends"}] * ways
+    try:
+        for _ in case["texts"]:
+            texts.append(process.next(work["text_patience"] * (work["runs"] + 1))["text"])
+        for _ in case["batches"] if case["batched"] else []:
+            batches.append(process.next(work["text_patience"] * 10)["batch"])
+    except (TimeoutError, ChildProcessError):
+        texts += [None] * (len(case["texts"]) - len(texts))
+    return [
+        {
+            **result,
+            "texts": [times and [step[way] for step in times] for times in texts],
+            "batches": [[times and [step[way] for step in times] for times in kinds] for kinds in batches],
+        }
+        for way in range(ways)
+    ]
+
+
+def worker(library, path):
+    with open(path) as file:
         work = json.load(file)
     words = [bytes.fromhex(word) for word in work["vocabulary"]]
-    info = xgrammar.TokenizerInfo(words, vocab_size=len(words), stop_token_ids=[work["eos"]])
-    engine = Engine(torch, xgrammar, info, len(words), work)
-    print(json.dumps([engine.measure(case) for case in work["cases"]]))
-
-
-class Engine:
-    def __init__(self, torch, xgrammar, info, width, work):
-        self.torch, self.xgrammar, self.info, self.width, self.work = torch, xgrammar, info, width, work
-        self.template = torch.linspace(-8.0, 8.0, width).reshape(1, -1)
-        self.runs = range(work["runs"])
-
-    def measure(self, case):
-        """Two results: the whole step, and the step without applying the mask."""
+    engine = library(work, words)
+    runs = range(work["runs"])
+    say({})
+    for line in sys.stdin:
+        case = work["cases"][int(line)]
         try:
-            first = [self.first_mask(case) for _ in range(self.work["first_runs"])]
+            for _ in range(work["first_runs"]):
+                grammar, microseconds, size = engine.first_mask(case)
+                say({"first_mask": microseconds, "bytes": size})
         except Exception as error:
-            return [{"refusal": str(error).splitlines()[0]}] * 2
-        grammar = first[-1][0]
-        texts = [self.text(grammar, text) for text in case["texts"]]
-        batches = []
-        if case["batched"]:
-            batches = [
-                [medians([self.batch(grammar, case["batched"], rows, threads) for _ in self.runs]) for threads in (1, 2)]
-                for rows in self.work["batches"]
-            ]
-        return [
-            {
-                "first_mask": statistics.median(time for _, time in first),
-                "bytes": grammar.memory_size_bytes,
-                "texts": [times and [step[way] for step in times] for times in texts],
-                "batches": [[[step[way] for step in times] for times in ways] for ways in batches],
-            }
-            for way in (0, 1)
-        ]
+            say({"refusal": (str(error).splitlines() or [type(error).__name__])[0]})
+            continue
+        for text in case["texts"]:
+            say({"text": medians([engine.text(grammar, text) for _ in runs])})
+        for rows in case["batches"] if case["batched"] else []:
+            kinds = [[engine.batch(grammar, case["batched"], rows, threads) for _ in runs] for threads in engine.threads]
+            say({"batch": [medians(kind) for kind in kinds]})
+
+
+def say(line):
+    print(json.dumps(line), flush=True)
+
+
+class XGrammar:
+    """A step and a step without applying the mask."""
+
+    threads = (1, 2)
+
+    @staticmethod
+    def version():
+        import torch  # noqa: F401
+        import xgrammar  # noqa: F401
+
+        return f"XGrammar {metadata.version('xgrammar')} of its authors, through Python {sys.version.split()[0]}"
+
+    def __init__(self, work, words):
+        import torch
+        import xgrammar
+
+        # For the copies between the steps; XGrammar has threads of its own.
+        torch.set_num_threads(1)
+        self.torch, self.xgrammar, self.eos, self.window = torch, xgrammar, work["eos"], work["window"]
+        self.width = len(words)
+        self.info = xgrammar.TokenizerInfo(words, vocab_size=len(words), stop_token_ids=[self.eos])
+        self.template = torch.linspace(-8.0, 8.0, self.width).reshape(1, -1)
 
     def compile(self, compiler, case):
         if "regex" in case:
@@ -81,37 +193,30 @@ class Engine:
         matcher = self.xgrammar.GrammarMatcher(grammar)
         if matcher.fill_next_token_bitmask(mask):
             self.xgrammar.apply_token_bitmask_inplace(logits, mask)
-        return grammar, microseconds(began)
+        return grammar, microseconds(began), grammar.memory_size_bytes
 
     def text(self, grammar, text):
         """The times of each step; None where a token is rejected."""
-        runs = []
-        for _ in self.runs:
-            matcher = self.xgrammar.GrammarMatcher(grammar)
-            mask = self.xgrammar.allocate_token_bitmask(1, self.width)
-            logits = self.template.clone()
-            times = []
-            for token in [None, *text]:
-                logits.copy_(self.template)
-                began = time.perf_counter()
-                accepted = token is None or matcher.accept_token(token)
-                needed = matcher.fill_next_token_bitmask(mask)
-                filled = microseconds(began)
-                if needed:
-                    self.xgrammar.apply_token_bitmask_inplace(logits, mask)
-                times.append((microseconds(began), filled))
-                if not accepted:
-                    return None
-            if logits[0, self.work["eos"]] == -float("inf"):
+        matcher = self.xgrammar.GrammarMatcher(grammar)
+        mask = self.xgrammar.allocate_token_bitmask(1, self.width)
+        logits = self.template.clone()
+        times = []
+        for token in [None, *text]:
+            logits.copy_(self.template)
+            began = time.perf_counter()
+            accepted = token is None or matcher.accept_token(token)
+            needed = matcher.fill_next_token_bitmask(mask)
+            filled = microseconds(began)
+            if needed:
+                self.xgrammar.apply_token_bitmask_inplace(logits, mask)
+            times.append((microseconds(began), filled))
+            if not accepted:
                 return None
-            runs.append(times)
-        return medians(runs)
+        return None if logits[0, self.eos] == -float("inf") else times
 
     def batch(self, grammar, texts, rows, threads):
         """The times of each step of rows that stand at different places of the texts."""
-        window = min(self.work["window"], (min(map(len, texts)) + 1) // 2)
-        texts = [texts[row % len(texts)] for row in range(rows)]
-        starts = [row * (len(text) - window) // rows for row, text in enumerate(texts)]
+        window, texts, starts = places(texts, rows, self.window)
         matchers = [self.xgrammar.GrammarMatcher(grammar) for _ in range(rows)]
         for matcher, text, start in zip(matchers, texts, starts):
             for token in text[:start]:
@@ -133,12 +238,106 @@ class Engine:
         return times
 
 
+class GlrMask:
+    """A step without applying the mask; rows of a batch one after the other."""
+
+    threads = (1,)
+
+    @staticmethod
+    def version():
+        import glrmask
+        import numpy  # noqa: F401
+
+        return f"glrmask {glrmask.__version__}, through Python {sys.version.split()[0]}"
+
+    def __init__(self, work, words):
+        import glrmask
+        import numpy
+
+        self.glrmask, self.numpy, self.eos, self.window = glrmask, numpy, work["eos"], work["window"]
+        self.vocabulary = glrmask.Vocab.from_id_to_bytes({id: word for id, word in enumerate(words) if word})
+        self.mask = numpy.zeros((len(words) + 31) // 32, dtype=numpy.int32)
+        # What belongs to the vocabulary alone is made by this.
+        self.compile({"regex": "a"}).start().fill_mask(self.mask)
+
+    def compile(self, case):
+        """A text ends with the token that ends one."""
+        read = self.glrmask.Grammar
+        lark = case.get("lark") or case.get("as_lark")
+        if "schema" in case:
+            grammar = read.from_json_schema(case["schema"])
+        elif "regex" in case:
+            grammar = read.from_lark("start: /" + slashed(case["regex"]) + "/")
+        elif lark is not None:
+            grammar = read.from_lark(lark)
+        else:
+            raise ValueError("it reads JSON Schema and Lark, and there is no Lark of it")
+        end = self.glrmask.TokenSet([self.eos])
+        return read.from_expr(self.glrmask.Expr.sequence(grammar, end)).compile(self.vocabulary)
+
+    def first_mask(self, case):
+        self.numpy.ones(64 << 17).sum()
+        began = time.perf_counter()
+        grammar = self.compile(case)
+        grammar.start().fill_mask(self.mask)
+        return grammar, microseconds(began), None
+
+    def text(self, grammar, text):
+        """The times of each step; None where a token is rejected."""
+        state = grammar.start()
+        times = []
+        for token in [None, *text]:
+            began = time.perf_counter()
+            accepted = token is None or state.commit_token(token)
+            state.fill_mask(self.mask)
+            times.append((microseconds(began),))
+            if not accepted:
+                return None
+        ends = self.mask[self.eos // 32] >> (self.eos % 32) & 1
+        return times if ends else None
+
+    def batch(self, grammar, texts, rows, _threads):
+        """The times of each step of rows that stand at different places of the texts."""
+        window, texts, starts = places(texts, rows, self.window)
+        states = [grammar.start() for _ in range(rows)]
+        for state, text, start in zip(states, texts, starts):
+            state.commit_tokens(text[:start])
+        masks = [self.mask.copy() for _ in range(rows)]
+        times = []
+        for step in range(window):
+            tokens = [text[start + step] for text, start in zip(texts, starts)]
+            began = time.perf_counter()
+            for state, token, mask in zip(states, tokens, masks):
+                state.commit_token(token)
+                state.fill_mask(mask)
+            times.append((microseconds(began),))
+        return times
+
+
+def slashed(regex):
+    """A regex between slashes: those in it are escaped."""
+    escaped, behind_a_backslash = "", False
+    for character in regex:
+        escaped += "\\/" if character == "/" and not behind_a_backslash else character
+        behind_a_backslash = character == "\\" and not behind_a_backslash
+    return escaped
+
+
+def places(texts, rows, window):
+    """The steps of a batch, the text of each row, and where it begins."""
+    window = min(window, (min(map(len, texts)) + 1) // 2)
+    texts = [texts[row % len(texts)] for row in range(rows)]
+    return window, texts, [row * (len(text) - window) // rows for row, text in enumerate(texts)]
+
+
 def microseconds(began):
     return (time.perf_counter() - began) * 1e6
 
 
 def medians(runs):
-    """Of each step and each of its times, the median over the runs."""
+    """Of each step and each of its times, the median over the runs; None where one of them has none."""
+    if any(times is None for times in runs):
+        return None
     return [[statistics.median(times) for times in zip(*step)] for step in zip(*runs)]
 
 

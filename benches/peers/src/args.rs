@@ -11,9 +11,23 @@ use crate::work::Part;
 /// burn-dfa beside llguidance, XGrammar and outlines-core: same vocabulary, constraint and text.
 #[derive(Parser)]
 pub struct Args {
-    /// Vocabularies
-    #[arg(long, value_delimiter = ',', default_value = "smollm2,o200k")]
+    /// Vocabularies; without this and --tokenizer, smollm2 and o200k
+    #[arg(long, value_delimiter = ',')]
     pub vocabulary: Vec<Name>,
+
+    /// A folder with a tokenizer.json, and what else names tokens: the vocabulary is measured under the folder's name. May be
+    /// given more than once
+    #[arg(long, value_name = "FOLDER")]
+    pub tokenizer: Vec<PathBuf>,
+
+    /// A file of rows in the format of a corpus, measured instead of the schemas and grammars chosen here. May be given more
+    /// than once
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["grammars", "tools", "models"])]
+    pub rows: Vec<PathBuf>,
+
+    /// First masks of so many schemas at most, of --rows the first, whatever the vocabulary
+    #[arg(long, value_name = "COUNT")]
+    pub schemas: Option<usize>,
 
     /// Runs of each step, of which medians are taken
     #[arg(long, default_value_t = 5)]
@@ -56,12 +70,30 @@ pub struct Args {
 }
 
 impl Args {
+    /// The vocabularies that are measured by their names.
+    pub fn vocabularies(&self) -> Vec<Name> {
+        match self.vocabulary.is_empty() && self.tokenizer.is_empty() {
+            true => vec![Name::Smollm2, Name::O200k],
+            false => self.vocabulary.clone(),
+        }
+    }
+
+    /// Whether whole models are measured beside the engines: not where vocabularies or rows are others'.
+    pub fn with_models(&self) -> bool {
+        !self.no_models && !self.grammars && self.rows.is_empty() && self.tokenizer.is_empty()
+    }
+
     /// How much is measured with the first vocabulary.
     pub fn effort(&self) -> Effort {
+        let effort = self.effort_unless_named();
+        Effort { schemas: self.schemas.unwrap_or(effort.schemas), ..effort }
+    }
+
+    fn effort_unless_named(&self) -> Effort {
         if self.quick {
             let few = Effort { runs: 1, first_runs: 1, schemas: 12, step_schemas: 6, ..Effort::default() };
             return Effort {
-                batch_schemas: 2,
+                batch_schemas: [2, 2, 1],
                 window: 4,
                 patience: 2.0,
                 grammar_patience: 10.0,
@@ -82,9 +114,9 @@ impl Args {
         Effort {
             runs: effort.runs.min(3),
             first_runs: 1,
-            schemas: effort.schemas.min(40),
+            schemas: self.schemas.unwrap_or(effort.schemas.min(40)),
             step_schemas: effort.step_schemas.min(25),
-            batch_schemas: effort.batch_schemas.min(12),
+            batch_schemas: std::array::from_fn(|size| effort.batch_schemas[size].min([12, 12, 3][size])),
             ..effort
         }
     }

@@ -28,7 +28,7 @@ pub fn figures(args: &Args, runs: usize) -> Vec<(String, f64)> {
     let threads = rayon::current_num_threads();
     println!("\nWhole models of random weights at batch 1, on {threads} threads, beside PyTorch\n");
     let python = Python::new(&args.python);
-    let has_pytorch = python.offers("pytorch.py", "whole models in PyTorch");
+    let has_pytorch = python.offers("pytorch.py", &["--check"], "whole models in PyTorch");
     let buffer = vec![1u64; BUFFER / size_of::<u64>()];
     let mut figures = Vec::new();
     for shape in shapes::WHOLE {

@@ -11,18 +11,18 @@ use crate::maskbench;
 use crate::texts;
 
 /// At most so many valid instances of a schema, and so many invalid ones.
-const INSTANCES: usize = 4;
+pub const INSTANCES: usize = 4;
 
 /// Where a case comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A regex.
     Regex,
-    /// A schema of MaskBench.
-    MaskBench,
+    /// A schema of MaskBench, or a schema or regex of a file of rows: what is counted.
+    Row,
     /// The schema of one long string.
     Long,
-    /// A context-free grammar.
+    /// A context-free grammar, or a structural tag of a file of rows.
     Grammar,
 }
 
@@ -85,13 +85,13 @@ fn long_string() -> Option<Case> {
 
 /// A schema of MaskBench with its first instances. An instance that only a format makes invalid is left out: whether
 /// `format` binds is for an engine to choose.
-fn schema(row: maskbench::Row) -> Case {
+pub fn schema(row: maskbench::Row) -> Case {
     let instances = |valid: bool| -> Vec<Vec<String>> {
         let tests = row.tests.iter().filter(|test| test["valid"] == valid && test["needs_format"] != true);
         tests.take(INSTANCES).map(|test| texts::of(&test["data"], &row.schema)).collect()
     };
     Case {
-        kind: Kind::MaskBench,
+        kind: Kind::Row,
         grammar: Grammar::Schema(Value::to_string(&row.schema)),
         valid: instances(true),
         invalid: instances(false),

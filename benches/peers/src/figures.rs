@@ -1,17 +1,19 @@
 //! The figures that the program is judged by, one `name=value` each.
 
+use crate::cases::Kind;
+use crate::measure::BATCHES;
 use crate::results::{Pair, Results};
 use crate::statistics::{median, quantile};
-use crate::upstream;
 
 /// Names of engines in figures.
-const PEERS: [(&str, &str); 6] = [
+const PEERS: [(&str, &str); 7] = [
     ("llguidance", "llguidance"),
     ("llguidance_warm", "llguidance, warm lexer"),
     ("xgrammar", "XGrammar (port)"),
-    ("xgrammar_original", upstream::NAMES[0]),
-    ("xgrammar_original_no_apply", upstream::NAMES[1]),
+    ("xgrammar_original", "XGrammar (original)"),
+    ("xgrammar_original_no_apply", "XGrammar (original), no apply"),
     ("outlines", "outlines-core"),
+    ("glrmask_no_apply", "glrmask (no apply)"),
 ];
 
 /// Quantiles of steps, by their names in figures.
@@ -20,57 +22,70 @@ const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), 
 /// Figures by their names.
 pub type Figures = Vec<(String, f64)>;
 
-/// All figures that `results` allow.
+/// All figures that `results` allow: those of each vocabulary behind its prefix, which SmolLM2's has none of.
 pub fn all(results: &[Results]) -> Figures {
-    let of = |name: &str| results.iter().find(|results| results.vocabulary == name);
-    let (narrow, wide) = (of("SmolLM2"), of("o200k"));
     let mut figures = Figures::new();
-    let mut add = |name: String, value: Option<f64>| figures.extend(value.map(|value| (name, value)));
-    if let Some(results) = narrow {
-        // The figures over all cases, and without the schema of a long string, which is a case of its own.
-        for (with_long, suffix) in [(true, ""), (false, "_without_long")] {
-            let ours = results.steps(0, with_long).ours;
-            for (name, q) in QUANTILES {
-                add(format!("flex_step_{name}_us{suffix}"), quantile(&ours, q));
-            }
-            let [middle, tail] = [0.5, 0.999].map(|q| quantile(&ours, q));
-            add(
-                format!("flex_step_p999_over_p50{suffix}"),
-                tail.zip(middle).map(|(tail, middle)| tail / middle),
-            );
-            for (peer, pair) in peers(results, |peer| results.steps(peer, with_long)) {
-                for (name, q) in QUANTILES {
-                    add(format!("flex_step_{name}_ratio_{peer}{suffix}"), ratio(&pair, q));
-                }
-            }
+    let narrow = results.iter().find(|results| results.prefix.is_empty());
+    for results in results {
+        let mut add = |name: String, value: Option<f64>| {
+            figures.extend(value.map(|value| (format!("{}{name}", results.prefix), value)));
+        };
+        of_one(results, &mut add);
+        if let Some(narrow) = narrow.filter(|_| !results.prefix.is_empty()) {
+            let ratio = same_schemas(narrow, results);
+            figures.extend(ratio.map(|ratio| (format!("first_mask_{}over_v49k", results.prefix), ratio)));
         }
-        let ours = results.own_first_masks(0);
-        add("first_mask_p50_us".to_owned(), quantile(&ours, 0.5));
-        add("first_mask_p99_us".to_owned(), quantile(&ours, 0.99));
-        for (peer, pair) in peers(results, |peer| Results::first_masks(peer, results.schemas())) {
-            add(format!("first_mask_p50_ratio_{peer}"), ratio(&pair, 0.5));
-            add(format!("first_mask_p90_ratio_{peer}"), ratio(&pair, 0.9));
-            add(format!("first_mask_p99_ratio_{peer}"), ratio(&pair, 0.99));
-        }
-        let bytes = results.bytes(0);
-        add("table_bytes_p50".to_owned(), quantile(&bytes, 0.5));
-        add("table_bytes_max".to_owned(), quantile(&bytes, 1.0));
-        if results.schemas().next().is_some() {
-            refusals(results, &mut add);
-        }
-        grammars(results, &mut add);
-    }
-    if let Some(results) = wide {
-        for (size, rows) in [(0, 8), (1, 32)] {
-            for (peer, pair) in peers(results, |peer| results.batches(peer, size).0) {
-                add(format!("v200k_b{rows}_per_row_ratio_{peer}"), ratio(&pair, 0.5));
-            }
-        }
-    }
-    if let (Some(narrow), Some(wide)) = (narrow, wide) {
-        add("first_mask_v200k_over_v49k".to_owned(), same_schemas(narrow, wide));
     }
     figures
+}
+
+/// The figures of one vocabulary.
+fn of_one(results: &Results, add: &mut impl FnMut(String, Option<f64>)) {
+    // The figures over all cases, and without the schema of a long string, which is a case of its own.
+    let has_long = results.cases.iter().any(|case| case.kind == Kind::Long);
+    for (with_long, suffix) in
+        [(true, ""), (false, "_without_long")].into_iter().take(1 + usize::from(has_long))
+    {
+        let ours = results.steps(0, with_long).ours;
+        for (name, q) in QUANTILES {
+            add(format!("flex_step_{name}_us{suffix}"), quantile(&ours, q));
+        }
+        let [middle, tail] = [0.5, 0.999].map(|q| quantile(&ours, q));
+        add(format!("flex_step_p999_over_p50{suffix}"), tail.zip(middle).map(|(tail, middle)| tail / middle));
+        for (peer, pair) in peers(results, |peer| results.steps(peer, with_long)) {
+            for (name, q) in QUANTILES {
+                add(format!("flex_step_{name}_ratio_{peer}{suffix}"), ratio(&pair, q));
+            }
+        }
+    }
+    let ours = results.own_first_masks(0);
+    add("first_mask_p50_us".to_owned(), quantile(&ours, 0.5));
+    add("first_mask_p90_us".to_owned(), quantile(&ours, 0.9));
+    add("first_mask_p99_us".to_owned(), quantile(&ours, 0.99));
+    for (peer, pair) in peers(results, |peer| Results::first_masks(peer, results.schemas())) {
+        add(format!("first_mask_p50_ratio_{peer}"), ratio(&pair, 0.5));
+        add(format!("first_mask_p90_ratio_{peer}"), ratio(&pair, 0.9));
+        add(format!("first_mask_p99_ratio_{peer}"), ratio(&pair, 0.99));
+    }
+    for (size, rows) in BATCHES.iter().enumerate() {
+        for (peer, pair) in peers(results, |peer| results.batches(peer, size).0) {
+            add(format!("b{rows}_per_row_ratio_{peer}"), ratio(&pair, 0.5));
+        }
+    }
+    let bytes = results.bytes(0);
+    add("table_bytes_p50".to_owned(), quantile(&bytes, 0.5));
+    add("table_bytes_max".to_owned(), quantile(&bytes, 1.0));
+    let sum = |growth: &[f64]| growth.iter().sum::<f64>();
+    let ours = results.growths(0).ours;
+    add("memory_growth_kib".to_owned(), (!ours.is_empty()).then(|| sum(&ours)));
+    for (peer, pair) in peers(results, |peer| results.growths(peer)) {
+        let theirs = Some(sum(&pair.theirs)).filter(|&theirs| theirs > 0.0);
+        add(format!("memory_growth_ratio_{peer}"), theirs.map(|theirs| sum(&pair.ours) / theirs));
+    }
+    if results.schemas().next().is_some() {
+        refusals(results, add);
+    }
+    grammars(results, add);
 }
 
 /// What the engines refused, rejected and wrongly accepted.
@@ -80,7 +95,8 @@ fn refusals(results: &Results, add: &mut impl FnMut(String, Option<f64>)) {
     add("step_schemas".to_owned(), Some(counts.step_schemas as f64));
     add("valid_instances".to_owned(), Some(counts.valid as f64));
     let engines = [("burn_dfa", "burn-dfa")].into_iter().chain(PEERS.iter().copied());
-    for (name, engine) in engines.filter(|(name, _)| !name.ends_with("_warm") && !name.ends_with("_no_apply"))
+    for (name, engine) in
+        engines.filter(|(name, _)| !name.ends_with("_warm") && *name != "xgrammar_original_no_apply")
     {
         let Some(index) = results.engine(engine) else { continue };
         let counts = Results::counts(index, results.schemas());

@@ -80,7 +80,7 @@ fn small() -> [Grammar; 5] {
     let nested = |text: &str| Grammar::ContextFree {
         syntax: Syntax::Gbnf,
         text: format!(r#"root ::= {text} | "\"(" root ")\"""#),
-        lark: format!(r#"start: /{text}/ | "\"(" start ")\"""#),
+        lark: Some(format!(r#"start: /{text}/ | "\"(" start ")\"""#)),
     };
     let texts = [r#"[^"]+"#, r#"[^"\x00-\x1f]+"#, "[ !#-~]+", "[0-9A-Za-z]+"];
     let [any, printable, ascii, words] = texts.map(nested);

@@ -11,8 +11,10 @@ mod data;
 mod engines;
 mod figures;
 mod first_mask;
+mod folder;
 mod grammars;
 mod lark;
+mod made;
 #[path = "../../maskbench.rs"]
 mod maskbench;
 mod measure;
@@ -22,6 +24,7 @@ mod plot;
 mod progress;
 mod python;
 mod results;
+mod rows;
 mod shapes;
 mod statistics;
 mod table;
@@ -36,6 +39,7 @@ mod work;
 use clap::Parser;
 
 use crate::args::Args;
+use crate::cases::Case;
 use crate::python::Python;
 use crate::results::Results;
 use crate::tokens::Tokens;
@@ -63,16 +67,20 @@ fn main() {
         println!();
         return figures.iter().for_each(|(name, value)| println!("{name}={value:.4}"));
     }
-    let mut cases = if args.grammars { Vec::new() } else { cases::all(effort.schemas) };
-    cases.extend(grammars::all());
+    let named = rows_or_chosen(&args, effort.schemas).and_then(|cases| Ok((cases, folders(&args)?)));
+    let (mut cases, folders) = named.unwrap_or_else(|error| {
+        eprintln!("error: {error}");
+        std::process::exit(2)
+    });
     cases.retain(|case| case.name.contains(&args.only));
     let python = Python::new(&args.python);
-    let vocabularies = args.vocabulary.iter().filter_map(|&name| Tokens::load(name));
+    let vocabularies = args.vocabularies().into_iter().filter_map(Tokens::load).chain(folders);
     let results: Vec<Results> = vocabularies
         .map(|tokens| results::measure(&tokens, &cases, &args.effort_of(&tokens), &python))
         .inspect(table::print)
         .collect();
-    if !args.grammars {
+    table::print_together(&results);
+    if results.iter().any(|results| results.schemas().next().is_some()) {
         match plot::draw(&results, &args.out) {
             Ok(()) => println!("\nDrawn: {}", args.out.display()),
             Err(error) => println!("\nNot drawn: {error}"),
@@ -81,7 +89,7 @@ fn main() {
     println!("A timer around nothing: {:.3} µs, not subtracted.", measure::empty_timer());
 
     let mut figures = figures::all(&results);
-    if !args.no_models && !args.grammars {
+    if args.with_models() {
         figures.extend(beside_pytorch::figures(&args, effort.runs));
         figures.extend(model::figures(&args, effort.runs));
     }
@@ -89,6 +97,35 @@ fn main() {
     println!();
     for (name, value) in figures {
         println!("{name}={value:.4}");
+    }
+}
+
+/// The cases of the files of rows, or those that are chosen here, with so many schemas.
+fn rows_or_chosen(args: &Args, schemas: usize) -> Result<Vec<Case>, String> {
+    let mut cases = if args.grammars || !args.rows.is_empty() { Vec::new() } else { cases::all(schemas) };
+    if args.rows.is_empty() {
+        cases.extend(grammars::all());
+    }
+    for path in &args.rows {
+        let rows = rows::read(path)?;
+        println!("{}: {} rows", path.display(), rows.cases.len());
+        for (why, count) in &rows.left_out {
+            println!("  left out: {count} {why}");
+        }
+        cases.extend(rows.cases);
+    }
+    Ok(cases)
+}
+
+/// The vocabularies of folders; the names of their figures differ.
+fn folders(args: &Args) -> Result<Vec<Tokens>, String> {
+    let folders: Vec<Tokens> =
+        args.tokenizer.iter().map(|path| folder::read(path)).collect::<Result<_, _>>()?;
+    let mut prefixes: Vec<&str> = folders.iter().map(|tokens| tokens.prefix.as_str()).collect();
+    prefixes.sort_unstable();
+    match prefixes.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(format!("two folders whose figures would be called `{}…`: rename one", pair[0])),
+        None => Ok(folders),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::statistics::{median, medians};
 use crate::tokens::{Tokens, logits};
 
 /// The sizes of batches.
-pub const BATCHES: [usize; 2] = [8, 32];
+pub const BATCHES: [usize; 3] = [8, 32, 128];
 
 /// A text along which an engine takes longer than this, in microseconds, is walked once.
 const LONG_WALK: f64 = 2e6;
@@ -30,8 +30,8 @@ pub struct Effort {
     pub schemas: usize,
     /// Schemas of which there are steps: the first that one engine at least compiles.
     pub step_schemas: usize,
-    /// Schemas of which there are steps of batches.
-    pub batch_schemas: usize,
+    /// Of each size of a batch: the schemas of which there are steps.
+    pub batch_schemas: [usize; BATCHES.len()],
     /// Steps of a batch, at most.
     pub window: usize,
     /// How many seconds an engine may take for a first mask.
@@ -49,7 +49,7 @@ impl Default for Effort {
             first_runs: 2,
             schemas: 200,
             step_schemas: 50,
-            batch_schemas: 20,
+            batch_schemas: [20, 20, 5],
             window: 16,
             patience: 3.0,
             grammar_patience: 30.0,
@@ -72,7 +72,7 @@ pub struct Outcome {
     pub late: Vec<bool>,
     /// Of each invalid instance: whether the engine accepted it.
     pub invalid: Vec<bool>,
-    /// Of each batch size: the time of each step, rows one after the other and on all cores.
+    /// Of each batch size, the first ones: the time of each step, rows one after the other and on all cores.
     pub batches: Vec<[Option<Vec<f64>>; 2]>,
     /// Masks that are equal to those of the first engine, that allow more tokens, and others.
     pub equal: usize,
@@ -99,17 +99,19 @@ pub struct Walks {
     pub texts: Vec<Vec<u32>>,
     /// Those of which there are batches: the ones that all engines take which take any.
     pub batched: Vec<Vec<u32>>,
+    /// The sizes of those batches.
+    pub batches: Vec<usize>,
 }
 
-/// Steps of a case on the engines that compiled it; `outcomes` are those of its first mask, one for each engine, and
-/// `verdicts` tells what becomes of texts that an engine reads.
+/// Steps of a case on the engines that compiled it, in batches of these sizes too; `outcomes` are those of its first mask, one for
+/// each engine, and `verdicts` tells what becomes of texts that an engine reads.
 pub fn steps(
     case: &Case,
     tokens: &Tokens,
     engines: &[Box<dyn Engine>],
     outcomes: &mut [Outcome],
     effort: &Effort,
-    with_batches: bool,
+    batches: &[usize],
     verdicts: impl Fn(usize, &[&[u32]]) -> Vec<Verdict>,
 ) -> Walks {
     let logits = logits(tokens.width());
@@ -122,10 +124,13 @@ pub fn steps(
     }
 
     let encoded = |candidates: &Vec<String>| -> Vec<Vec<u32>> {
-        candidates.iter().map(|text| tokens.encode(text)).collect()
+        candidates.iter().filter_map(|text| tokens.encode(text)).collect()
     };
-    let valid: Vec<Vec<Vec<u32>>> = case.valid.iter().map(encoded).collect();
-    let invalid: Vec<Vec<Vec<u32>>> = case.invalid.iter().map(encoded).collect();
+    // An instance that no tokens of the vocabulary spell is none here.
+    let all_encoded = |instances: &[Vec<String>]| -> Vec<Vec<Vec<u32>>> {
+        instances.iter().map(encoded).filter(|candidates| !candidates.is_empty()).collect()
+    };
+    let [valid, invalid] = [&case.valid, &case.invalid].map(|instances| all_encoded(instances));
     let all: Vec<&[u32]> = valid.iter().chain(&invalid).flatten().map(Vec::as_slice).collect();
     // Of each engine, none of a variant: what became of each of these texts.
     let verdicts: Vec<Option<Vec<Verdict>>> = (0..engines.len())
@@ -233,9 +238,8 @@ pub fn steps(
     let to_the_end =
         |index: usize, at: usize| outcomes[index].texts[at].is_some() && !outcomes[index].late[at];
     let common = |at: &usize| takers.iter().all(|&index| to_the_end(index, *at));
-    let common = (0..texts.len()).filter(common).filter(|_| with_batches);
-    let batched: Vec<Vec<u32>> = common.map(|at| texts[at].clone()).collect();
-    for rows in BATCHES.into_iter().filter(|_| !batched.is_empty()) {
+    let batched: Vec<Vec<u32>> = (0..texts.len()).filter(common).map(|at| texts[at].clone()).collect();
+    for &rows in batches.iter().filter(|_| !batched.is_empty()) {
         let wide = logits.repeat(rows);
         let mut runs: Vec<[Vec<Vec<f64>>; 2]> = engines.iter().map(|_| Default::default()).collect();
         let mut failed = vec![[false; 2]; engines.len()];
@@ -262,7 +266,7 @@ pub fn steps(
             }));
         }
     }
-    Walks { texts, batched }
+    Walks { texts, batched, batches: batches.to_vec() }
 }
 
 /// The order of engines in a run: each run begins with another one, every other run goes backwards.

@@ -12,10 +12,11 @@ use crate::measure::check;
 use crate::tokens::{Tokens, logits};
 use crate::work::Folder;
 
-/// The growth over each of the cases that the folder names, in KiB, of the engine at `index`.
-pub fn growth(folder: &Folder, index: usize) -> Option<Vec<f64>> {
+/// The growth over each of the cases that the folder names, in KiB, of the engine at `index`; `None` for a case that it does not
+/// compile there.
+pub fn growth(folder: &Folder, index: usize) -> Option<Vec<Option<f64>>> {
     let report = folder.run(index, None, 0.0).ok()?;
-    Some(report.as_array()?.iter().filter_map(Value::as_f64).collect())
+    Some(report.as_array()?.iter().map(Value::as_f64).collect())
 }
 
 /// The part of the process of its own: prints its growth over each case.
@@ -25,15 +26,16 @@ pub fn print(engine: &dyn Engine, tokens: &Tokens, grammars: &[Grammar], walks: 
     let mut growth = Vec::new();
     for (case, texts) in walks {
         let before = resident();
-        let Ok(grammar) = compile(engine, &grammars[*case]) else { continue };
+        let Ok(grammar) = compile(engine, &grammars[*case]) else {
+            growth.push(None);
+            continue;
+        };
         for text in texts {
             // A text that is rejected is walked as far as it goes.
             let _ = check(grammar.as_ref(), text, tokens.eos, &logits, usize::MAX);
         }
         kept.push(grammar);
-        if let (Some(before), Some(after)) = (before, resident()) {
-            growth.push(after.saturating_sub(before));
-        }
+        growth.push(before.zip(resident()).map(|(before, after)| after.saturating_sub(before)));
     }
     println!("{}", json!(growth));
 }

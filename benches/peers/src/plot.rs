@@ -12,7 +12,7 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 /// What went wrong while drawing.
 pub type Failure = Box<dyn std::error::Error>;
 
-const COLOURS: [RGBColor; 8] = [
+const COLOURS: [RGBColor; 10] = [
     RGBColor(214, 69, 65),
     RGBColor(46, 109, 180),
     RGBColor(124, 173, 222),
@@ -21,6 +21,8 @@ const COLOURS: [RGBColor; 8] = [
     RGBColor(150, 120, 170),
     RGBColor(150, 200, 120),
     RGBColor(190, 160, 60),
+    RGBColor(110, 110, 110),
+    RGBColor(230, 150, 120),
 ];
 
 /// A line of one engine.
@@ -34,7 +36,7 @@ pub fn draw(results: &[Results], path: &Path) -> Result<(), Failure> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    let root = SVGBackend::new(path, (1280, 420 * results.len() as u32)).into_drawing_area();
+    let root = SVGBackend::new(path, (1280, 420 * results.len().max(1) as u32)).into_drawing_area();
     root.fill(&WHITE)?;
     for (area, results) in root.split_evenly((results.len(), 1)).iter().zip(results) {
         let (left, right) = area.split_horizontally(560);

@@ -5,18 +5,18 @@ use indicatif::{ProgressBar, ProgressStyle};
 /// The progress with one vocabulary.
 pub struct Progress {
     bar: ProgressBar,
-    prefix: &'static str,
+    prefix: String,
 }
 
 impl Progress {
     /// Progress that is complete after so many calls of [`Self::done`].
-    pub fn new(prefix: &'static str, length: usize) -> Self {
+    pub fn new(prefix: &str, length: usize) -> Self {
         let bar = ProgressBar::new(length as u64);
         let style = ProgressStyle::with_template("{prefix} {elapsed} {bar:30} {percent} % {wide_msg}")
             .expect("a template");
         bar.set_style(style);
-        bar.set_prefix(prefix);
-        Self { bar, prefix }
+        bar.set_prefix(prefix.to_owned());
+        Self { bar, prefix: prefix.to_owned() }
     }
 
     /// Says what begins.

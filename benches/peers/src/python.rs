@@ -1,4 +1,4 @@
-//! What runs in Python, where there is one that can: PyTorch, and XGrammar as its authors build it.
+//! What runs in Python, where there is one that can: PyTorch, XGrammar as its authors build it, and glrmask.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -14,9 +14,9 @@ impl Python {
         Self { program: program.to_owned() }
     }
 
-    /// Whether `script` finds what it needs; says what it found, or that `what` is skipped.
-    pub fn offers(&self, script: &str, what: &str) -> bool {
-        match self.run(script, &["--check"]) {
+    /// Whether `script` finds what it needs, as it says with these arguments; says what it found, or that `what` is skipped.
+    pub fn offers(&self, script: &str, arguments: &[&str], what: &str) -> bool {
+        match self.run(script, arguments) {
             Ok(found) => {
                 println!("{what}: {}", found.trim());
                 true

@@ -15,12 +15,14 @@ use crate::work::Folder;
 
 /// All cases on all engines, with one vocabulary.
 pub struct Results {
-    pub vocabulary: &'static str,
+    pub vocabulary: String,
+    /// What the names of its figures begin with.
+    pub prefix: String,
     pub width: usize,
     pub engines: Vec<&'static str>,
     pub cases: Vec<Measured>,
-    /// Of each engine: the growth of resident memory over each case, in KiB.
-    pub growth: Vec<Option<Vec<f64>>>,
+    /// Of each engine and each case: the growth of resident memory over it, in KiB, where there is one.
+    pub growth: Vec<Vec<Option<f64>>>,
 }
 
 /// A case on all engines.
@@ -34,10 +36,10 @@ pub struct Measured {
 pub fn measure(tokens: &Tokens, cases: &[Case], effort: &Effort, python: &Python) -> Results {
     let mut schemas = 0..effort.schemas;
     let cases: Vec<&Case> =
-        cases.iter().filter(|case| case.kind != Kind::MaskBench || schemas.next().is_some()).collect();
+        cases.iter().filter(|case| case.kind != Kind::Row || schemas.next().is_some()).collect();
     let engines: Vec<Box<dyn Engine>> = engines::ALL.iter().map(|make| make(tokens)).collect();
     let folder = Folder::new(tokens, &cases);
-    let progress = Progress::new(tokens.name, 2 * cases.len());
+    let progress = Progress::new(&tokens.name, 2 * cases.len());
 
     let mut measured = Vec::new();
     for (at, case) in cases.iter().enumerate() {
@@ -59,19 +61,21 @@ pub fn measure(tokens: &Tokens, cases: &[Case], effort: &Effort, python: &Python
     for (at, (case, measured)) in cases.iter().zip(&mut measured).enumerate() {
         progress.done();
         let compiled = measured.outcomes.iter().any(|outcome| outcome.time().is_some());
-        let enough = case.kind == Kind::MaskBench && steps == effort.step_schemas;
+        let enough = case.kind == Kind::Row && steps == effort.step_schemas;
         if case.valid.is_empty() || !compiled || enough {
             walks.push(Walks::default());
             continue;
         }
-        let with_batches = case.kind != Kind::Grammar && steps < effort.batch_schemas;
+        let sizes = BATCHES.iter().zip(effort.batch_schemas);
+        let sizes = sizes.filter(|(_, schemas)| case.kind != Kind::Grammar && steps < *schemas);
+        let batches: Vec<usize> = sizes.map(|(&rows, _)| rows).collect();
         progress.begin(&format!("steps of {}", case.name));
         let verdicts = |engine: usize, texts: &[&[u32]]| {
             acceptance::verdicts(&folder, engine, at, texts, effort.text_patience)
         };
         let outcomes = &mut measured.outcomes;
-        walks.push(measure::steps(case, tokens, &engines, outcomes, effort, with_batches, verdicts));
-        steps += usize::from(case.kind == Kind::MaskBench);
+        walks.push(measure::steps(case, tokens, &engines, outcomes, effort, &batches, verdicts));
+        steps += usize::from(case.kind == Kind::Row);
     }
 
     let mut growth: Vec<_> = Vec::new();
@@ -85,18 +89,32 @@ pub fn measure(tokens: &Tokens, cases: &[Case], effort: &Effort, python: &Python
         });
         let walked: Vec<_> = walked.map(|(at, (_, walks))| (at, walks.texts.as_slice())).collect();
         folder.set_walks(&walked);
-        growth.push((!engine.is_variant()).then(|| memory::growth(&folder, index)).flatten());
+        let own = (!engine.is_variant()).then(|| memory::growth(&folder, index)).flatten();
+        let mut of_cases = vec![None; cases.len()];
+        for ((at, _), growth) in walked.iter().zip(own.into_iter().flatten()) {
+            of_cases[*at] = growth;
+        }
+        growth.push(of_cases);
     }
     let mut names: Vec<_> = engines.iter().map(|engine| engine.name()).collect();
-    progress.begin(upstream::NAMES[0]);
-    if let Some(outcomes) = progress.suspend(|| upstream::measure(python, tokens, &cases, &walks, effort)) {
-        names.extend(upstream::NAMES);
-        growth.extend([None, None]);
+    for library in &upstream::ALL {
+        progress.begin(library.names[0]);
+        let outcomes = progress.suspend(|| library.measure(python, tokens, &cases, &walks, effort));
+        let Some(outcomes) = outcomes else { continue };
+        names.extend(library.names);
+        growth.extend(library.names.iter().map(|_| vec![None; cases.len()]));
         for (case, outcomes) in measured.iter_mut().zip(outcomes) {
             case.outcomes.extend(outcomes);
         }
     }
-    Results { vocabulary: tokens.name, width: tokens.width(), engines: names, cases: measured, growth }
+    Results {
+        vocabulary: tokens.name.clone(),
+        prefix: tokens.prefix.clone(),
+        width: tokens.width(),
+        engines: names,
+        cases: measured,
+        growth,
+    }
 }
 
 /// The same work, done by burn-dfa and by a peer.
@@ -227,14 +245,26 @@ impl Results {
             .collect()
     }
 
+    /// What an engine needs for each step of the texts of regexes and schemas that it takes, whatever others do.
+    pub fn own_steps(&self, engine: usize) -> Vec<f64> {
+        let cases = self.cases.iter().filter(|case| case.kind != Kind::Grammar);
+        cases.flat_map(|case| case.outcomes[engine].texts.iter().flatten()).flatten().copied().collect()
+    }
+
+    /// The growth of resident memory over the cases that both burn-dfa and engine `peer` walked.
+    pub fn growths(&self, peer: usize) -> Pair {
+        let pairs = self.growth[0].iter().zip(&self.growth[peer]);
+        Pair::collect(pairs.filter_map(|(ours, theirs)| Some((vec![(*ours)?], vec![(*theirs)?]))))
+    }
+
     /// The place of an engine.
     pub fn engine(&self, name: &str) -> Option<usize> {
         self.engines.iter().position(|engine| *engine == name)
     }
 
-    /// The schemas of MaskBench.
+    /// The schemas of MaskBench, or the schemas and regexes of files of rows.
     pub fn schemas(&self) -> impl Iterator<Item = &Measured> {
-        self.cases.iter().filter(|case| case.kind == Kind::MaskBench)
+        self.cases.iter().filter(|case| case.kind == Kind::Row)
     }
 
     /// The context-free grammars.

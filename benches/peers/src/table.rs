@@ -9,11 +9,60 @@ use crate::statistics::{QUANTILES, quantile};
 pub fn print(results: &Results) {
     println!("\n# {}, {} ids\n", results.vocabulary, results.width);
     reasons(results);
-    if results.schemas().next().is_some() {
+    if results.cases.iter().any(|case| case.kind != Kind::Grammar) {
         schemas(results);
     }
     if results.grammars().next().is_some() {
         grammars(results);
+    }
+}
+
+/// Prints all engines and vocabularies in one table, each with what it did, whatever others could do.
+pub fn print_together(results: &[Results]) {
+    println!("\n# All engines and vocabularies: regexes and schemas");
+    println!(
+        "\nThe first mask in ms; a step of one row, and the median step of a batch per row, in µs; MiB by which the process"
+    );
+    println!(
+        "grows over the cases with steps; schemas without a mask. Each engine on what it takes: ratios are above.\n"
+    );
+    let sizes = BATCHES.map(|rows| format!("{:>9}", format!("b{rows}"))).concat();
+    let header =
+        ["first p50", "p90", "p99", "step p50", "p90", "p99", "p99.9"].map(|name| format!("{name:>11}"));
+    println!("  {:18}{:30}{}{sizes}{:>10}{:>9}{:>10}", "", "", header.concat(), "MiB", "refused", "too long");
+    for results in results {
+        for (index, engine) in results.engines.iter().enumerate() {
+            let (first, steps) = (results.own_first_masks(index), results.own_steps(index));
+            let counts = Results::counts(index, results.schemas());
+            if steps.is_empty() && counts.refused == 0 {
+                continue;
+            }
+            let cell = |value: Option<f64>, width: usize, decimals: usize| match value {
+                Some(value) => format!("{value:width$.decimals$}"),
+                None => format!("{:>width$}", "-"),
+            };
+            let first = [0.5, 0.9, 0.99].map(|q| cell(quantile(&first, q).map(|time| time / 1e3), 11, 2));
+            let steps = [0.5, 0.9, 0.99, 0.999].map(|q| cell(quantile(&steps, q), 11, 1));
+            let batches: [String; BATCHES.len()] = std::array::from_fn(|size| {
+                let (pair, _) = results.batches(index, size);
+                cell(quantile(&pair.theirs, 0.5), 9, 1)
+            });
+            let growth: Vec<f64> = results.growth[index].iter().copied().flatten().collect();
+            let growth = (!growth.is_empty()).then(|| growth.iter().sum::<f64>() / 1024.0);
+            let growth = cell(growth, 10, 1);
+            // A variant compiles what its engine compiles.
+            let counts = match results.cases.iter().any(|case| case.outcomes[index].first_mask.is_some()) {
+                true => format!("{:9}{:10}", counts.refused - counts.too_long, counts.too_long),
+                false => format!("{:>9}{:>10}", "-", "-"),
+            };
+            println!(
+                "  {:18}{engine:30}{}{}{}{growth}{counts}",
+                results.vocabulary,
+                first.concat(),
+                steps.concat(),
+                batches.concat()
+            );
+        }
     }
 }
 
@@ -200,7 +249,7 @@ fn memory(results: &Results) {
     );
     println!("  {:38}{:>8}{:>10}{:>10}", "", "of", "sum", "max");
     for (engine, growth) in results.engines.iter().zip(&results.growth) {
-        let growth = growth.as_deref().unwrap_or_default();
+        let growth: Vec<f64> = growth.iter().copied().flatten().collect();
         if growth.is_empty() {
             continue;
         }

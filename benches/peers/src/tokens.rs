@@ -1,4 +1,7 @@
-//! The three vocabularies, with the tokenizers that they belong to.
+//! Vocabularies with the tokenizers that they belong to.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
 
 use burn_dfa::TokenId;
 use burn_dfa::vocabulary::{TokenKind, Vocabulary};
@@ -6,6 +9,7 @@ use clap::ValueEnum;
 use tiktoken_rs::CoreBPE;
 
 use crate::data;
+use crate::made;
 
 /// A vocabulary by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -16,32 +20,38 @@ pub enum Name {
     Cl100k,
     /// OpenAI's o200k, 200,019 ids.
     O200k,
+    /// Made of cl100k and tokens of o200k, 131,072 ids.
+    Made128k,
+    /// Made of o200k and tokens of cl100k, p50k and its own behind a space, 262,144 ids.
+    Made262k,
 }
 
 /// A vocabulary and its tokenizer.
 pub struct Tokens {
-    pub name: &'static str,
-    /// Its name on the command line.
-    pub flag: &'static str,
+    /// Its name in the tables.
+    pub name: String,
+    /// What the names of its figures begin with.
+    pub prefix: String,
     pub vocabulary: Vocabulary,
     pub eos: u32,
     /// What cuts a text; `None` where no text is cut.
     pub tokenizer: Option<Tokenizer>,
+    longest: OnceLock<Longest>,
 }
 
 /// What cuts a text into tokens.
 #[derive(Clone)]
 pub enum Tokenizer {
     HuggingFace(Box<tokenizers::Tokenizer>),
-    Tiktoken(&'static CoreBPE),
+    Tiktoken(Arc<CoreBPE>),
 }
 
 impl Tokenizer {
-    /// The tokens of `text`, special ones not recognised.
+    /// The tokens of `text`, special ones not recognised; none where it cannot be cut.
     pub fn encode(&self, text: &str) -> Vec<u32> {
         match self {
             Self::HuggingFace(tokenizer) => {
-                tokenizer.encode(text, false).expect("a text that can be encoded").get_ids().to_vec()
+                tokenizer.encode(text, false).map_or(Vec::new(), |encoding| encoding.get_ids().to_vec())
             }
             Self::Tiktoken(tokenizer) => tokenizer.encode_ordinary(text),
         }
@@ -49,12 +59,40 @@ impl Tokenizer {
 }
 
 impl Tokens {
+    /// A vocabulary that ends with `eos` alone.
+    ///
+    /// # Errors
+    /// Where `eos` is no id of the vocabulary.
+    pub fn new(
+        name: &str,
+        prefix: &str,
+        vocabulary: Vocabulary,
+        eos: u32,
+        tokenizer: Option<Tokenizer>,
+    ) -> Result<Self, burn_dfa::Error> {
+        let vocabulary = vocabulary.with_eos([TokenId(eos)])?;
+        let [name, prefix] = [name, prefix].map(str::to_owned);
+        Ok(Self { name, prefix, vocabulary, eos, tokenizer, longest: OnceLock::new() })
+    }
+
     /// Reads the vocabulary; `None`, having said so, where it needs data that is not there.
     pub fn load(name: Name) -> Option<Self> {
+        let tokens = |name: &str, prefix: &str, tokenizer: CoreBPE, width: usize| {
+            let vocabulary = Vocabulary::from_tokens(words(&tokenizer, width)).expect("a vocabulary");
+            let eos = tokenizer.encode_with_special_tokens(tiktoken_rs::ENDOFTEXT)[0];
+            let tokenizer = Some(Tokenizer::Tiktoken(Arc::new(tokenizer)));
+            Some(Self::new(name, prefix, vocabulary, eos, tokenizer).expect("an id of the vocabulary"))
+        };
         match name {
             Name::Smollm2 => smollm2(),
-            Name::Cl100k => Some(tiktoken("cl100k", tiktoken_rs::cl100k_base_singleton(), 100_277)),
-            Name::O200k => Some(tiktoken("o200k", tiktoken_rs::o200k_base_singleton(), 200_019)),
+            Name::Cl100k => {
+                tokens("cl100k", "v100k_", tiktoken_rs::cl100k_base().expect("its tokens"), made::CL100K)
+            }
+            Name::O200k => {
+                tokens("o200k", "v200k_", tiktoken_rs::o200k_base().expect("its tokens"), made::O200K)
+            }
+            Name::Made128k => tokens("made128k", "made128k_", made::of_128k(), made::K128),
+            Name::Made262k => tokens("made262k", "made262k_", made::of_262k(), made::K262),
         }
     }
 
@@ -63,15 +101,46 @@ impl Tokens {
         self.vocabulary.len()
     }
 
-    /// The tokens of `text`.
-    ///
-    /// # Panics
-    /// Where their bytes are not those of the text.
-    pub fn encode(&self, text: &str) -> Vec<u32> {
-        let tokens = self.tokenizer.as_ref().expect("a tokenizer").encode(text);
-        let ids: Vec<_> = tokens.iter().map(|&id| TokenId(id)).collect();
-        assert_eq!(self.vocabulary.decode(&ids), text.as_bytes(), "{}: {text}", self.name);
-        tokens
+    /// The tokens of `text`, as the tokenizer cuts it; where that would be the tokens of another text, the longest token at
+    /// each place. `None` where no tokens spell it so.
+    pub fn encode(&self, text: &str) -> Option<Vec<u32>> {
+        let spells = |tokens: &Vec<u32>| {
+            let ids: Vec<_> = tokens.iter().map(|&id| TokenId(id)).collect();
+            self.vocabulary.decode(&ids) == text.as_bytes()
+        };
+        let cut = self.tokenizer.as_ref().map(|tokenizer| tokenizer.encode(text)).filter(spells);
+        let longest = || self.longest.get_or_init(|| Longest::new(&self.vocabulary)).cut(text.as_bytes());
+        cut.or_else(longest)
+    }
+}
+
+/// Cuts the longest token at each place.
+struct Longest {
+    ids: HashMap<Vec<u8>, u32>,
+    /// The length of the longest token.
+    most: usize,
+}
+
+impl Longest {
+    fn new(vocabulary: &Vocabulary) -> Self {
+        // Of tokens that are spelled alike, the first.
+        let mut ids = HashMap::new();
+        for (id, bytes) in vocabulary.iter() {
+            ids.entry(bytes.to_vec()).or_insert(id.0);
+        }
+        Self { most: ids.keys().map(Vec::len).max().unwrap_or(0), ids }
+    }
+
+    fn cut(&self, mut text: &[u8]) -> Option<Vec<u32>> {
+        let mut tokens = Vec::new();
+        while !text.is_empty() {
+            let lengths = (1..=self.most.min(text.len())).rev();
+            let (length, id) =
+                lengths.filter_map(|length| Some((length, *self.ids.get(&text[..length])?))).next()?;
+            tokens.push(id);
+            text = &text[length..];
+        }
+        Some(tokens)
     }
 }
 
@@ -79,37 +148,44 @@ fn smollm2() -> Option<Tokens> {
     let json = data::read("tokenizers/smollm2/tokenizer.json", "SmolLM2's vocabulary")?;
     let tokenizer: tokenizers::Tokenizer = json.parse().expect("a tokenizer");
     let eos = tokenizer.token_to_id("<|im_end|>").expect("a token that ends a turn");
-    let vocabulary = Vocabulary::from_tokenizer_json(json.as_bytes())
-        .and_then(|vocabulary| vocabulary.with_eos([TokenId(eos)]))
-        .expect("a vocabulary");
-    Some(Tokens {
-        name: "SmolLM2",
-        flag: "smollm2",
-        vocabulary,
-        eos,
-        tokenizer: Some(Tokenizer::HuggingFace(Box::new(tokenizer))),
-    })
+    let vocabulary = Vocabulary::from_tokenizer_json(json.as_bytes()).expect("a vocabulary");
+    let tokenizer = Some(Tokenizer::HuggingFace(Box::new(tokenizer)));
+    Some(Tokens::new("SmolLM2", "", vocabulary, eos, tokenizer).expect("an id of the vocabulary"))
 }
 
-fn tiktoken(name: &'static str, tokenizer: &'static CoreBPE, width: u32) -> Tokens {
+/// The kind and the bytes of each of so many ids.
+pub fn words(tokenizer: &CoreBPE, width: usize) -> Vec<(TokenKind, Vec<u8>)> {
     let special: Vec<u32> = tokenizer
         .special_tokens()
         .into_iter()
         .flat_map(|name| tokenizer.encode_with_special_tokens(name))
         .collect();
-    let tokens = (0..width).map(|id| match tokenizer.decode_bytes(&[id]) {
+    let word = |id: u32| match tokenizer.decode_bytes(&[id]) {
         Ok(bytes) if special.contains(&id) => (TokenKind::Special, bytes),
         Ok(bytes) => (TokenKind::Normal, bytes),
         Err(_) => (TokenKind::Unused, Vec::new()),
-    });
-    let eos = tokenizer.encode_with_special_tokens("<|endoftext|>")[0];
-    let vocabulary = Vocabulary::from_tokens(tokens)
-        .and_then(|vocabulary| vocabulary.with_eos([TokenId(eos)]))
-        .expect("a vocabulary");
-    Tokens { name, flag: name, vocabulary, eos, tokenizer: Some(Tokenizer::Tiktoken(tokenizer)) }
+    };
+    (0..width as u32).map(word).collect()
 }
 
 /// Finite logits that no two neighbours share.
 pub fn logits(width: usize) -> Vec<f32> {
     (0..width as u32).map(|id| (id.wrapping_mul(0x9e37_79b9) >> 8) as f32 / (1 << 20) as f32 - 8.0).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_that_a_tokenizer_changes_are_cut_into_the_longest_tokens() {
+        let vocabulary =
+            Vocabulary::from_bytes([Some("a"), Some("b"), Some("ab"), Some("abb"), None]).unwrap();
+        // It knows none of these texts.
+        let other = Tokenizer::Tiktoken(Arc::new(tiktoken_rs::r50k_base().unwrap()));
+        let tokens = Tokens::new("", "", vocabulary, 4, Some(other)).unwrap();
+        assert_eq!(tokens.encode("abbaab"), Some(vec![3, 0, 2]));
+        assert_eq!(tokens.encode("abc"), None);
+        assert_eq!(tokens.encode(""), Some(vec![]));
+    }
 }

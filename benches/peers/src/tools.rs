@@ -158,7 +158,7 @@ fn catalogue(schemas: &[&Schema]) -> Grammar {
         names.join(" | "),
         alternatives.concat()
     );
-    Grammar::Tools { tag: serde_json::to_string(&tag).expect("JSON"), lark }
+    Grammar::Tools { tag: serde_json::to_string(&tag).expect("JSON"), lark: Some(lark) }
 }
 
 /// Says how many calls amid text each engine takes of those that burn-dfa takes, and of those that burn-dfa rejects: of every

@@ -1,73 +1,135 @@
-//! XGrammar as its authors build it, through Python, since the crate is a port of it.
+//! What runs through Python: XGrammar as its authors build it, since the crate is a port of it, and glrmask, whose crate cannot be
+//! linked beside llguidance's.
 
+use burn_dfa::TokenId;
 use burn_dfa::constraint::Syntax;
 use serde_json::{Value, json};
 
 use crate::cases::Case;
 use crate::engines::Grammar;
 use crate::first_mask::FirstMask;
-use crate::measure::{BATCHES, Effort, Outcome, Walks};
+use crate::measure::{Effort, Outcome, Walks};
 use crate::python::Python;
 use crate::tokens::Tokens;
 
-/// Its names in the tables: the whole step, and the step without applying the mask, for which its own loop on the
-/// CPU takes longest.
-pub const NAMES: [&str; 2] = ["XGrammar (original)", "XGrammar (original), no apply"];
+/// A library that has a package for Python.
+pub struct Library {
+    package: &'static str,
+    /// Its names in the tables. The second of two is the step without applying the mask, for which XGrammar's own loop on the CPU
+    /// takes longest; glrmask brings nothing that applies one.
+    pub names: &'static [&'static str],
+    /// Whether the JSON that it writes has a space behind commas and colons, which no setting changes.
+    spaced: bool,
+}
 
-/// Its outcomes for each case, in both ways; `None`, having said so, where it cannot run.
-pub fn measure(
-    python: &Python,
-    tokens: &Tokens,
-    cases: &[&Case],
-    walks: &[Walks],
-    effort: &Effort,
-) -> Option<Vec<[Outcome; 2]>> {
-    if !python.offers("upstream.py", NAMES[0]) {
-        return None;
-    }
-    let file = std::env::temp_dir().join(format!("peers-{}.json", std::process::id()));
-    std::fs::write(&file, work(tokens, cases, walks, effort).to_string()).ok()?;
-    let output = python.run("upstream.py", &[&file.to_string_lossy()]);
-    let _ = std::fs::remove_file(&file);
-    let outcomes = output.and_then(|output| {
-        // XGrammar prints warnings of its own; the last line is the result.
-        let line = output.lines().last().unwrap_or_default();
-        serde_json::from_str::<Vec<Value>>(line).map_err(|error| error.to_string())
-    });
-    match outcomes {
-        Ok(outcomes) => Some(outcomes.iter().map(|case| [outcome(&case[0]), outcome(&case[1])]).collect()),
-        Err(error) => {
-            println!("skipped: {} ({error})", NAMES[0]);
-            None
+/// All of them.
+pub const ALL: [Library; 2] = [
+    Library {
+        package: "xgrammar",
+        names: &["XGrammar (original)", "XGrammar (original), no apply"],
+        spaced: false,
+    },
+    Library { package: "glrmask", names: &["glrmask (no apply)"], spaced: true },
+];
+
+impl Library {
+    /// Its outcomes for each case, one for each name; `None`, having said so, where it cannot run.
+    pub fn measure(
+        &self,
+        python: &Python,
+        tokens: &Tokens,
+        cases: &[&Case],
+        walks: &[Walks],
+        effort: &Effort,
+    ) -> Option<Vec<Vec<Outcome>>> {
+        if !python.offers("upstream.py", &[self.package, "--check"], self.names[0]) {
+            return None;
         }
+        let file = std::env::temp_dir().join(format!("peers-{}.json", std::process::id()));
+        std::fs::write(&file, self.work(tokens, cases, walks, effort).to_string()).ok()?;
+        let output = python.run("upstream.py", &[self.package, &file.to_string_lossy()]);
+        let _ = std::fs::remove_file(&file);
+        let outcomes = output.and_then(|output| {
+            // XGrammar prints warnings of its own; the last line is the result.
+            let line = output.lines().last().unwrap_or_default();
+            serde_json::from_str::<Vec<Value>>(line).map_err(|error| error.to_string())
+        });
+        match outcomes {
+            Ok(outcomes) => Some(
+                outcomes
+                    .iter()
+                    .map(|case| (0..self.names.len()).map(|way| outcome(&case[way])).collect())
+                    .collect(),
+            ),
+            Err(error) => {
+                println!("skipped: {} ({error})", self.names[0]);
+                None
+            }
+        }
+    }
+
+    /// What the script is to do.
+    fn work(&self, tokens: &Tokens, cases: &[&Case], walks: &[Walks], effort: &Effort) -> Value {
+        let vocabulary = &tokens.vocabulary;
+        let words: Vec<String> = (0..vocabulary.len() as u32)
+            .map(|id| vocabulary.bytes(TokenId(id)).unwrap_or_default())
+            .map(|bytes| bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+            .collect();
+        let cases: Vec<Value> = cases
+            .iter()
+            .zip(walks)
+            .map(|(case, walks)| {
+                let (kind, text) = match &case.grammar {
+                    Grammar::Regex(regex) => ("regex", regex),
+                    Grammar::Schema(schema) => ("schema", schema),
+                    Grammar::ContextFree { syntax: Syntax::Lark, text, .. } => ("lark", text),
+                    Grammar::ContextFree { text, .. } => ("grammar", text),
+                    Grammar::Tools { tag, .. } => ("structural_tag", tag),
+                };
+                let is_spaced = self.spaced && matches!(case.grammar, Grammar::Schema(_));
+                let written = |texts: &[Vec<u32>]| -> Vec<Vec<u32>> {
+                    texts.iter().map(|text| if is_spaced { with_spaces(tokens, text) } else { text.clone() }).collect()
+                };
+                let as_lark = match &case.grammar {
+                    Grammar::ContextFree { lark, .. } | Grammar::Tools { lark, .. } => lark.as_ref(),
+                    _ => None,
+                };
+                json!({
+                    kind: text, "as_lark": as_lark, "texts": written(&walks.texts), "batched": written(&walks.batched),
+                    "batches": walks.batches
+                })
+            })
+            .collect();
+        json!({
+            "vocabulary": words, "eos": tokens.eos, "runs": effort.runs, "first_runs": effort.first_runs, "window": effort.window,
+            "patience": effort.patience, "grammar_patience": effort.grammar_patience, "text_patience": effort.text_patience,
+            "cases": cases
+        })
     }
 }
 
-/// What the script is to do.
-fn work(tokens: &Tokens, cases: &[&Case], walks: &[Walks], effort: &Effort) -> Value {
-    let vocabulary = &tokens.vocabulary;
-    let words: Vec<String> = (0..vocabulary.len() as u32)
-        .map(|id| vocabulary.bytes(burn_dfa::TokenId(id)).unwrap_or_default())
-        .map(|bytes| bytes.iter().map(|byte| format!("{byte:02x}")).collect())
-        .collect();
-    let cases: Vec<Value> = cases
-        .iter()
-        .zip(walks)
-        .map(|(case, walks)| {
-            let (kind, text) = match &case.grammar {
-                Grammar::Regex(regex) => ("regex", regex),
-                Grammar::Schema(schema) => ("schema", schema),
-                Grammar::ContextFree { syntax: Syntax::Lark, text, .. } => ("lark", text),
-                Grammar::ContextFree { text, .. } => ("grammar", text),
-                Grammar::Tools { tag, .. } => ("structural_tag", tag),
-            };
-            json!({kind: text, "texts": walks.texts, "batched": walks.batched})
-        })
-        .collect();
-    json!({
-        "vocabulary": words, "eos": tokens.eos, "runs": effort.runs, "first_runs": effort.first_runs, "window": effort.window,
-        "batches": BATCHES, "cases": cases
-    })
+/// The tokens of compact JSON with a space behind each comma and colon outside of strings; none where no tokens spell it, which
+/// is a text that nothing takes.
+fn with_spaces(tokens: &Tokens, text: &[u32]) -> Vec<u32> {
+    let ids: Vec<_> = text.iter().map(|&id| TokenId(id)).collect();
+    let text = String::from_utf8(tokens.vocabulary.decode(&ids)).unwrap_or_default();
+    tokens.encode(&spaced(&text)).unwrap_or_default()
+}
+
+fn spaced(json: &str) -> String {
+    let mut spaced = String::new();
+    let (mut in_string, mut behind_a_backslash) = (false, false);
+    for c in json.chars() {
+        spaced.push(c);
+        if c == '"' && !behind_a_backslash {
+            in_string = !in_string;
+        }
+        behind_a_backslash = c == '\\' && !behind_a_backslash;
+        if !in_string && matches!(c, ',' | ':') {
+            spaced.push(' ');
+        }
+    }
+    spaced
 }
 
 /// What the script says of a case.
@@ -89,5 +151,15 @@ fn outcome(case: &Value) -> Outcome {
         texts,
         batches: list("batches").iter().map(|ways| [times(&ways[0]), times(&ways[1])]).collect(),
         ..Outcome::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::spaced;
+
+    #[test]
+    fn spaces_stand_behind_commas_and_colons_outside_of_strings() {
+        assert_eq!(spaced(r#"{"a,\":":[1,2],"\\":":"}"#), r#"{"a,\":": [1, 2], "\\": ":"}"#);
     }
 }

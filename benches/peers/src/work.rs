@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use burn_dfa::{TokenId, Vocabulary};
+use burn_dfa::Vocabulary;
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -49,7 +49,8 @@ impl Folder {
 
     /// The same of grammars alone.
     pub fn of_grammars(tokens: &Tokens, grammars: &[&Grammar]) -> Self {
-        let folder = std::env::temp_dir().join(format!("peers-{}-{}", std::process::id(), tokens.flag));
+        let folder =
+            std::env::temp_dir().join(format!("peers-{}-{}vocabulary", std::process::id(), tokens.prefix));
         std::fs::create_dir_all(&folder).expect("a folder for temporary files");
         tokens.vocabulary.save(folder.join("vocabulary")).expect("a vocabulary that can be written");
         let grammars = grammars.iter().map(|grammar| match grammar {
@@ -127,8 +128,7 @@ fn read(path: &Path) -> Value {
 pub fn vocabulary(folder: &Path) -> Tokens {
     let vocabulary = Vocabulary::load(folder.join("vocabulary")).expect("a vocabulary");
     let eos = read(&folder.join("eos.json")).as_u64().expect("an id") as u32;
-    let vocabulary = vocabulary.with_eos([TokenId(eos)]).expect("an id of the vocabulary");
-    Tokens { name: "", flag: "", vocabulary, eos, tokenizer: None }
+    Tokens::new("", "", vocabulary, eos, None).expect("an id of the vocabulary")
 }
 
 /// The grammars of a folder.
@@ -137,12 +137,12 @@ pub fn grammars(folder: &Path) -> Vec<Grammar> {
     let text = |grammar: &Value, kind: &str| grammar[kind].as_str().map(str::to_owned);
     let context_free = |grammar: &Value| {
         let syntax = text(grammar, "syntax")?.parse().expect("the name of a syntax");
-        Some(Grammar::ContextFree { syntax, text: text(grammar, "text")?, lark: text(grammar, "lark")? })
+        Some(Grammar::ContextFree { syntax, text: text(grammar, "text")?, lark: text(grammar, "lark") })
     };
     let grammar = |grammar: &Value| {
         let regex = text(grammar, "regex").map(Grammar::Regex);
         let schema = || text(grammar, "schema").map(Grammar::Schema);
-        let tools = || Some(Grammar::Tools { tag: text(grammar, "tag")?, lark: text(grammar, "lark")? });
+        let tools = || Some(Grammar::Tools { tag: text(grammar, "tag")?, lark: text(grammar, "lark") });
         regex
             .or_else(schema)
             .or_else(tools)

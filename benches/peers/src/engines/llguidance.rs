@@ -101,7 +101,8 @@ impl Engine for LlGuidance {
                 TopLevelGrammar::from_json_schema(schema)
             }
             Grammar::ContextFree { lark, .. } | Grammar::Tools { lark, .. } => {
-                TopLevelGrammar::from_lark(lark.clone())
+                let lark = lark.clone().ok_or("it reads Lark, and there is no Lark of it")?;
+                TopLevelGrammar::from_lark(lark)
             }
         };
         let matcher = Matcher::new(self.factory.create_parser(grammar));

@@ -20,10 +20,10 @@ pub enum Grammar {
     Regex(String),
     /// A JSON schema, which means what the standard says: objects that are silent about it take other properties.
     Schema(String),
-    /// A context-free grammar as it is written, and in Lark, for who reads nothing else.
-    ContextFree { syntax: Syntax, text: String, lark: String },
-    /// A structural tag as JSON, and the same in Lark.
-    Tools { tag: String, lark: String },
+    /// A context-free grammar as it is written, and in Lark, for who reads nothing else, where there is such a text.
+    ContextFree { syntax: Syntax, text: String, lark: Option<String> },
+    /// A structural tag as JSON, and the same in Lark, where there is such a text.
+    Tools { tag: String, lark: Option<String> },
 }
 
 /// An engine that has prepared a vocabulary.
