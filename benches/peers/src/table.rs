@@ -19,6 +19,9 @@ pub fn print(results: &Results) {
 
 /// Prints all engines and vocabularies in one table, each with what it did, whatever others could do.
 pub fn print_together(results: &[Results]) {
+    if results.iter().flat_map(|results| &results.cases).all(|case| case.kind == Kind::Grammar) {
+        return;
+    }
     println!("\n# All engines and vocabularies: regexes and schemas");
     println!(
         "\nThe first mask in ms; a step of one row, and the median step of a batch per row, in µs; MiB by which the process"
@@ -78,8 +81,10 @@ fn schemas(results: &Results) {
     comparison(results, "Mask + apply + advance per token, batch 1, µs", |peer| {
         (results.steps(peer, true), "")
     });
-    let title = "The same without the schema of a long string";
-    comparison(results, title, |peer| (results.steps(peer, false), ""));
+    if results.cases.iter().any(|case| case.kind == Kind::Long) {
+        let title = "The same without the schema of a long string";
+        comparison(results, title, |peer| (results.steps(peer, false), ""));
+    }
     for (size, rows) in BATCHES.iter().enumerate() {
         let title = format!("Mask + apply + advance per token, batch {rows}, µs per row");
         comparison(results, &title, |peer| {
