@@ -9,6 +9,7 @@ process dies, the case is over, and another process goes on with the next. `--ch
 
 import json
 import queue
+import re
 import statistics
 import subprocess
 import sys
@@ -269,7 +270,7 @@ class GlrMask:
         elif "regex" in case:
             grammar = read.from_lark("start: /" + slashed(case["regex"]) + "/")
         elif lark is not None:
-            grammar = read.from_lark(lark)
+            grammar = read.from_lark(repeated(lark))
         else:
             raise ValueError("it reads JSON Schema and Lark, and there is no Lark of it")
         end = self.glrmask.TokenSet([self.eos])
@@ -312,6 +313,22 @@ class GlrMask:
                 state.fill_mask(mask)
             times.append((microseconds(began),))
         return times
+
+
+# Of Lark: literals, regexes and comments, and the repetitions outside of them.
+PIECES = re.compile(
+    r'"(?:\\.|[^"\\])*"|//[^\n]*|/(?:\\.|\[(?:\\.|[^\]\\])*\]|[^/\\\n])+/|\{(?P<least>\d+)(?:,(?P<most>\d+))?\}'
+)
+
+
+def repeated(lark):
+    """Lark with repetitions as Lark's own parser writes them, `~ 2..3`, where llguidance writes `{2,3}`."""
+
+    def written(piece):
+        least, most = piece["least"], piece["most"]
+        return piece[0] if least is None else f"~ {least}..{most}" if most else f"~ {least}"
+
+    return PIECES.sub(written, lark)
 
 
 def slashed(regex):

@@ -78,7 +78,8 @@ mod tests {
 
     #[test]
     fn made_vocabularies_extend_published_ones() {
-        let text = "{\"наименование\": \"a long text, 中文、日本語\", \"n\": -12.5e7}\n\tfn main() {} riedenheit";
+        let text =
+            "{\"наименование\": \"a long text, 中文、日本語\", \"n\": -12.5e7}\n\tfn main() {} riedenheit";
         for (made, of, width) in
             [(Name::Made128k, Name::Cl100k, 131_072), (Name::Made262k, Name::O200k, 262_144)]
         {
