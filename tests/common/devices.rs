@@ -9,16 +9,31 @@ use super::skip::skipped;
 #[cfg(any(feature = "vulkan", feature = "wgpu", feature = "cuda"))]
 const REQUIRE: &str = "BURN_DFA_REQUIRE_VULKAN";
 
-/// Flex, and the GPU backends that the features name and the machine has.
+/// The device that `BURN_DEVICE` names; without it Flex, and the GPU backends that the features name and the machine has.
+///
+/// # Panics
+/// Where there is no such device.
 #[allow(unused_mut)]
 pub fn all() -> Vec<(&'static str, Device)> {
-    let mut devices = vec![("flex", Device::flex())];
+    let named = std::env::var("BURN_DEVICE").ok();
+    let is_asked_for = |name: &str| named.as_deref().is_none_or(|named| named == name);
+    let mut devices = Vec::new();
+    if is_asked_for("flex") {
+        devices.push(("flex", Device::flex()));
+    }
     #[cfg(feature = "vulkan")]
-    devices.extend(probe("vulkan", || Device::vulkan(burn::tensor::DeviceKind::DefaultDevice)));
+    if is_asked_for("vulkan") {
+        devices.extend(probe("vulkan", || Device::vulkan(burn::tensor::DeviceKind::DefaultDevice)));
+    }
     #[cfg(feature = "wgpu")]
-    devices.extend(probe("wgpu", || Device::wgpu(burn::tensor::DeviceKind::DefaultDevice)));
+    if is_asked_for("wgpu") {
+        devices.extend(probe("wgpu", || Device::wgpu(burn::tensor::DeviceKind::DefaultDevice)));
+    }
     #[cfg(feature = "cuda")]
-    devices.extend(probe("cuda", || Device::cuda(0)));
+    if is_asked_for("cuda") {
+        devices.extend(probe("cuda", || Device::cuda(0)));
+    }
+    assert!(!devices.is_empty(), "BURN_DEVICE is {named:?}, and there is no such device");
     devices
 }
 

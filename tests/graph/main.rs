@@ -6,7 +6,7 @@ mod bindings;
 mod common;
 #[cfg(feature = "cube")]
 mod kernels;
-mod operations;
+pub(crate) mod operations;
 mod refused;
 mod replay;
 mod slots;
@@ -15,7 +15,7 @@ mod speculation;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Held by every test, so that they run one after the other.
-fn alone() -> MutexGuard<'static, ()> {
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }

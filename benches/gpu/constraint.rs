@@ -1,0 +1,30 @@
+//! The constraints of all cases.
+
+use burn_dfa::Constraint;
+
+/// An object whose string a model of random weights hardly ever ends: of tens of thousands of tokens two do.
+const TEXT: &str = r#"{"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"], "additionalProperties": false}"#;
+
+/// An object with keys that have to be told apart.
+const PERSON: &str = r#"{"type": "object", "properties": {"name": {"type": "string"}, "number": {"type": "integer"},
+    "nested": {"type": "boolean"}}, "required": ["name", "number", "nested"], "additionalProperties": false}"#;
+
+/// A schema that contains itself.
+const NESTED: &str = r##"{"type": "object", "properties": {"list": {"type": "array", "items": {"$ref": "#"}}, "name": {"type": "string"}},
+    "required": ["list", "name"], "additionalProperties": false}"##;
+
+fn schema(json: &str) -> Constraint {
+    Constraint::json_schema_from_str(json).expect("a schema")
+}
+
+pub fn text() -> Constraint {
+    schema(TEXT)
+}
+
+pub fn person() -> Constraint {
+    schema(PERSON)
+}
+
+pub fn nested() -> Constraint {
+    schema(NESTED)
+}

@@ -1,0 +1,33 @@
+//! The kernels that are launched, counted where the build has a backend for GPUs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+#[derive(Clone, Default)]
+pub struct Launches(Arc<AtomicUsize>);
+
+impl Launches {
+    /// Counts while `work` runs.
+    pub fn during<T>(&self, work: impl FnOnce() -> T) -> T {
+        #[cfg(feature = "cube")]
+        let _observation = cubecl::logging::LaunchObservation::new(Arc::new(self.clone()));
+        self.restart();
+        work()
+    }
+
+    /// Counts from 0 again.
+    pub fn restart(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+
+    pub fn count(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(feature = "cube")]
+impl cubecl::logging::LaunchObserver for Launches {
+    fn launched(&self, _kernel: &'static str) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}

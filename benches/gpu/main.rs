@@ -1,0 +1,74 @@
+//! Figures of a GPU, as Markdown: whole models with and without a constraint, and what a mask costs beside a copy of the logits.
+//!
+//! `BURN_DEVICE=cuda cargo bench --features cuda,cuda-cpp,fusion --bench gpu -- [models] [rows]`, or `vulkan`, `wgpu`. `scripts/gpu`
+//! carries the program to a machine without cargo.
+//!
+//! - `--seconds N`: begins nothing after so many seconds
+//! - `--quick`: the smallest case of each kind
+//! - `--list`: what there is to measure
+//!
+//! Lines are written as they are measured, so that a run that is cut loses no more than the one that it was at. The device is
+//! synchronised within every timed region.
+
+mod clock;
+mod constraint;
+mod launches;
+mod model;
+mod models;
+mod places;
+mod rows;
+mod table;
+mod vocabulary;
+
+use std::process::ExitCode;
+
+use burn::tensor::Device;
+
+use clock::Clock;
+
+/// What is measured, by its name on the command line.
+const PARTS: [(&str, fn(&Device, &Clock)); 2] = [("models", models::measure), ("rows", rows::measure)];
+
+fn main() -> ExitCode {
+    let mut clock = Clock::default();
+    let mut parts = Vec::new();
+    let mut is_test = false;
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            // Cargo's.
+            "--bench" => {}
+            "--test" => is_test = true,
+            "--quick" => clock.is_quick = true,
+            "--list" => {
+                PARTS.iter().for_each(|(name, _)| println!("{name}: benchmark"));
+                return ExitCode::SUCCESS;
+            }
+            "--seconds" => match arguments.next().and_then(|seconds| seconds.parse().ok()) {
+                Some(seconds) => clock.most_seconds = Some(seconds),
+                None => return refuse("--seconds takes a number"),
+            },
+            name => match PARTS.iter().find(|(part, _)| *part == name) {
+                Some(part) => parts.push(*part),
+                None => return refuse(&format!("{name} is neither `models` nor `rows`")),
+            },
+        }
+    }
+    let is_named = std::env::var_os("BURN_DEVICE").is_some();
+    if !is_named && !is_test {
+        println!("skipped: BURN_DEVICE names no device (cuda, vulkan, wgpu, flex)");
+        return ExitCode::SUCCESS;
+    }
+    clock.is_quick |= is_test;
+    let device = if is_named { Device::default() } else { Device::flex() };
+    println!("`{device:?}`{}\n", table::name_of(&device));
+    for (_, measure) in if parts.is_empty() { PARTS.to_vec() } else { parts } {
+        measure(&device, &clock);
+    }
+    ExitCode::SUCCESS
+}
+
+fn refuse(what: &str) -> ExitCode {
+    eprintln!("{what}; usage: gpu [models] [rows] [--seconds N] [--quick] [--list]");
+    ExitCode::from(2)
+}

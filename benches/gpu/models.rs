@@ -1,0 +1,281 @@
+//! Greedy steps of whole models, without a constraint and with one, in turns.
+//!
+//! An eager step, the recorded step, a step of recorded slots, and whole generations of a recorded graph, prompts included. All
+//! rows have the same constraint. Without one a step is the model and `Greedy` alone; slots and graphs, whose rows may change,
+//! have the operation of the constraint in their step whether or not a row has one.
+
+use std::ops::ControlFlow;
+
+use burn::tensor::{DType, Device, Int, Tensor, TensorData};
+use burn_dfa::generation::{CausalLm, DecodeGraph, GenerationConfig, Request, Slots};
+use burn_dfa::processor::{DfaProcessor, InitContext, LogitsProcessor, Persistent, StepContext};
+use burn_dfa::sampling::Greedy;
+use burn_dfa::{Capacity, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
+use burn_dfa_decoder::Decoder;
+
+use crate::clock::{Clock, Recorded, Times, Way, in_turns, seconds, way};
+use crate::launches::Launches;
+use crate::model::{self, SHAPES, SMALL, Shape};
+use crate::table::{self, Table};
+use crate::{constraint, vocabulary};
+
+const BATCHES: [usize; 4] = [1, 8, 64, 256];
+/// Tokens of a prompt, and new ones of a generation.
+const PROMPT: usize = 8;
+const NEW: usize = 64;
+/// Positions of a cache. Steps beyond them write the last position again, which takes as long.
+const CAPACITY: usize = 128;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Loop {
+    /// Eager steps.
+    Eager,
+    /// Recorded steps.
+    Recorded,
+    /// Steps of `Slots`, recorded, read every 8 steps.
+    Slots,
+    /// Whole generations of `DecodeGraph`.
+    Graph,
+}
+
+const LOOPS: [Loop; 4] = [Loop::Recorded, Loop::Eager, Loop::Slots, Loop::Graph];
+
+pub fn measure(device: &Device, clock: &Clock) {
+    let dtype = model::dtype(device);
+    let columns = [
+        "model",
+        "type",
+        "batch",
+        "loop",
+        "µs a step",
+        "constrained",
+        "constrained ÷ unconstrained",
+        "tokens/s",
+        "constrained",
+        "kernels",
+        "added",
+        "recorded",
+    ];
+    let table = Table::begin("Greedy steps", &columns);
+    let shapes: &[Shape] = if clock.is_quick { &[SMALL] } else { &SHAPES };
+    for shape in shapes {
+        if clock.is_over() {
+            println!("\nOut of time: {} left out.", shape.name);
+            continue;
+        }
+        let subject = Subject::new(shape, dtype, device);
+        let batches = clock.cases(BATCHES.to_vec());
+        let cases = batches.into_iter().flat_map(|batch| LOOPS.map(|kind| (batch, kind))).collect();
+        let name = |(batch, kind): &(usize, Loop)| format!("{} | {batch} | {kind:?}", shape.name);
+        clock.each(cases, name, |&(batch, kind)| {
+            subject.measure(kind, batch, clock, &table);
+            device.memory_cleanup();
+        });
+    }
+}
+
+/// A model with a vocabulary and a constraint.
+struct Subject {
+    name: &'static str,
+    model: Decoder,
+    vocabulary: Vocabulary,
+    table: TokenTable,
+}
+
+impl Subject {
+    fn new(shape: &Shape, dtype: DType, device: &Device) -> Self {
+        let model = shape.init(dtype, device);
+        let vocabulary = vocabulary::of_width(model.vocab_size());
+        let table =
+            TokenTable::compile(&constraint::text(), &vocabulary, &Limits::default()).expect("a table");
+        Self { name: shape.name, model, vocabulary, table }
+    }
+
+    fn measure(&self, kind: Loop, batch: usize, clock: &Clock, table: &Table) {
+        let (times, kernels, is_recorded) = match kind {
+            Loop::Eager | Loop::Recorded => self.steps(kind == Loop::Recorded, batch, clock),
+            Loop::Slots => self.slots(batch, clock),
+            Loop::Graph => self.graph(batch, clock),
+        };
+        let [free, constrained] = [times.median(0), times.median(1)];
+        let speed = |step: f64| format!("{:.0}", batch as f64 / step);
+        let [count, added] = match kernels {
+            Some([free, constrained]) if free > 0 => {
+                [free.to_string(), format!("{:+}", constrained as i64 - free as i64)]
+            }
+            _ => [String::from("–"), String::from("–")],
+        };
+        table.row(&[
+            self.name.into(),
+            table::dtype(self.model.dtype()),
+            batch.to_string(),
+            format!("{kind:?}").to_lowercase(),
+            table::microseconds(free),
+            table::microseconds(constrained),
+            table::ratio(times.ratio(1, 0)),
+            speed(free),
+            speed(constrained),
+            count,
+            added,
+            if is_recorded { "yes".into() } else { "no".into() },
+        ]);
+    }
+
+    /// Steps by themselves, which the host does not read.
+    fn steps(&self, is_recorded: bool, batch: usize, clock: &Clock) -> Measured {
+        let device = self.model.device();
+        let width = self.model.vocab_size();
+        let table =
+            TensorTable::new(&[&self.table], width, &TensorOptions::default(), &device).expect("a table");
+        let constraint = DfaProcessor::new(table, &vec![0; batch]).expect("rows");
+        let mut free = Sequence::start(&self.model, None::<DfaProcessor>, batch);
+        let mut constrained = Sequence::start(&self.model, constraint, batch);
+        device.sync().expect("the device");
+        let launches = Launches::default();
+        if !is_recorded {
+            let mut ways = [way(&device, || free.step()), way(&device, || constrained.step())];
+            let counts = ways.each_mut().map(|way| {
+                // Autotuning and fusion settle within a few steps.
+                way(4);
+                launches.during(|| way(1));
+                launches.count()
+            });
+            return (in_turns(clock, ways), Some(counts), false);
+        }
+        // The step is run a few times to warm up, each time to its end; the last run is recorded.
+        let mut free = launches.during(|| {
+            Recorded::new(&device, || {
+                launches.restart();
+                free.step();
+            })
+        });
+        let free_count = launches.count();
+        let mut constrained = launches.during(|| {
+            Recorded::new(&device, || {
+                launches.restart();
+                constrained.step();
+            })
+        });
+        let counts = [free_count, launches.count()];
+        let is_hardware = free.is_hardware() && constrained.is_hardware();
+        let times = in_turns(clock, [way(&device, || free.replay()), way(&device, || constrained.replay())]);
+        (times, Some(counts), is_hardware)
+    }
+
+    fn requests(&self, batch: usize, is_constrained: bool) -> Vec<Request<'_>> {
+        let rows = 0..batch as u32;
+        let prompt = |row| (0..PROMPT as u32).map(|at| TokenId(256 + (13 * row + at) % 1024)).collect();
+        rows.map(|row| Request {
+            table: is_constrained.then_some(&self.table),
+            ..Request::new(prompt(row), NEW)
+        })
+        .collect()
+    }
+
+    /// Whole generations, the prompts included; the time is that of a token of each row.
+    fn graph(&self, batch: usize, clock: &Clock) -> Measured {
+        let device = self.model.device();
+        let config = GenerationConfig::new();
+        let requests = [false, true].map(|is_constrained| self.requests(batch, is_constrained));
+        let mut graphs = requests.each_ref().map(|requests| {
+            DecodeGraph::record(&self.model, &self.vocabulary, requests, &config, PROMPT + NEW)
+                .expect("a graph")
+        });
+        let is_hardware = graphs.iter().all(DecodeGraph::is_hardware);
+        let mut index = 0;
+        let ways = graphs.each_mut().map(|graph| {
+            let requests = &requests[index];
+            index += 1;
+            let device = device.clone();
+            let way: Way = Box::new(move |runs| {
+                let generations = runs.div_ceil(NEW);
+                let spent = seconds(&device, || {
+                    for _ in 0..generations {
+                        graph.generate(requests, |_| ControlFlow::Continue(())).expect("a generation");
+                    }
+                });
+                spent * runs as f64 / (generations * NEW) as f64
+            });
+            way
+        });
+        (in_turns(clock, ways), None, is_hardware)
+    }
+
+    /// Steps of rows that come and go, after their admission.
+    fn slots(&self, batch: usize, clock: &Clock) -> Measured {
+        let device = self.model.device();
+        let (states, classes) = (self.table.state_count(), self.table.class_count());
+        let capacity = Capacity::new().with_tables(1).with_states(states).with_classes(classes);
+        let tensors = TensorOptions { capacity, ..TensorOptions::default() };
+        let config = GenerationConfig::new().with_tensors(tensors);
+        let requests = [false, true].map(|is_constrained| self.requests(batch, is_constrained));
+        let mut slots = [(); 2].map(|()| {
+            Slots::record(&self.model, &self.vocabulary, batch, PROMPT + NEW, &config).expect("slots")
+        });
+        let is_hardware = slots.iter().all(Slots::is_hardware);
+        let mut index = 0;
+        let ways = slots.each_mut().map(|slots| {
+            let requests = &requests[index];
+            index += 1;
+            let device = device.clone();
+            let way: Way = Box::new(move |runs| {
+                let mut spent = 0.0;
+                let mut left = runs;
+                while left > 0 {
+                    let taken: Vec<usize> =
+                        (0..batch).filter(|row| !slots.idle().any(|idle| idle == *row)).collect();
+                    taken.into_iter().for_each(|row| _ = slots.release(row).expect("an output"));
+                    let requests: Vec<_> = requests.iter().enumerate().collect();
+                    slots.admit_all(&requests).into_iter().for_each(|admitted| admitted.expect("a row"));
+                    let now = left.min(NEW - 1);
+                    spent += seconds(&device, || slots.step(now, |_| ()).expect("steps"));
+                    left -= now;
+                }
+                spent
+            });
+            way
+        });
+        (in_turns(clock, ways), None, is_hardware)
+    }
+}
+
+/// The times without a constraint and with it, the kernels of a step where they are counted, and whether it was recorded.
+type Measured = (Times<2>, Option<[usize; 2]>, bool);
+
+/// A batch that is decoded: all that a step reads and writes.
+struct Sequence<'a, P: LogitsProcessor> {
+    model: &'a Decoder,
+    chain: P,
+    cache: <Decoder as CausalLm>::Cache,
+    state: P::State,
+    context: StepContext,
+}
+
+impl<'a, P: LogitsProcessor> Sequence<'a, P> {
+    fn start(model: &'a Decoder, chain: P, batch: usize) -> Self {
+        let (device, width) = (model.device(), model.vocab_size());
+        let prompt: Vec<i32> = (0..batch * PROMPT).map(|at| 256 + (7 * at % 1024) as i32).collect();
+        let prompt: Tensor<2, Int> =
+            Tensor::from_data(TensorData::new(prompt, [batch, PROMPT]), (&device, DType::I32));
+        let padding = Tensor::zeros([batch], (&device, DType::I32));
+        let state = chain.init(&InitContext { prompt: prompt.clone(), padding: padding.clone(), width });
+        let (logits, cache) = model.prefill(prompt, padding, CAPACITY);
+        let context = StepContext {
+            tokens: Tensor::full([batch], width as i32, (&device, DType::I32)),
+            step: Tensor::zeros([1], (&device, DType::I32)),
+        };
+        let mut sequence = Self { model, chain, cache, state, context };
+        sequence.choose(logits);
+        sequence
+    }
+
+    fn step(&mut self) {
+        let logits = self.model.step(self.context.tokens.clone(), &mut self.cache);
+        self.choose(logits);
+    }
+
+    fn choose(&mut self, logits: Tensor<2>) {
+        self.chain.choose(&mut self.state, &mut self.context, logits, &Greedy);
+        self.context.step.assign(self.context.step.clone() + 1);
+    }
+}

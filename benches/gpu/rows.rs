@@ -1,0 +1,168 @@
+//! What a mask and a choice cost beside a copy of the logits and a choice without a constraint.
+//!
+//! Each is recorded over several sets of logits, so that what lies in a cache is not all that is measured, and the time is
+//! that of one set. A copy is an element-wise kernel of Burn that reads and writes every logit.
+
+use burn::tensor::{DType, Device, Distribution, Tensor, s};
+use burn_dfa::processor::{LogitsProcessor, Persistent, StepContext};
+use burn_dfa::sampling::{Greedy, Sampler};
+use burn_dfa::{Layout, Vocabulary};
+
+use crate::clock::{Clock, Recorded, Way, in_turns, way};
+use crate::places::Place;
+use crate::table::{self, Table};
+use crate::{model, vocabulary};
+
+/// SmolLM2's, Llama 3's and Gemma 3's.
+const WIDTHS: [usize; 3] = [49_152, 128_256, 262_144];
+const BATCHES: [usize; 5] = [1, 8, 32, 128, 512];
+/// Objects around the string: the last is as deep as a stack of 64 frames holds.
+const DEPTHS: [usize; 5] = [1, 8, 16, 31, 63];
+/// Bytes of all sets of logits together, where so many sets are not more than [`MOST_SETS`].
+const BYTES: usize = 128 << 20;
+const MOST_SETS: usize = 8;
+
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    batch: usize,
+    dtype: DType,
+    layout: Layout,
+    place: Place,
+}
+
+pub fn measure(device: &Device, clock: &Clock) {
+    let dtype = model::dtype(device);
+    for width in clock.cases(WIDTHS.to_vec()) {
+        let vocabulary = vocabulary::of_width(width);
+        let columns = [
+            "batch",
+            "type",
+            "layout",
+            "place",
+            "legal",
+            "copy µs",
+            "copy GB/s",
+            "mask µs",
+            "mask ÷ copy",
+            "greedy µs",
+            "choose µs",
+            "choose ÷ greedy",
+            "recorded",
+        ];
+        let table = Table::begin(&format!("Rows of {width} logits"), &columns);
+        let name = |case: &Case| format!("{case:?}");
+        clock.each(cases(clock, dtype), name, |case| case.measure(&vocabulary, device, clock, &table));
+    }
+}
+
+/// The most telling first.
+fn cases(clock: &Clock, dtype: DType) -> Vec<Case> {
+    let mut cases = Vec::new();
+    let mut push = |batch, dtype, layout, place| cases.push(Case { batch, dtype, layout, place });
+    for layout in [Layout::Classes, Layout::Walk, Layout::Dense] {
+        for batch in clock.cases(BATCHES.to_vec()) {
+            push(batch, dtype, layout, Place::String);
+        }
+    }
+    for batch in clock.cases(vec![8, 128]) {
+        for depth in clock.cases(DEPTHS.to_vec()) {
+            push(batch, dtype, Layout::Walk, Place::Nested(depth));
+        }
+        push(batch, dtype, Layout::Classes, Place::Nested(DEPTHS[0]));
+    }
+    if !clock.is_quick {
+        for layout in [Layout::Classes, Layout::Walk] {
+            push(128, dtype, layout, Place::Key);
+        }
+        if dtype != DType::F32 {
+            BATCHES.into_iter().for_each(|batch| push(batch, DType::F32, Layout::Classes, Place::String));
+        }
+    }
+    cases
+}
+
+impl Case {
+    fn measure(&self, vocabulary: &Vocabulary, device: &Device, clock: &Clock, table: &Table) {
+        let (width, batch) = (vocabulary.len(), self.batch);
+        let bytes = batch * width * self.dtype.size();
+        let sets: Vec<Tensor<2>> =
+            (0..(BYTES / bytes).clamp(1, MOST_SETS)).map(|_| self.logits(width, device)).collect();
+        let (processor, position) = self.place.rows(self.layout, batch, vocabulary, device);
+        let legal = legal(processor.mask(&position, sets[0].clone()));
+        let context = || StepContext {
+            tokens: Tensor::full([batch], width as i32, (device, DType::I32)),
+            step: Tensor::zeros([1], (device, DType::I32)),
+        };
+        let [none, mut free, mut chosen] = [context(), context(), context()];
+        let mut moving = processor.start();
+        moving.assign(position.clone());
+        // What a replay reads and writes has to be there before anything is recorded.
+        device.sync().expect("the device");
+
+        let mut copy = Recorded::new(device, || of_each(&sets, device, |logits| -logits));
+        let mut mask = Recorded::new(device, || {
+            of_each(&sets, device, |logits| processor.process(position.clone(), logits, &none))
+        });
+        let mut greedy = Recorded::new(device, || {
+            for logits in &sets {
+                let tokens = Greedy.sample(logits.clone(), &free.step);
+                free.tokens.assign(tokens);
+            }
+        });
+        let mut choose = Recorded::new(device, || {
+            for logits in &sets {
+                processor.choose(&mut moving, &mut chosen, logits.clone(), &Greedy);
+            }
+        });
+        let is_hardware =
+            [copy.is_hardware(), mask.is_hardware(), greedy.is_hardware(), choose.is_hardware()];
+        let ways: [Way; 4] = [
+            way(device, || copy.replay()),
+            way(device, || mask.replay()),
+            way(device, || greedy.replay()),
+            way(device, || choose.replay()),
+        ];
+        let times = in_turns(clock, ways);
+        let count = sets.len() as f64;
+        let of_one = |way| times.median(way) / count;
+        table.row(&[
+            batch.to_string(),
+            table::dtype(self.dtype),
+            format!("{:?}", self.layout).to_lowercase(),
+            self.place.name(),
+            format!("{:.1} %", 100.0 * legal),
+            table::microseconds(of_one(0)),
+            format!("{:.0}", 2e-9 * bytes as f64 / of_one(0)),
+            table::microseconds(of_one(1)),
+            table::ratio(times.ratio(1, 0)),
+            table::microseconds(of_one(2)),
+            table::microseconds(of_one(3)),
+            table::ratio(times.ratio(3, 2)),
+            if is_hardware == [true; 4] { "yes".into() } else { "no".into() },
+        ]);
+    }
+
+    /// Random logits, of which the letter `a` is the greatest: whatever is chosen, a row stays in its string.
+    fn logits(&self, width: usize, device: &Device) -> Tensor<2> {
+        let logits = Tensor::<2>::random([self.batch, width], Distribution::Normal(0.0, 3.0), device);
+        let letter = vocabulary::byte(b'a').0 as usize;
+        let great = Tensor::full([self.batch, 1], 100.0, device);
+        logits.slice_assign(s![.., letter..letter + 1], great).cast(self.dtype)
+    }
+}
+
+/// The results for all sets. Each is launched by itself: fused, several copies would be one kernel.
+fn of_each<T>(sets: &[Tensor<2>], device: &Device, work: impl Fn(Tensor<2>) -> T) -> Vec<T> {
+    let each = sets.iter().map(|logits| {
+        let result = work(logits.clone());
+        device.flush().expect("the device");
+        result
+    });
+    each.collect()
+}
+
+/// The share of the tokens that may follow, in the first row.
+fn legal(masked: Tensor<2>) -> f64 {
+    let row = masked.slice(s![0..1, ..]).cast(DType::F32).into_data().try_to_vec::<f32>().expect("a row");
+    row.iter().filter(|logit| logit.is_finite()).count() as f64 / row.len() as f64
+}
