@@ -51,9 +51,11 @@ impl Clock {
         }
     }
 
-    /// Seconds that a round of one way takes.
-    fn round(&self) -> f64 {
-        if self.is_quick { 0.0 } else { 0.1 }
+    /// A clock for the first of so many parts that are left, which share the time.
+    pub fn share(&self, parts: usize) -> Self {
+        let spent = self.began.elapsed().as_secs_f64();
+        let most_seconds = self.most_seconds.map(|most| spent + (most - spent).max(0.0) / parts as f64);
+        Self { most_seconds, ..*self }
     }
 }
 
@@ -78,12 +80,12 @@ pub fn way<'a>(device: &Device, mut work: impl FnMut() + 'a) -> Way<'a> {
 /// The seconds of a run of each way, in every round.
 pub struct Times<const N: usize>([Vec<f64>; N]);
 
-/// Times `ways` in turns, so that all meet the same machine. The first runs warm up.
-pub fn in_turns<const N: usize>(clock: &Clock, mut ways: [Way<'_>; N]) -> Times<N> {
+/// Times `ways` in turns, so that all meet the same machine; one takes so many seconds in a round. The first runs warm up.
+pub fn in_turns<const N: usize>(clock: &Clock, round: f64, mut ways: [Way<'_>; N]) -> Times<N> {
     let runs = ways.each_mut().map(|way| {
         way(1);
         let one = way(1).max(1e-9);
-        ((clock.round() / one) as usize).clamp(1, MOST_RUNS)
+        if clock.is_quick { 1 } else { ((round / one) as usize).clamp(1, MOST_RUNS) }
     });
     let mut times = Times(std::array::from_fn(|_| Vec::with_capacity(ROUNDS)));
     for round in 0..if clock.is_quick { 1 } else { ROUNDS } {

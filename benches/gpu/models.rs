@@ -25,6 +25,8 @@ const PROMPT: usize = 8;
 const NEW: usize = 64;
 /// Positions of a cache. Steps beyond them write the last position again, which takes as long.
 const CAPACITY: usize = 128;
+/// Seconds of a way in a round.
+const ROUND: f64 = 0.15;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Loop {
@@ -58,16 +60,17 @@ pub fn measure(device: &Device, clock: &Clock) {
     ];
     let table = Table::begin("Greedy steps", &columns);
     let shapes: &[Shape] = if clock.is_quick { &[SMALL] } else { &SHAPES };
-    for shape in shapes {
+    for (index, shape) in shapes.iter().enumerate() {
+        let clock = &clock.share(shapes.len() - index);
         if clock.is_over() {
             println!("\nOut of time: {} left out.", shape.name);
             continue;
         }
         let subject = Subject::new(shape, dtype, device);
         let batches = clock.cases(BATCHES.to_vec());
-        let cases = batches.into_iter().flat_map(|batch| LOOPS.map(|kind| (batch, kind))).collect();
-        let name = |(batch, kind): &(usize, Loop)| format!("{} | {batch} | {kind:?}", shape.name);
-        clock.each(cases, name, |&(batch, kind)| {
+        let cases = LOOPS.iter().flat_map(|kind| batches.iter().map(|batch| (*kind, *batch))).collect();
+        let name = |(kind, batch): &(Loop, usize)| format!("{} | {batch} | {kind:?}", shape.name);
+        clock.each(cases, name, |&(kind, batch)| {
             subject.measure(kind, batch, clock, &table);
             device.memory_cleanup();
         });
@@ -140,7 +143,7 @@ impl Subject {
                 launches.during(|| way(1));
                 launches.count()
             });
-            return (in_turns(clock, ways), Some(counts), false);
+            return (in_turns(clock, ROUND, ways), Some(counts), false);
         }
         // The step is run a few times to warm up, each time to its end; the last run is recorded.
         let mut free = launches.during(|| {
@@ -158,7 +161,8 @@ impl Subject {
         });
         let counts = [free_count, launches.count()];
         let is_hardware = free.is_hardware() && constrained.is_hardware();
-        let times = in_turns(clock, [way(&device, || free.replay()), way(&device, || constrained.replay())]);
+        let times =
+            in_turns(clock, ROUND, [way(&device, || free.replay()), way(&device, || constrained.replay())]);
         (times, Some(counts), is_hardware)
     }
 
@@ -198,7 +202,7 @@ impl Subject {
             });
             way
         });
-        (in_turns(clock, ways), None, is_hardware)
+        (in_turns(clock, ROUND, ways), None, is_hardware)
     }
 
     /// Steps of rows that come and go, after their admission.
@@ -235,7 +239,7 @@ impl Subject {
             });
             way
         });
-        (in_turns(clock, ways), None, is_hardware)
+        (in_turns(clock, ROUND, ways), None, is_hardware)
     }
 }
 

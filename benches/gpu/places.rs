@@ -13,7 +13,7 @@ pub enum Place {
     String,
     /// In a key, where few are.
     Key,
-    /// In a string, so many objects deep.
+    /// In a string, so many objects and their lists deep.
     Nested(usize),
 }
 

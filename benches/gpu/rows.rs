@@ -16,14 +16,17 @@ use crate::{model, vocabulary};
 /// SmolLM2's, Llama 3's and Gemma 3's.
 const WIDTHS: [usize; 3] = [49_152, 128_256, 262_144];
 const BATCHES: [usize; 5] = [1, 8, 32, 128, 512];
-/// Objects around the string: the last is as deep as a stack of 64 frames holds.
-const DEPTHS: [usize; 5] = [1, 8, 16, 31, 63];
+/// Objects around the string, each in a list: one and its list take about two of the 64 frames of a stack.
+const DEPTHS: [usize; 5] = [1, 4, 8, 16, 31];
 /// Bytes of all sets of logits together, where so many sets are not more than [`MOST_SETS`].
 const BYTES: usize = 128 << 20;
 const MOST_SETS: usize = 8;
+/// Seconds of a way in a round.
+const ROUND: f64 = 0.04;
 
 #[derive(Clone, Copy, Debug)]
 struct Case {
+    width: usize,
     batch: usize,
     dtype: DType,
     layout: Layout,
@@ -31,51 +34,55 @@ struct Case {
 }
 
 pub fn measure(device: &Device, clock: &Clock) {
-    let dtype = model::dtype(device);
-    for width in clock.cases(WIDTHS.to_vec()) {
-        let vocabulary = vocabulary::of_width(width);
-        let columns = [
-            "batch",
-            "type",
-            "layout",
-            "place",
-            "legal",
-            "copy µs",
-            "copy GB/s",
-            "mask µs",
-            "mask ÷ copy",
-            "greedy µs",
-            "choose µs",
-            "choose ÷ greedy",
-            "recorded",
-        ];
-        let table = Table::begin(&format!("Rows of {width} logits"), &columns);
-        let name = |case: &Case| format!("{case:?}");
-        clock.each(cases(clock, dtype), name, |case| case.measure(&vocabulary, device, clock, &table));
-    }
+    let widths = clock.cases(WIDTHS.to_vec());
+    let vocabularies: Vec<Vocabulary> = widths.iter().map(|width| vocabulary::of_width(*width)).collect();
+    let columns = [
+        "logits",
+        "batch",
+        "type",
+        "layout",
+        "place",
+        "legal",
+        "copy µs",
+        "copy GB/s",
+        "mask µs",
+        "mask ÷ copy",
+        "greedy µs",
+        "choose µs",
+        "choose ÷ greedy",
+        "recorded",
+    ];
+    let table = Table::begin("Rows of logits", &columns);
+    let name = |case: &Case| format!("{case:?}");
+    clock.each(cases(clock, &widths, model::dtype(device)), name, |case| {
+        let index = widths.iter().position(|width| *width == case.width).expect("one of the widths");
+        case.measure(&vocabularies[index], device, clock, &table);
+    });
 }
 
 /// The most telling first.
-fn cases(clock: &Clock, dtype: DType) -> Vec<Case> {
+fn cases(clock: &Clock, widths: &[usize], dtype: DType) -> Vec<Case> {
     let mut cases = Vec::new();
-    let mut push = |batch, dtype, layout, place| cases.push(Case { batch, dtype, layout, place });
+    let mut push =
+        |width, batch, dtype, layout, place| cases.push(Case { width, batch, dtype, layout, place });
+    let batches = clock.cases(BATCHES.to_vec());
     for layout in [Layout::Classes, Layout::Walk, Layout::Dense] {
-        for batch in clock.cases(BATCHES.to_vec()) {
-            push(batch, dtype, layout, Place::String);
+        for &width in widths {
+            batches.iter().for_each(|batch| push(width, *batch, dtype, layout, Place::String));
         }
     }
-    for batch in clock.cases(vec![8, 128]) {
-        for depth in clock.cases(DEPTHS.to_vec()) {
-            push(batch, dtype, Layout::Walk, Place::Nested(depth));
+    for &width in widths {
+        for batch in clock.cases(vec![8, 128]) {
+            for depth in clock.cases(DEPTHS.to_vec()) {
+                push(width, batch, dtype, Layout::Walk, Place::Nested(depth));
+            }
+            push(width, batch, dtype, Layout::Classes, Place::Nested(DEPTHS[0]));
         }
-        push(batch, dtype, Layout::Classes, Place::Nested(DEPTHS[0]));
-    }
-    if !clock.is_quick {
         for layout in [Layout::Classes, Layout::Walk] {
-            push(128, dtype, layout, Place::Key);
+            push(width, batches[batches.len() - 1], dtype, layout, Place::Key);
         }
         if dtype != DType::F32 {
-            BATCHES.into_iter().for_each(|batch| push(batch, DType::F32, Layout::Classes, Place::String));
+            batches.iter().for_each(|batch| push(width, *batch, DType::F32, Layout::Classes, Place::String));
         }
     }
     cases
@@ -122,10 +129,11 @@ impl Case {
             way(device, || greedy.replay()),
             way(device, || choose.replay()),
         ];
-        let times = in_turns(clock, ways);
+        let times = in_turns(clock, ROUND, ways);
         let count = sets.len() as f64;
         let of_one = |way| times.median(way) / count;
         table.row(&[
+            width.to_string(),
             batch.to_string(),
             table::dtype(self.dtype),
             format!("{:?}", self.layout).to_lowercase(),
