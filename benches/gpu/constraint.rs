@@ -5,7 +5,7 @@ use burn_dfa::Constraint;
 /// An object whose string a model of random weights hardly ever ends: of tens of thousands of tokens two do.
 const TEXT: &str = r#"{"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"], "additionalProperties": false}"#;
 
-/// An object with keys that have to be told apart.
+/// An object with several keys.
 const PERSON: &str = r#"{"type": "object", "properties": {"name": {"type": "string"}, "number": {"type": "integer"},
     "nested": {"type": "boolean"}}, "required": ["name", "number", "nested"], "additionalProperties": false}"#;
 

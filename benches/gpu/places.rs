@@ -11,7 +11,7 @@ use crate::{constraint, vocabulary};
 pub enum Place {
     /// In a string, where most tokens are legal.
     String,
-    /// In a key, where few are.
+    /// In a key, where few are; a choice moves on.
     Key,
     /// In a string, so many objects and their lists deep.
     Nested(usize),
