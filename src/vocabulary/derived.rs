@@ -9,6 +9,10 @@ use super::plain::{LONGEST, PlainToken, Plainness};
 use super::{ClassTokens, TokenBits};
 use super::{Fingerprint, FirstBytes, Symbols, TokenId, TokenKind, Trie, Vocabulary, symbol};
 
+/// A set of tokens and their number, once they were asked for.
+#[cfg(feature = "flex")]
+type CountedBits = OnceLock<(TokenBits, usize)>;
+
 /// What was found out so far.
 #[derive(Default)]
 pub(super) struct Derived {
@@ -18,7 +22,7 @@ pub(super) struct Derived {
     plain_tokens: OnceLock<Vec<PlainToken>>,
     plain_lengths: OnceLock<[Vec<u8>; 3]>,
     #[cfg(feature = "flex")]
-    plain_bits: [OnceLock<Vec<OnceLock<(TokenBits, usize)>>>; 3],
+    plain_bits: [OnceLock<Vec<CountedBits>>; 3],
     spelled_bytes: OnceLock<[bool; 256]>,
     #[cfg(feature = "flex")]
     class_tokens: OnceLock<Arc<ClassTokens>>,
@@ -56,16 +60,11 @@ impl Vocabulary {
     /// characters of that kind, if any, and then a control character. Built once.
     pub(crate) fn less_plain_trie(&self, kind: Plainness, control: bool) -> &Trie {
         self.derived.less_plain[kind as usize][usize::from(control)].get_or_init(|| {
-            let bytes = |id: TokenId| self.bytes(id).unwrap_or_default();
             let plain = self.plain_tokens();
-            let words: Vec<_> = if control {
-                let all = self.trie().all_tokens().iter();
-                all.filter(|id| plain[id.index()].kind > kind).map(|&id| (bytes(id), id)).collect()
-            } else {
-                let less = self.less_plain_trie(kind, true).all_tokens().iter();
-                let others = less.filter(|&&id| !PlainToken::leads_to_control(bytes(id), kind));
-                others.map(|&id| (bytes(id), id)).collect()
-            };
+            let less = self.trie().all_tokens().iter().filter(|id| plain[id.index()].kind > kind);
+            let words = less.map(|&id| (self.bytes(id).unwrap_or_default(), id));
+            let words: Vec<_> =
+                words.filter(|(bytes, _)| control || !PlainToken::leads_to_control(bytes, kind)).collect();
             Trie::of(&words)
         })
     }
