@@ -26,8 +26,11 @@ use burn::tensor::Device;
 
 use clock::Clock;
 
+/// Measures one thing on a device.
+type Measure = fn(&Device, &Clock);
+
 /// What is measured, by its name on the command line.
-const PARTS: [(&str, fn(&Device, &Clock)); 2] = [("models", models::measure), ("rows", rows::measure)];
+const PARTS: [(&str, Measure); 2] = [("models", models::measure), ("rows", rows::measure)];
 
 fn main() -> ExitCode {
     let mut clock = Clock::default();
