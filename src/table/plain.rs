@@ -388,4 +388,20 @@ mod tests {
         }
         assert!(skips > 10_000, "{skips}");
     }
+
+    /// A run is read as far as the longest plain token; what follows more characters than that is not known by it.
+    #[test]
+    fn a_control_character_behind_more_characters_than_a_plain_token_has_is_walked() {
+        let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
+        let words = bytes.chain(["ab", "abababab\n", "a\n"].map(|text| text.as_bytes().to_vec()));
+        let vocabulary = Vocabulary::from_bytes(words.map(Some).chain([None])).unwrap();
+        let vocabulary = vocabulary.with_eos([TokenId(259)]).unwrap();
+        let constraint = Constraint::regex("[^\\x00-\\x1f]{8}\\n").unwrap();
+        let table = TokenTable::walk(&constraint, &vocabulary, &Limits::default()).unwrap();
+        assert!(table.accepts(&[TokenId(257), TokenId(259)]));
+        let run = table.parts().plain_run(table.start(), None, &mut Left::new(u32::MAX - 1)).unwrap();
+        assert_eq!((run.characters, run.control), (2, false));
+        let walked = vocabulary.less_plain_trie(run.kind, run.control).all_tokens();
+        assert!(walked.contains(&TokenId(257)) && !walked.contains(&TokenId(258)));
+    }
 }

@@ -57,14 +57,18 @@ impl Vocabulary {
     }
 
     /// The tokens that are text, and less plain than `kind`, as a trie; without `control` those are left out that begin with plain
-    /// characters of that kind, if any, and then a control character. Built once.
+    /// characters of that kind, no more than its longest token has, and then a control character. Built once.
     pub(crate) fn less_plain_trie(&self, kind: Plainness, control: bool) -> &Trie {
         self.derived.less_plain[kind as usize][usize::from(control)].get_or_init(|| {
             let plain = self.plain_tokens();
             let less = self.trie().all_tokens().iter().filter(|id| plain[id.index()].kind > kind);
             let words = less.map(|&id| (self.bytes(id).unwrap_or_default(), id));
-            let words: Vec<_> =
-                words.filter(|(bytes, _)| control || !PlainToken::leads_to_control(bytes, kind)).collect();
+            let longest = self.plain_lengths(kind).len() - 1;
+            let is_left_out = |bytes: &[u8]| {
+                PlainToken::before_control(bytes)
+                    .is_some_and(|begun| begun.kind <= kind && usize::from(begun.characters) <= longest)
+            };
+            let words: Vec<_> = words.filter(|(bytes, _)| control || !is_left_out(bytes)).collect();
             Trie::of(&words)
         })
     }

@@ -71,10 +71,8 @@ impl PlainToken {
         }
     }
 
-    /// Whether plain characters of `kind` and of those before it, as many as a plain token may have or fewer, and then a control
-    /// character, are what the bytes of a token begin with.
-    pub(super) fn leads_to_control(bytes: &[u8], kind: Plainness) -> bool {
-        let control = bytes.iter().position(|&byte| is_control_byte(byte));
-        control.is_some_and(|at| Self::of(&bytes[..at]).kind <= kind)
+    /// What stands before the first control character of a token.
+    pub(super) fn before_control(bytes: &[u8]) -> Option<Self> {
+        bytes.iter().position(|&byte| is_control_byte(byte)).map(|at| Self::of(&bytes[..at]))
     }
 }
