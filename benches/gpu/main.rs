@@ -16,6 +16,8 @@ mod launches;
 mod model;
 mod models;
 mod places;
+#[path = "../published.rs"]
+mod published;
 mod rows;
 mod table;
 mod vocabulary;

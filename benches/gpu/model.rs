@@ -2,9 +2,11 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use burn::module::{Module, ModuleMapper, Param};
+use burn::module::Module;
 use burn::tensor::{DType, Device, Tensor};
 use burn_dfa_decoder::{Decoder, DecoderConfig};
+
+use crate::published::{self, Cast};
 
 /// A published model's shape, as its `config.json` has it.
 pub struct Shape {
@@ -13,20 +15,8 @@ pub struct Shape {
 }
 
 pub const SHAPES: [Shape; 3] = [
-    Shape {
-        name: "SmolLM2-135M",
-        config: r#"{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 49152, "hidden_size": 576,
-            "intermediate_size": 1536, "num_hidden_layers": 30, "num_attention_heads": 9, "num_key_value_heads": 3,
-            "max_position_embeddings": 8192, "rms_norm_eps": 1e-5, "rope_theta": 100000, "tie_word_embeddings": true,
-            "hidden_act": "silu", "bos_token_id": 1, "eos_token_id": 2}"#,
-    },
-    Shape {
-        name: "Qwen3-0.6B",
-        config: r#"{"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "vocab_size": 151936, "hidden_size": 1024,
-            "intermediate_size": 3072, "num_hidden_layers": 28, "num_attention_heads": 16, "num_key_value_heads": 8,
-            "head_dim": 128, "max_position_embeddings": 40960, "rms_norm_eps": 1e-6, "rope_theta": 1000000,
-            "tie_word_embeddings": true, "hidden_act": "silu", "bos_token_id": 151643, "eos_token_id": 151645}"#,
-    },
+    Shape { name: "SmolLM2-135M", config: published::SMOLLM2_135M },
+    Shape { name: "Qwen3-0.6B", config: published::QWEN3_0_6B },
     Shape {
         name: "SmolLM2-1.7B",
         config: r#"{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 49152, "hidden_size": 2048,
@@ -49,14 +39,6 @@ impl Shape {
     pub fn init(&self, dtype: DType, device: &Device) -> Decoder {
         let model = DecoderConfig::from_json(self.config).expect("a configuration").init(device);
         model.map(&mut Cast(dtype))
-    }
-}
-
-struct Cast(DType);
-
-impl ModuleMapper for Cast {
-    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
-        Param::from_tensor(param.val().cast(self.0))
     }
 }
 

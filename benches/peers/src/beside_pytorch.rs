@@ -7,13 +7,14 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use burn::module::{Module, ModuleMapper, Param};
-use burn::tensor::{DType, FloatDType, Int, Tensor};
+use burn::module::Module;
+use burn::tensor::{DType, Int, Tensor};
 use burn_dfa::generation::CausalLm;
 use burn_dfa_decoder::Decoder;
 use rayon::prelude::*;
 
 use crate::args::Args;
+use crate::published::Cast;
 use crate::python::{Python, Server};
 use crate::shapes::{self, Shape};
 use crate::statistics::median;
@@ -33,7 +34,7 @@ pub fn figures(args: &Args, runs: usize) -> Vec<(String, f64)> {
     let mut figures = Vec::new();
     for shape in shapes::WHOLE {
         let random = shape.init();
-        for (dtype, name) in [(FloatDType::F32, "float32"), (FloatDType::BF16, "bfloat16")] {
+        for (dtype, name) in [(DType::F32, "float32"), (DType::BF16, "bfloat16")] {
             let model = random.clone().map(&mut Cast(dtype));
             let server = has_pytorch.then(|| shape.serve(&python, name, threads)).flatten();
             let rounds = Rounds::measure(&model, server, &buffer, runs, if args.quick { 3 } else { 16 });
@@ -51,14 +52,6 @@ impl Shape {
         std::fs::write(folder.join("config.json"), self.config).ok()?;
         let server = python.serve("pytorch.py", &[&folder.to_string_lossy(), dtype, &threads.to_string()]);
         server.map_err(|error| println!("skipped: PyTorch ({error})")).ok()
-    }
-}
-
-struct Cast(FloatDType);
-
-impl ModuleMapper for Cast {
-    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
-        Param::from_tensor(param.val().cast(DType::from(self.0)))
     }
 }
 

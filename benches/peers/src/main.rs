@@ -22,6 +22,8 @@ mod memory;
 mod model;
 mod plot;
 mod progress;
+#[path = "../../published.rs"]
+mod published;
 mod python;
 mod results;
 mod rows;

@@ -3,6 +3,8 @@
 use burn::tensor::Device;
 use burn_dfa_decoder::{Decoder, DecoderConfig};
 
+use crate::published;
+
 /// A shape.
 pub struct Shape {
     pub name: &'static str,
@@ -11,20 +13,8 @@ pub struct Shape {
 
 /// Whole models.
 pub const WHOLE: [Shape; 2] = [
-    Shape {
-        name: "smollm2_135m",
-        config: r#"{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 49152, "hidden_size": 576,
-            "intermediate_size": 1536, "num_hidden_layers": 30, "num_attention_heads": 9, "num_key_value_heads": 3,
-            "max_position_embeddings": 8192, "rms_norm_eps": 1e-5, "rope_theta": 100000, "tie_word_embeddings": true,
-            "hidden_act": "silu", "bos_token_id": 1, "eos_token_id": 2}"#,
-    },
-    Shape {
-        name: "qwen3_0_6b",
-        config: r#"{"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "vocab_size": 151936, "hidden_size": 1024,
-            "intermediate_size": 3072, "num_hidden_layers": 28, "num_attention_heads": 16, "num_key_value_heads": 8,
-            "head_dim": 128, "max_position_embeddings": 40960, "rms_norm_eps": 1e-6, "rope_theta": 1000000,
-            "tie_word_embeddings": true, "hidden_act": "silu", "bos_token_id": 151643, "eos_token_id": 151645}"#,
-    },
+    Shape { name: "smollm2_135m", config: published::SMOLLM2_135M },
+    Shape { name: "qwen3_0_6b", config: published::QWEN3_0_6B },
 ];
 
 /// The first layers of models of the other families: their widths are those of the model that a name has, and the layers are of every
