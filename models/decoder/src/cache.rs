@@ -209,7 +209,7 @@ fn write(buffer: &mut Tensor<4>, places: &Tensor<1, Int>, new: Tensor<2>) {
 /// Whether Flex attends to chains of these activations in one pass over the cache.
 #[cfg(feature = "flex")]
 pub(crate) fn one_pass(x: &Tensor<3>) -> bool {
-    crate::flex::attends_chains(x)
+    crate::flex::supports(x)
 }
 
 #[cfg(not(feature = "flex"))]

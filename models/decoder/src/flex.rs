@@ -48,6 +48,10 @@ fn open<const D: usize>(tensor: Tensor<D>) -> FlexTensor {
     contiguous(tensor.try_into_primitive::<Flex>().expect("a float tensor of Flex"))
 }
 
+fn open_mask(mask: &Tensor<4, Bool>) -> FlexTensor {
+    contiguous(mask.clone().try_into_primitive::<Flex>().expect("a mask of Flex"))
+}
+
 fn contiguous(tensor: FlexTensor) -> FlexTensor {
     // Copies only if it must. With a second handle a cache could not be written in place.
     if tensor.is_contiguous() { tensor } else { tensor.to_contiguous() }
@@ -119,6 +123,24 @@ pub(crate) fn gated(activation: Activation, gate: &Tensor<3>, up: &Tensor<3>) ->
     by_dtype!(gate.dtype(), apply(activation, gate, up))
 }
 
+/// Softmax of scores over the places that are not hidden, in place; of all places where all are.
+///
+/// # Shapes
+/// - `scores`: `[batch, heads, length, seen]`
+/// - `hidden`: `[batch or 1, 1, length, seen]`
+///
+/// # Panics
+/// Where [`supports`] says no.
+pub(crate) fn masked_softmax(scores: Tensor<4>, hidden: &Tensor<4, Bool>) -> Tensor<4> {
+    fn apply<T: Number>(scores: Tensor<4>, hidden: &Tensor<4, Bool>) -> Tensor<4> {
+        let [_, heads, rows, seen] = scores.dims();
+        let (mut scores, hidden) = (open(scores), open_mask(hidden));
+        kernels::masked_softmax(T::write(&mut scores), hidden.storage(), heads, [rows, seen]);
+        Tensor::from_primitive::<Flex>(scores)
+    }
+    by_dtype!(scores.dtype(), apply(scores, hidden)).expect("scores that `supports` has seen")
+}
+
 fn widened<T: Number>(tensor: &Tensor<3>) -> Vec<f32> {
     T::read(&open(tensor.clone())).iter().map(|x| x.widen()).collect()
 }
@@ -162,9 +184,7 @@ pub(crate) fn attend(
         let [_, kv_heads, capacity, width] = keys.dims();
         let scale = scale as f32;
         let heads = Heads { kv_heads, group: shape[2] / (kv_heads * width), width, capacity, scale };
-        let hidden = hidden.clone().try_into_primitive::<Flex>().expect("a mask of Flex");
-        let hidden = contiguous(hidden);
-        let seen = kernels::seen(hidden.storage::<u8>(), capacity, slot);
+        let seen = kernels::seen(open_mask(hidden).storage(), capacity, slot);
         let [mut q, mut k, v] = [q, k, v].map(widened::<T>);
         rotate::<T>([&mut q, &mut k], rotation, &heads);
         for (buffer, row) in [(&mut *keys, &k), (&mut *values, &v)] {
@@ -181,8 +201,8 @@ pub(crate) fn attend(
     by_dtype!(q.dtype(), apply([q, k, v], scale, rotation, slot, hidden, cache))
 }
 
-/// Whether [`attend_chain`] supports these activations.
-pub(crate) fn attends_chains(x: &Tensor<3>) -> bool {
+/// Whether [`attend_chain`] and [`masked_softmax`] support these activations.
+pub(crate) fn supports<const D: usize>(x: &Tensor<D>) -> bool {
     is_flex(x) && matches!(x.dtype(), DType::F32 | DType::BF16 | DType::F16)
 }
 
@@ -195,7 +215,7 @@ pub(crate) fn attends_chains(x: &Tensor<3>) -> bool {
 /// With a `window` a position sees no more slots than that, itself included.
 ///
 /// # Panics
-/// Where [`attends_chains`] says no.
+/// Where [`supports`] says no.
 pub(crate) fn attend_chain(
     [q, k, v]: [&Tensor<3>; 3],
     scale: f64,
@@ -256,5 +276,5 @@ pub(crate) fn attend_chain(
     };
     let (lengths, padding) = (numbers(lengths), numbers(padding));
     by_dtype!(q.dtype(), apply([q, k, v], scale, window, rotation, &lengths, &padding, cache))
-        .expect("activations that `attends_chains` has seen")
+        .expect("activations that `supports` has seen")
 }

@@ -132,6 +132,22 @@ pub(crate) fn gated(activation: Activation, gate: Tensor<3>, up: Tensor<3>) -> T
     }
 }
 
+/// Softmax over the last dimension, of all places that are not hidden, computed in `f32`.
+///
+/// # Shapes
+/// - `scores`: `[batch, heads, length, seen]`
+/// - `hidden`: `[batch or 1, 1, length, seen]`
+fn masked_softmax(scores: Tensor<4>, hidden: &Tensor<4, Bool>) -> Tensor<4> {
+    #[cfg(feature = "flex")]
+    if crate::flex::supports(&scores) {
+        return crate::flex::masked_softmax(scores, hidden);
+    }
+    let dtype = scores.dtype();
+    // Expanded, since not every backend reads a broadcast mask correctly in f16.
+    let hidden = hidden.clone().expand(scores.dims());
+    softmax(scores.cast(DType::F32).mask_fill(hidden, HIDDEN), 3).cast(dtype)
+}
+
 /// The gated MLP.
 #[derive(Module, Debug)]
 pub(crate) struct Mlp {
@@ -259,7 +275,6 @@ impl Attention {
     /// - `hidden`: `[batch or 1, 1, length, seen]`, true where a key may not be seen
     pub(crate) fn mix(&self, [q, k, v]: [Tensor<4>; 3], hidden: &PerKind<Tensor<4, Bool>>) -> Tensor<3> {
         // The query heads of a group are stacked along the rows, so that keys and values are not repeated.
-        let dtype = q.dtype();
         let [batch, _, length, _] = q.dims();
         let seen = k.dims()[2];
         let rows = self.heads / self.kv_heads * length;
@@ -267,12 +282,8 @@ impl Attention {
         let scores = q
             .reshape([batch, self.kv_heads, rows, self.head_dim])
             .matmul(k.swap_dims(2, 3))
-            .reshape([batch, self.heads, length, seen])
-            .cast(DType::F32);
-        // Expanded, since not every backend reads a broadcast mask correctly in f16.
-        let hidden = self.hidden(hidden).clone().expand([batch, self.heads, length, seen]);
-        let weights = softmax(scores.mask_fill(hidden, HIDDEN), 3).cast(dtype);
-        weights
+            .reshape([batch, self.heads, length, seen]);
+        masked_softmax(scores, self.hidden(hidden))
             .reshape([batch, self.kv_heads, rows, seen])
             .matmul(v)
             .reshape([batch, self.heads, length, self.head_dim])

@@ -26,23 +26,42 @@ const CAPACITY: usize = 512;
 /// A part that is none: to read as many bytes as the weights have.
 const BUFFER: &str = "a buffer of as many bytes";
 
+const SMOLLM2_135M: &str = r#"{"model_type": "llama", "vocab_size": 49152, "hidden_size": 576, "intermediate_size": 1536,
+    "num_hidden_layers": 30, "num_attention_heads": 9, "num_key_value_heads": 3, "tie_word_embeddings": true}"#;
+const QWEN3_0_6B: &str = r#"{"model_type": "qwen3", "vocab_size": 151936, "hidden_size": 1024, "intermediate_size": 3072,
+    "num_hidden_layers": 28, "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128, "tie_word_embeddings": true}"#;
+
 #[test]
 #[ignore = "takes a minute and judges nothing"]
 fn profile_of_smollm2_135m() {
-    profile(
-        r#"{"model_type": "llama", "vocab_size": 49152, "hidden_size": 576, "intermediate_size": 1536,
-            "num_hidden_layers": 30, "num_attention_heads": 9, "num_key_value_heads": 3, "tie_word_embeddings": true}"#,
-    );
+    profile(SMOLLM2_135M);
 }
 
 #[test]
 #[ignore = "takes minutes and judges nothing"]
 fn profile_of_qwen3_0_6b() {
-    profile(
-        r#"{"model_type": "qwen3", "vocab_size": 151936, "hidden_size": 1024, "intermediate_size": 3072,
-            "num_hidden_layers": 28, "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128,
-            "tie_word_embeddings": true}"#,
-    );
+    profile(QWEN3_0_6B);
+}
+
+#[test]
+#[ignore = "takes seconds and judges nothing"]
+fn prompts_of_smollm2_135m() {
+    prompts(SMOLLM2_135M);
+}
+
+#[test]
+#[ignore = "takes a minute and judges nothing"]
+fn prompts_of_qwen3_0_6b() {
+    prompts(QWEN3_0_6B);
+}
+
+/// Prints what a prompt takes, in two types.
+fn prompts(config: &str) {
+    let model = DecoderConfig::from_json(config).unwrap().init(&Device::flex());
+    for dtype in [FloatDType::F32, FloatDType::BF16] {
+        print!("{dtype:?}");
+        prompt(&model.clone().map(&mut Cast(dtype)));
+    }
 }
 
 fn profile(config: &str) {

@@ -1,7 +1,8 @@
 //! Loops over slices. They compute in `f32`, whatever float type is stored.
 //!
 //! The compiler vectorises them, since sums are computed in [`LANES`] independent lanes, in the same order whatever vectors
-//! the machine has and however many rows there are. Work of more than [`SHARED`] multiplications is divided among threads.
+//! the machine has and however many rows there are. Work of more than [`SHARED`] multiplications is divided among threads, as
+//! are passes over more than [`LONG`] elements.
 
 use std::ops::Range;
 
@@ -16,6 +17,8 @@ use crate::config::Activation;
 const LANES: usize = 32;
 /// The number of multiplications from which on work is divided among threads.
 const SHARED: usize = 1 << 16;
+/// The number of elements from which on a pass over them is divided among threads, into shares of about so many.
+const LONG: usize = 1 << 14;
 
 /// A float that tensors are stored in.
 pub(crate) trait Number: Element {
@@ -180,39 +183,155 @@ pub(crate) fn product<T: Number>(x: &[T], weight: &[T], inputs: usize) -> Vec<T>
     y
 }
 
+/// Fills `y` by calls of `fill` for shares of whole rows of `width` elements; each is told where its share begins.
+fn in_shares<T: Number>(y: &mut [T], width: usize, fill: impl Fn(usize, &mut [T]) + Sync) {
+    let fill = |from, y: &mut [T]| {
+        vectorized(
+            #[inline(always)]
+            || fill(from, y),
+        );
+    };
+    if y.len() < 2 * LONG {
+        return fill(0, y);
+    }
+    let share = (LONG / width).max(1) * width;
+    y.par_chunks_mut(share).enumerate().for_each(|(index, y)| fill(index * share, y));
+}
+
+/// `e` to the power of `x`, off by at most two units in the last place from -87 to 88, and held at these bounds; without a branch or a call,
+/// which would keep a loop from being vectorised.
+///
+/// Reference: the polynomial of `expf` in S. L. Moshier's Cephes library, <https://www.netlib.org/cephes/>.
+#[inline(always)]
+fn exp(x: f32) -> f32 {
+    let x = x.clamp(-87.0, 88.0);
+    // Added to this number, a small one is rounded to an integer, which is then in the lowest bits.
+    const INTEGER: f32 = 12_582_912.0;
+    let shifted = x * std::f32::consts::LOG2_E + INTEGER;
+    let n = shifted - INTEGER;
+    // The logarithm of 2 in two parts, of which the first times `n` is exact.
+    let r = (x - n * 0.693_359_375) + n * 2.121_944_4e-4;
+    let p = 1.987_569_1e-4;
+    let p = p * r + 1.398_2e-3;
+    let p = p * r + 8.333_452e-3;
+    let p = p * r + 4.166_579_6e-2;
+    let p = p * r + 1.666_666_5e-1;
+    let p = p * r + 5.000_000_1e-1;
+    let power = f32::from_bits(shifted.to_bits().wrapping_add(127) << 23);
+    (p * r * r + r + 1.0) * power
+}
+
 /// Divides rows as wide as `weight` by their root mean square, and multiplies by `weight`, or by one more.
 pub(crate) fn rms_norm<T: Number>(x: &[T], weight: &[T], epsilon: f32, plus_one: bool) -> Vec<T> {
-    let mut row = vec![0.0; weight.len()];
-    let mut y = Vec::with_capacity(x.len());
-    for x in x.chunks_exact(weight.len()) {
-        for (wide, x) in row.iter_mut().zip(x) {
-            *wide = x.widen();
-        }
-        let rms = (dot(&row, &row) / row.len() as f32 + epsilon).sqrt();
-        let weighted = row.iter().zip(weight);
-        // Rounded as in the built-in operations: before it is weighted, or not.
-        if plus_one {
-            y.extend(weighted.map(|(x, weight)| T::narrow(x / rms * (1.0 + weight.widen()))));
-        } else {
-            y.extend(weighted.map(|(x, weight)| T::narrow(T::narrow(x / rms).widen() * weight.widen())));
-        }
-    }
+    let width = weight.len();
+    let mut y = vec![T::narrow(0.0); x.len()];
+    in_shares(
+        &mut y,
+        width,
+        #[inline(always)]
+        |from, y| {
+            let mut row = vec![0.0; width];
+            for (y, x) in y.chunks_exact_mut(width).zip(x[from..].chunks_exact(width)) {
+                for (wide, x) in row.iter_mut().zip(x) {
+                    *wide = x.widen();
+                }
+                let rms = (dot(&row, &row) / width as f32 + epsilon).sqrt();
+                let weighted = y.iter_mut().zip(&row).zip(weight);
+                // Rounded as in the built-in operations: before it is weighted, or not.
+                if plus_one {
+                    weighted.for_each(|((y, x), weight)| *y = T::narrow(x / rms * (1.0 + weight.widen())));
+                } else {
+                    weighted.for_each(|((y, x), weight)| {
+                        *y = T::narrow(T::narrow(x / rms).widen() * weight.widen())
+                    });
+                }
+            }
+        },
+    );
     y
 }
 
 /// `activation(gate) * up`.
 pub(crate) fn gated<T: Number>(activation: Activation, gate: &[T], up: &[T]) -> Vec<T> {
-    let both = gate.iter().zip(up).map(|(gate, up)| (gate.widen(), up.widen()));
-    match activation {
-        Activation::Silu => both.map(|(gate, up)| T::narrow(gate / (1.0 + (-gate).exp()) * up)).collect(),
-        Activation::GeluTanh => both.map(|(gate, up)| T::narrow(gelu_tanh(gate) * up)).collect(),
-    }
+    let mut y = vec![T::narrow(0.0); gate.len()];
+    in_shares(
+        &mut y,
+        1,
+        #[inline(always)]
+        |from, y| {
+            let both = y.iter_mut().zip(&gate[from..]).zip(&up[from..]);
+            let both = both.map(|((y, gate), up)| (y, gate.widen(), up.widen()));
+            match activation {
+                Activation::Silu => {
+                    both.for_each(|(y, gate, up)| *y = T::narrow(gate / (1.0 + exp(-gate)) * up))
+                }
+                Activation::GeluTanh => both.for_each(|(y, gate, up)| *y = T::narrow(gelu_tanh(gate) * up)),
+            }
+        },
+    );
+    y
 }
 
 /// `x / 2 * (1 + tanh(y))` with `y = sqrt(2 / π) (x + 0.044715 x³)`, which is `x / (1 + exp(-2 y))`.
+#[inline(always)]
 fn gelu_tanh(x: f32) -> f32 {
     let y = (2.0 / std::f32::consts::PI).sqrt() * (x + 0.044_715 * x * x * x);
-    x / (1.0 + (-2.0 * y).exp())
+    x / (1.0 + exp(-2.0 * y))
+}
+
+/// Softmax of rows of scores, in place, over the places that are not hidden; of all places where all are.
+///
+/// # Shapes
+/// - `scores`: `[batch, heads, rows, seen]`
+/// - `hidden`: `[batch or 1, rows, seen]`, not 0 where it is hidden
+pub(crate) fn masked_softmax<T: Number>(
+    scores: &mut [T],
+    hidden: &[u8],
+    heads: usize,
+    [rows, seen]: [usize; 2],
+) {
+    let masks = hidden.len() / (rows * seen);
+    in_shares(
+        scores,
+        seen,
+        #[inline(always)]
+        |from, scores| {
+            let mut row = vec![0.0; seen];
+            for (index, scores) in (from / seen..).zip(scores.chunks_exact_mut(seen)) {
+                let mask = index / (rows * heads) % masks;
+                let hidden = &hidden[(mask * rows + index % rows) * seen..][..seen];
+                softmax_row(scores, hidden, &mut row);
+            }
+        },
+    );
+}
+
+#[inline(always)]
+fn softmax_row<T: Number>(scores: &mut [T], hidden: &[u8], row: &mut [f32]) {
+    for ((wide, score), hidden) in row.iter_mut().zip(&*scores).zip(hidden) {
+        *wide = if *hidden == 0 { score.widen() } else { f32::NEG_INFINITY };
+    }
+    let mut greatest = [f32::NEG_INFINITY; LANES];
+    let (lanes, rest) = row.as_chunks::<LANES>();
+    for lane in lanes {
+        greatest.iter_mut().zip(lane).for_each(|(greatest, value)| *greatest = greatest.max(*value));
+    }
+    let greatest = greatest.iter().chain(rest).copied().fold(f32::NEG_INFINITY, f32::max);
+    for (wide, hidden) in row.iter_mut().zip(hidden) {
+        *wide = if *hidden == 0 { exp(*wide - greatest) } else { 0.0 };
+    }
+    let mut sums = [0.0; LANES];
+    let (lanes, rest) = row.as_chunks::<LANES>();
+    for lane in lanes {
+        sums.iter_mut().zip(lane).for_each(|(sum, value)| *sum += *value);
+    }
+    let total = total(sums) + rest.iter().sum::<f32>();
+    if total == 0.0 {
+        return scores.fill(T::narrow(1.0 / row.len() as f32));
+    }
+    for (score, wide) in scores.iter_mut().zip(row) {
+        *score = T::narrow(*wide / total);
+    }
 }
 
 /// How heads lie in a row and in a cache.
@@ -295,7 +414,7 @@ pub(crate) fn attend<T: Number>(
                     .collect();
                 let mut total = 0.0;
                 for weight in &mut weights {
-                    *weight = (*weight - greatest).exp();
+                    *weight = exp(*weight - greatest);
                     total += *weight;
                 }
                 let mut sums = vec![0.0; width];
@@ -329,4 +448,23 @@ pub(crate) fn attend<T: Number>(
         mixed.par_chunks_exact_mut(width).zip(q.par_chunks_exact(width)).enumerate().for_each(one);
     }
     mixed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::exp;
+
+    #[test]
+    fn powers_of_e() {
+        for step in -87_000..=88_000 {
+            let x = step as f32 / 1000.0;
+            let expected = f64::from(x).exp();
+            let error = (f64::from(exp(x)) - expected).abs() / expected;
+            assert!(error <= 2.0 * f64::from(f32::EPSILON), "exp({x}): off by {error:e}");
+        }
+        assert_eq!(exp(0.0), 1.0);
+        assert_eq!([exp(-1e9), exp(f32::NEG_INFINITY)], [exp(-87.0); 2]);
+        assert_eq!([exp(1e9), exp(f32::INFINITY)], [exp(88.0); 2]);
+        assert!(exp(f32::NAN).is_nan());
+    }
 }

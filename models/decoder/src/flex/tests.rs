@@ -68,6 +68,26 @@ fn norms_and_gates() {
 }
 
 #[test]
+fn softmax_of_what_is_not_hidden() {
+    // Few rows, and enough for the work to be shared; one mask for all rows of the batch, and one for each.
+    for ([batch, heads, length, seen], masks) in [([2, 3, 4, 9], 1), ([2, 2, 5, 40], 2), ([2, 2, 150, 77], 2)]
+    {
+        let places = Tensor::<1, Int>::arange(0..(masks * length * seen) as i64, &Device::flex());
+        let hidden = (places * 7919 % 1009 % 3).equal_elem(0).reshape([masks, 1, length, seen]);
+        // A row of which nothing may be seen.
+        let nothing = Tensor::<4, Bool>::full([1, 1, 1, seen], true, &Device::flex());
+        let hidden = hidden.slice_assign([0..1, 0..1, 2..3, 0..seen], nothing);
+        let scores = numbers([batch, heads, length, seen], 11) * 9.0;
+        let finite = scores.clone().mask_fill(hidden.clone().expand(scores.dims()), -1e30);
+        let expected = softmax(finite, 3);
+        for (dtype, tolerance) in DTYPES {
+            let found = masked_softmax(scores.clone().cast(dtype), &hidden);
+            assert_close(found, expected.clone(), dtype, tolerance);
+        }
+    }
+}
+
+#[test]
 fn attention_over_a_padded_cache() {
     let device = Device::flex();
     let (batch, kv_heads, group, width) = (2, 2, 3, 10);
