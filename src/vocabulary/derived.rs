@@ -56,9 +56,22 @@ impl Vocabulary {
         })
     }
 
-    /// The tokens that are text, and less plain than `kind`, as a trie; without `control` those are left out that begin with plain
-    /// characters of that kind, no more than its longest token has, and then a control character. Built once.
-    pub(crate) fn less_plain_trie(&self, kind: Plainness, control: bool) -> &Trie {
+    /// The tokens that are text, and less plain than `kind`: tries, each with the first bytes of those of its tokens that are meant. Without
+    /// `control` those may be left out that begin with plain characters of that kind, no more than its longest token has, and then
+    /// a control character.
+    pub(crate) fn less_plain(
+        &self,
+        kind: Plainness,
+        control: bool,
+    ) -> impl Iterator<Item = (&Trie, fn(u8) -> bool)> {
+        let own: (&Trie, fn(u8) -> bool) = (self.less_plain_trie(kind, control), |_| true);
+        // What does not begin as a word is none.
+        let others: (&Trie, fn(u8) -> bool) = (self.trie(), |byte| !byte.is_ascii_alphanumeric());
+        [own].into_iter().chain((kind == Plainness::Word).then_some(others))
+    }
+
+    /// The tokens of [`less_plain`](Self::less_plain), of words those alone that begin as one. Built once.
+    fn less_plain_trie(&self, kind: Plainness, control: bool) -> &Trie {
         self.derived.less_plain[kind as usize][usize::from(control)].get_or_init(|| {
             let plain = self.plain_tokens();
             let less = self.trie().all_tokens().iter().filter(|id| plain[id.index()].kind > kind);
@@ -68,7 +81,10 @@ impl Vocabulary {
                 PlainToken::before_control(bytes)
                     .is_some_and(|begun| begun.kind <= kind && usize::from(begun.characters) <= longest)
             };
-            let words: Vec<_> = words.filter(|(bytes, _)| control || !is_left_out(bytes)).collect();
+            let begins =
+                |bytes: &[u8]| kind > Plainness::Word || bytes.first().is_some_and(u8::is_ascii_alphanumeric);
+            let words = words.filter(|(bytes, _)| begins(bytes) && (control || !is_left_out(bytes)));
+            let words: Vec<_> = words.collect();
             Trie::of(&words)
         })
     }

@@ -1,5 +1,6 @@
 //! The text tokens of a vocabulary as a trie, in the order of walks that prune.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use super::TokenId;
@@ -25,8 +26,8 @@ use super::TokenId;
 pub(crate) struct Trie {
     /// `[nodes + 1]`: the last one is there for where its tokens begin.
     nodes: Vec<Node>,
-    /// `[nodes]`: the symbols below each node.
-    below: Vec<Symbols>,
+    /// The sets of symbols below nodes, each once; the first is empty.
+    sets: Vec<Symbols>,
     /// Tokens in the order of their bytes, then of their ids.
     tokens: Vec<TokenId>,
     max_depth: usize,
@@ -40,8 +41,10 @@ struct Node {
     end: u32,
     /// Where the node's tokens begin.
     first: u32,
-    depth: u32,
-    byte: u8,
+    /// Which of the sets is that of the symbols below it.
+    below: u32,
+    /// The depth, and in the lowest eight bits the byte.
+    step: u32,
 }
 
 /// A set of symbols; a symbol is a printable ASCII character, or one of a few groups of the other bytes.
@@ -61,28 +64,30 @@ impl Trie {
     pub(super) fn of(words: &[(impl AsRef<[u8]>, TokenId)]) -> Self {
         let mut trie = Self {
             nodes: Vec::new(),
-            below: Vec::new(),
+            sets: vec![0],
             tokens: words.iter().map(|&(_, id)| id).collect(),
             max_depth: 0,
             roots: Vec::new(),
         };
-        // The nodes of the previous word, from the root's child on.
-        let mut path: Vec<u32> = Vec::new();
+        let mut numbers = HashMap::from_iter([(0, 0)]);
+        // The nodes of the previous word, from the root's child on, each with the symbols that were met below it.
+        let mut path: Vec<(u32, Symbols)> = Vec::new();
         let mut previous: &[u8] = &[];
         for (at, (bytes, _)) in words.iter().enumerate() {
             let bytes = bytes.as_ref();
             let shared = previous.iter().zip(bytes).take_while(|(a, b)| a == b).count();
-            trie.close(&mut path, shared);
+            trie.close(&mut path, shared, &mut numbers);
             for &byte in &bytes[shared..] {
-                path.push(trie.nodes.len() as u32);
+                path.push((trie.nodes.len() as u32, 0));
                 trie.push(path.len(), byte, at);
-                trie.below.push(0);
             }
             trie.max_depth = trie.max_depth.max(bytes.len());
             previous = bytes;
         }
-        trie.close(&mut path, 0);
+        trie.close(&mut path, 0, &mut numbers);
         trie.push(0, 0, trie.tokens.len());
+        trie.nodes.shrink_to_fit();
+        trie.sets.shrink_to_fit();
         let mut node = 0;
         while node < trie.len() {
             let nodes = node as u32..trie.end(node);
@@ -93,18 +98,24 @@ impl Trie {
     }
 
     fn push(&mut self, depth: usize, byte: u8, first: usize) {
-        self.nodes.push(Node { end: 0, first: first as u32, depth: depth as u32, byte });
+        let step = (depth as u32) << 8 | u32::from(byte);
+        self.nodes.push(Node { end: 0, first: first as u32, below: 0, step });
     }
 
-    /// Ends the subtrees of the nodes of `path` that are deeper than `depth` here.
-    fn close(&mut self, path: &mut Vec<u32>, depth: usize) {
+    /// Ends the subtrees of the nodes of `path` that are deeper than `depth` here; `numbers` are those of the sets.
+    fn close(&mut self, path: &mut Vec<(u32, Symbols)>, depth: usize, numbers: &mut HashMap<Symbols, u32>) {
         while path.len() > depth
-            && let Some(node) = path.pop()
+            && let Some((node, below)) = path.pop()
         {
-            let node = node as usize;
-            self.nodes[node].end = self.nodes.len() as u32;
-            if let Some(&parent) = path.last() {
-                self.below[parent as usize] |= self.below[node] | 1 << symbol(self.nodes[node].byte);
+            let end = self.nodes.len() as u32;
+            let node = &mut self.nodes[node as usize];
+            node.end = end;
+            node.below = *numbers.entry(below).or_insert_with(|| {
+                self.sets.push(below);
+                self.sets.len() as u32 - 1
+            });
+            if let Some((_, around)) = path.last_mut() {
+                *around |= below | 1 << symbol(node.step as u8);
             }
         }
     }
@@ -116,12 +127,12 @@ impl Trie {
 
     /// The last byte of the string that `node` stands for.
     pub(crate) fn byte(&self, node: usize) -> u8 {
-        self.nodes[node].byte
+        self.nodes[node].step as u8
     }
 
     /// The length of the string that `node` stands for, at least 1.
     pub(crate) fn depth(&self, node: usize) -> usize {
-        self.nodes[node].depth as usize
+        (self.nodes[node].step >> 8) as usize
     }
 
     /// The first node that is not below `node`: skips the subtree.
@@ -136,7 +147,7 @@ impl Trie {
 
     /// The symbols of all bytes below `node`, its own left out.
     pub(crate) fn below(&self, node: usize) -> Symbols {
-        self.below[node]
+        self.sets[self.nodes[node].below as usize]
     }
 
     /// All tokens, in the order of their bytes, then of their ids.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::table::{Left, PlainRun, Stacks, StateId, TokenReading, TokenTable, Top};
 use crate::tensor::{HostRow, Legal, place};
-use crate::vocabulary::{ClassTokens, TokenBits, TokenId};
+use crate::vocabulary::{ClassTokens, TokenBits, TokenId, Trie};
 
 /// What took more work than this to find, counted in tokens and nodes of the trie, is kept.
 const WORTH_KEEPING: usize = 512;
@@ -68,10 +68,14 @@ impl Found {
             self.walk_free(at, left, free);
         } else if state.0 >= StateId::RESERVED {
             self.plain = parts.plain_run(state, stack.as_mut().map(|(stacks, top)| (stacks, *top)), left);
-            let trie =
-                self.plain.map_or(vocabulary.trie(), |run| vocabulary.less_plain_trie(run.kind, run.control));
-            let add = add_to(&mut self.text);
-            self.work += parts.each_text(&at.position, left, trie, trie.by_first_byte(), add);
+            let mut walk = |(trie, begins): (&Trie, fn(u8) -> bool)| {
+                let nodes = trie.by_first_byte().filter(|&(byte, _)| begins(byte));
+                self.work += parts.each_text(&at.position, left, trie, nodes, add_to(&mut self.text));
+            };
+            match self.plain {
+                Some(run) => vocabulary.less_plain(run.kind, run.control).for_each(walk),
+                None => walk((vocabulary.trie(), |_| true)),
+            }
         }
     }
 
