@@ -41,7 +41,30 @@ pub(super) fn mask<F: Logit>(row: &mut [F], at: &HostRow<'_>) {
 }
 
 fn mask_to<F: Logit>(row: &mut [F], at: &HostRow<'_>, legal: &Legal) {
-    let (row, beyond) = row.split_at_mut(at.table.vocabulary_len());
+    vectorized(
+        #[inline(always)]
+        || mask_within(row, at.table.vocabulary_len(), legal),
+    );
+}
+
+/// Runs loops with wider vectors than every machine of its kind has, if this one has them.
+#[inline(always)]
+fn vectorized<R>(work: impl FnOnce() -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if let Some(simd) = pulp::x86::V4::try_new() {
+            return simd.vectorize(work);
+        }
+        if let Some(simd) = pulp::x86::V3::try_new() {
+            return simd.vectorize(work);
+        }
+    }
+    work()
+}
+
+#[inline(always)]
+fn mask_within<F: Logit>(row: &mut [F], vocabulary_len: usize, legal: &Legal) {
+    let (row, beyond) = row.split_at_mut(vocabulary_len);
     beyond.fill(F::NEVER);
     match legal {
         Legal::Few(tokens) => {
@@ -63,6 +86,7 @@ fn mask_to<F: Logit>(row: &mut [F], at: &HostRow<'_>, legal: &Legal) {
 const MOST: usize = 6;
 
 /// Puts −∞ where a bit is 0. Most processors take several logits at once.
+#[inline(always)]
 fn mask_in_order<F: Logit>(row: &mut [F], words: &[u64]) {
     let (chunks, rest) = row.as_chunks_mut::<64>();
     for (logits, &word) in chunks.iter_mut().zip(words) {
@@ -96,7 +120,10 @@ pub(super) fn greatest<F: Logit>(row: &mut [F], at: &HostRow<'_>) -> u32 {
         return best(tokens.iter().map(|&id| (row[id as usize].value(), id)));
     }
     mask_to(row, at, &legal);
-    argmax(row)
+    vectorized(
+        #[inline(always)]
+        || argmax(row),
+    )
 }
 
 /// The legal token of the greatest logit, times `factor`, plus its noise; ties, NaN and the row as in [`greatest`].
@@ -133,6 +160,7 @@ fn best(tokens: impl Iterator<Item = (f32, u32)>) -> u32 {
 }
 
 /// The index of the greatest value of a row, as [`greatest`] counts.
+#[inline(always)]
 fn argmax<F: Logit>(row: &[F]) -> u32 {
     const LANES: usize = 16;
     let mut lanes = [f32::NEG_INFINITY; LANES];

@@ -90,8 +90,13 @@ impl Number for f16 {
 #[inline(always)]
 fn vectorized<R>(work: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]
-    if let Some(simd) = pulp::x86::V3::try_new() {
-        return simd.vectorize(work);
+    {
+        if let Some(simd) = pulp::x86::V4::try_new() {
+            return simd.vectorize(work);
+        }
+        if let Some(simd) = pulp::x86::V3::try_new() {
+            return simd.vectorize(work);
+        }
     }
     work()
 }
