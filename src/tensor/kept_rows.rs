@@ -60,17 +60,18 @@ impl KeptRows {
 
 impl Kept {
     fn keep(&mut self, place: Place, left: Range<u32>, legal: Arc<Legal>) {
-        let legal = match self.legal.get_key_value(&legal) {
-            Some((known, _)) => Arc::clone(known),
-            None => legal,
-        };
-        match self.legal.entry(Arc::clone(&legal)) {
-            Entry::Occupied(places) => *places.into_mut() += 1,
+        let legal = match self.legal.entry(legal) {
+            Entry::Occupied(mut known) => {
+                *known.get_mut() += 1;
+                Arc::clone(known.key())
+            }
             Entry::Vacant(new) => {
+                let legal = Arc::clone(new.key());
                 self.bytes += of_legal(&legal);
                 new.insert(1);
+                legal
             }
-        }
+        };
         self.bytes += of_place(&place);
         match self.rows.insert(Arc::clone(&place), Row { left, legal }) {
             Some(before) => self.forget(&place, &before.legal),

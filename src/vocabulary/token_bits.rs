@@ -1,7 +1,9 @@
 //! Sets of tokens.
 
+use std::hash::{Hash, Hasher};
+
 /// A bit for each token of a vocabulary, the lowest of each word first.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TokenBits {
     words: Vec<u64>,
     /// Number of tokens; the bits behind them are 0.
@@ -71,6 +73,18 @@ impl TokenBits {
     /// The tokens whose bits are not, in order.
     pub(crate) fn zeros(&self) -> impl Iterator<Item = u32> + '_ {
         ones(self.words.iter().map(|word| !word)).take_while(|&token| (token as usize) < self.len)
+    }
+}
+
+impl Hash for TokenBits {
+    /// Hashes eight words for all of them, since there are thousands.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let (eights, rest) = self.words.as_chunks::<8>();
+        let mut folded = [0u64; 8];
+        for words in eights {
+            folded.iter_mut().zip(words).for_each(|(folded, word)| *folded = folded.rotate_left(1) ^ word);
+        }
+        (self.len, folded, rest).hash(state);
     }
 }
 
