@@ -78,6 +78,7 @@ fn of_one(results: &Results, add: &mut impl FnMut(String, Option<f64>)) {
     let sum = |growth: &[f64]| growth.iter().sum::<f64>();
     let ours = results.growths(0).ours;
     add("memory_growth_kib".to_owned(), (!ours.is_empty()).then(|| sum(&ours)));
+    add("memory_vocabulary_kib".to_owned(), results.growth[0].vocabulary);
     for (peer, pair) in peers(results, |peer| results.growths(peer)) {
         let theirs = Some(sum(&pair.theirs)).filter(|&theirs| theirs > 0.0);
         add(format!("memory_growth_ratio_{peer}"), theirs.map(|theirs| sum(&pair.ours) / theirs));

@@ -56,14 +56,8 @@ pub fn measure(folder: &Folder, engine: usize, case: usize, runs: usize, patienc
 
 /// The part of the process of its own: prints the time, or why there is none.
 pub fn print(engine: &dyn Engine, tokens: &Tokens, grammar: &Grammar, patience: f64) {
+    prepare(engine, tokens);
     let logits = logits(tokens.width());
-    for small in small() {
-        let Ok(small) = compile(engine, &small) else { continue };
-        let mut row = small.start(1, false);
-        row.prepare(&logits, None);
-        let _ = row.step();
-    }
-    engine.forget();
     give_up_after(patience);
     evict();
     let report = match first_mask(engine, grammar, &logits) {
@@ -73,6 +67,18 @@ pub fn print(engine: &dyn Engine, tokens: &Tokens, grammar: &Grammar, patience: 
         Err(refusal) => json!({ "refusal": refusal }),
     };
     say(&report);
+}
+
+/// Has an engine make whatever belongs to the vocabulary alone.
+pub fn prepare(engine: &dyn Engine, tokens: &Tokens) {
+    let logits = logits(tokens.width());
+    for small in small() {
+        let Ok(small) = compile(engine, &small) else { continue };
+        let mut row = small.start(1, false);
+        row.prepare(&logits, None);
+        let _ = row.step();
+    }
+    engine.forget();
 }
 
 /// A regex, and context-free grammars that begin amid text: any, that without control characters, that of ASCII alone, and words.

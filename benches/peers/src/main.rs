@@ -134,14 +134,14 @@ fn folders(args: &Args) -> Result<Vec<Tokens>, String> {
 /// What a process does that another of this program started.
 fn part(part: &work::Part, folder: &std::path::Path) {
     let tokens = work::vocabulary(folder);
-    let engine = engines::ALL[part.engine](&tokens);
+    let make = engines::ALL[part.engine];
     let grammars = work::grammars(folder);
     match part.case {
         Some(case) if part.texts => {
             let texts = work::texts(folder);
-            acceptance::print(engine.as_ref(), &tokens, &grammars[case], &texts, part.patience);
+            acceptance::print(make(&tokens).as_ref(), &tokens, &grammars[case], &texts, part.patience);
         }
-        Some(case) => first_mask::print(engine.as_ref(), &tokens, &grammars[case], part.patience),
-        None => memory::print(engine.as_ref(), &tokens, &grammars, &work::walks(folder)),
+        Some(case) => first_mask::print(make(&tokens).as_ref(), &tokens, &grammars[case], part.patience),
+        None => memory::print(make, &tokens, &grammars, &work::walks(folder)),
     }
 }

@@ -2,31 +2,44 @@
 //!
 //! Engines count their bytes differently or not at all, so that each engine compiles all cases in a process of its
 //! own, keeps them, walks their texts, and the growth of resident memory is taken after each. The figure holds what
-//! the allocator keeps back of temporary memory as well.
+//! the allocator keeps back of temporary memory as well. What an engine prepares of the vocabulary alone is made before, and counted apart.
 
 use serde_json::{Value, json};
 
-use crate::engines::{Engine, Grammar};
-use crate::first_mask::compile;
+use crate::engines::{Grammar, Make};
+use crate::first_mask::{compile, prepare};
 use crate::measure::check;
 use crate::tokens::{Tokens, logits};
 use crate::work::Folder;
 
-/// The growth over each of the cases that the folder names, in KiB, of the engine at `index`; `None` for a case that it does not
-/// compile there.
-pub fn growth(folder: &Folder, index: usize) -> Option<Vec<Option<f64>>> {
-    let report = folder.run(index, None, 0.0).ok()?;
-    Some(report.as_array()?.iter().map(Value::as_f64).collect())
+/// How resident memory grew, in KiB.
+#[derive(Clone, Debug, Default)]
+pub struct Growth {
+    /// Over what the engine prepares of the vocabulary alone.
+    pub vocabulary: Option<f64>,
+    /// Over each case; `None` where it does not compile it.
+    pub cases: Vec<Option<f64>>,
 }
 
-/// The part of the process of its own: prints its growth over each case.
-pub fn print(engine: &dyn Engine, tokens: &Tokens, grammars: &[Grammar], walks: &[(usize, Vec<Vec<u32>>)]) {
+/// The growth over the cases that the folder names, of the engine at `index`.
+pub fn growth(folder: &Folder, index: usize) -> Option<Growth> {
+    let report = folder.run(index, None, 0.0).ok()?;
+    let cases = report["cases"].as_array()?.iter().map(Value::as_f64).collect();
+    Some(Growth { vocabulary: report["vocabulary"].as_f64(), cases })
+}
+
+/// The part of the process of its own: prints its growth.
+pub fn print(make: Make, tokens: &Tokens, grammars: &[Grammar], walks: &[(usize, Vec<Vec<u32>>)]) {
+    let before = resident();
+    let engine = make(tokens);
+    prepare(engine.as_ref(), tokens);
+    let vocabulary = grown(before);
     let logits = logits(tokens.width());
     let mut kept = Vec::new();
     let mut growth = Vec::new();
     for (case, texts) in walks {
         let before = resident();
-        let Ok(grammar) = compile(engine, &grammars[*case]) else {
+        let Ok(grammar) = compile(engine.as_ref(), &grammars[*case]) else {
             growth.push(None);
             continue;
         };
@@ -35,9 +48,14 @@ pub fn print(engine: &dyn Engine, tokens: &Tokens, grammars: &[Grammar], walks: 
             let _ = check(grammar.as_ref(), text, tokens.eos, &logits, usize::MAX);
         }
         kept.push(grammar);
-        growth.push(before.zip(resident()).map(|(before, after)| after.saturating_sub(before)));
+        growth.push(grown(before));
     }
-    println!("{}", json!(growth));
+    println!("{}", json!({"vocabulary": vocabulary, "cases": growth}));
+}
+
+/// How much more there is than `before`.
+fn grown(before: Option<u64>) -> Option<u64> {
+    before.zip(resident()).map(|(before, after)| after.saturating_sub(before))
 }
 
 /// Resident memory of this process in KiB; `None` where the system does not say.

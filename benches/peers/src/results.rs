@@ -5,7 +5,7 @@ use crate::cases::{Case, Kind};
 use crate::engines::{self, Engine};
 use crate::first_mask;
 use crate::measure::{self, BATCHES, Effort, Outcome, Walks};
-use crate::memory;
+use crate::memory::{self, Growth};
 use crate::progress::Progress;
 use crate::python::Python;
 use crate::statistics::median;
@@ -21,8 +21,8 @@ pub struct Results {
     pub width: usize,
     pub engines: Vec<&'static str>,
     pub cases: Vec<Measured>,
-    /// Of each engine and each case: the growth of resident memory over it, in KiB, where there is one.
-    pub growth: Vec<Vec<Option<f64>>>,
+    /// Of each engine: the growth of resident memory, over each case where there is one.
+    pub growth: Vec<Growth>,
 }
 
 /// A case on all engines.
@@ -89,12 +89,13 @@ pub fn measure(tokens: &Tokens, cases: &[Case], effort: &Effort, python: &Python
         });
         let walked: Vec<_> = walked.map(|(at, (_, walks))| (at, walks.texts.as_slice())).collect();
         folder.set_walks(&walked);
-        let own = (!engine.is_variant()).then(|| memory::growth(&folder, index)).flatten();
+        let own =
+            (!engine.is_variant()).then(|| memory::growth(&folder, index)).flatten().unwrap_or_default();
         let mut of_cases = vec![None; cases.len()];
-        for ((at, _), growth) in walked.iter().zip(own.into_iter().flatten()) {
+        for ((at, _), growth) in walked.iter().zip(own.cases) {
             of_cases[*at] = growth;
         }
-        growth.push(of_cases);
+        growth.push(Growth { cases: of_cases, ..own });
     }
     let mut names: Vec<_> = engines.iter().map(|engine| engine.name()).collect();
     for library in &upstream::ALL {
@@ -102,7 +103,9 @@ pub fn measure(tokens: &Tokens, cases: &[Case], effort: &Effort, python: &Python
         let outcomes = progress.suspend(|| library.measure(python, tokens, &cases, &walks, effort));
         let Some(outcomes) = outcomes else { continue };
         names.extend(library.names);
-        growth.extend(library.names.iter().map(|_| vec![None; cases.len()]));
+        growth.extend(
+            library.names.iter().map(|_| Growth { vocabulary: None, cases: vec![None; cases.len()] }),
+        );
         for (case, outcomes) in measured.iter_mut().zip(outcomes) {
             case.outcomes.extend(outcomes);
         }
@@ -253,7 +256,7 @@ impl Results {
 
     /// The growth of resident memory over the cases that both burn-dfa and engine `peer` walked.
     pub fn growths(&self, peer: usize) -> Pair {
-        let pairs = self.growth[0].iter().zip(&self.growth[peer]);
+        let pairs = self.growth[0].cases.iter().zip(&self.growth[peer].cases);
         Pair::collect(pairs.filter_map(|(ours, theirs)| Some((vec![(*ours)?], vec![(*theirs)?]))))
     }
 

@@ -27,12 +27,21 @@ pub fn print_together(results: &[Results]) {
         "\nThe first mask in ms; a step of one row, and the median step of a batch per row, in µs; MiB by which the process"
     );
     println!(
-        "grows over the cases with steps; schemas without a mask. Each engine on what it takes: ratios are above.\n"
+        "grows over the vocabulary, and over the cases with steps; schemas without a mask. Each engine on what it takes: ratios are above.\n"
     );
     let sizes = BATCHES.map(|rows| format!("{:>9}", format!("b{rows}"))).concat();
     let header =
         ["first p50", "p90", "p99", "step p50", "p90", "p99", "p99.9"].map(|name| format!("{name:>11}"));
-    println!("  {:18}{:30}{}{sizes}{:>10}{:>9}{:>10}", "", "", header.concat(), "MiB", "refused", "too long");
+    println!(
+        "  {:18}{:30}{}{sizes}{:>10}{:>10}{:>9}{:>10}",
+        "",
+        "",
+        header.concat(),
+        "vocab MiB",
+        "MiB",
+        "refused",
+        "too long"
+    );
     for results in results {
         for (index, engine) in results.engines.iter().enumerate() {
             let (first, steps) = (results.own_first_masks(index), results.own_steps(index));
@@ -50,20 +59,23 @@ pub fn print_together(results: &[Results]) {
                 let (pair, _) = results.batches(index, size);
                 cell(quantile(&pair.theirs, 0.5), 9, 1)
             });
-            let growth: Vec<f64> = results.growth[index].iter().copied().flatten().collect();
-            let growth = (!growth.is_empty()).then(|| growth.iter().sum::<f64>() / 1024.0);
-            let growth = cell(growth, 10, 1);
+            let memory = &results.growth[index];
+            let growth: Vec<f64> = memory.cases.iter().copied().flatten().collect();
+            let growth = (!growth.is_empty()).then(|| growth.iter().sum());
+            let growth =
+                [memory.vocabulary, growth].map(|kib: Option<f64>| cell(kib.map(|kib| kib / 1024.0), 10, 1));
             // A variant compiles what its engine compiles.
             let counts = match results.cases.iter().any(|case| case.outcomes[index].first_mask.is_some()) {
                 true => format!("{:9}{:10}", counts.refused - counts.too_long, counts.too_long),
                 false => format!("{:>9}{:>10}", "-", "-"),
             };
             println!(
-                "  {:18}{engine:30}{}{}{}{growth}{counts}",
+                "  {:18}{engine:30}{}{}{}{}{counts}",
                 results.vocabulary,
                 first.concat(),
                 steps.concat(),
-                batches.concat()
+                batches.concat(),
+                growth.concat()
             );
         }
     }
@@ -250,15 +262,17 @@ fn memory(results: &Results) {
         }
     }
     println!(
-        "\nGrowth of resident memory over the cases with steps, compiled, walked and kept, one process per engine, KiB\n"
+        "\nGrowth of resident memory over the cases with steps, compiled, walked and kept, one process per engine, KiB;"
     );
-    println!("  {:38}{:>8}{:>10}{:>10}", "", "of", "sum", "max");
-    for (engine, growth) in results.engines.iter().zip(&results.growth) {
-        let growth: Vec<f64> = growth.iter().copied().flatten().collect();
+    println!("apart from it what the engine prepared of the vocabulary alone\n");
+    println!("  {:38}{:>8}{:>10}{:>10}{:>12}", "", "of", "sum", "max", "vocabulary");
+    for (engine, memory) in results.engines.iter().zip(&results.growth) {
+        let growth: Vec<f64> = memory.cases.iter().copied().flatten().collect();
         if growth.is_empty() {
             continue;
         }
         let (sum, max) = (growth.iter().sum::<f64>(), growth.iter().copied().fold(0.0, f64::max));
-        println!("  {engine:38}{:8}{sum:10.0}{max:10.0}", growth.len());
+        let vocabulary = memory.vocabulary.unwrap_or_default();
+        println!("  {engine:38}{:8}{sum:10.0}{max:10.0}{vocabulary:12.0}", growth.len());
     }
 }
