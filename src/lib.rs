@@ -83,6 +83,7 @@ pub mod sampling;
 pub mod server;
 pub mod table;
 pub mod tensor;
+mod threads;
 pub mod vocabulary;
 
 pub use automaton::ByteDfa;

@@ -11,10 +11,14 @@ use super::{SpecialTokens, StateId, TableParts, TokenReading, TokenTable};
 use crate::automaton::{ByteRows, Csr, RowDfa};
 use crate::error::Result;
 use crate::limits::Meter;
+use crate::threads;
 use crate::vocabulary::{TokenId, TokenKind, Vocabulary};
 
 /// What is added to a live state of the automaton: its dead state stays, the reserved states come before.
 pub(super) const SHIFT: u32 = StateId::RESERVED - 1;
+
+/// The least number of rows that are spread out by a thread of their own.
+const SHARED_ROWS: usize = 8_192;
 
 /// The column of a token that is not text, in the walked form.
 pub(crate) fn reserved_column(vocabulary: &Vocabulary, token: TokenId) -> u32 {
@@ -59,13 +63,15 @@ impl TableParts {
         let cells = states.saturating_mul(columns + beside).saturating_mul(4);
         meter.bytes(cells.saturating_add(rows.bytes()))?;
         let mut next = reserved_rows(states, columns);
-        let own = next.chunks_exact_mut(columns).skip(StateId::RESERVED as usize);
-        for (state, row) in (1..rows.state_count() as u32).zip(own) {
-            if rows.is_accepting(state) {
-                row[TokenTable::EOS as usize] = StateId::DONE.0;
+        let own = &mut next[StateId::RESERVED as usize * columns..];
+        threads::rows(own, columns, SHARED_ROWS, |first, own| {
+            for (state, row) in (1 + first as u32..).zip(own.chunks_exact_mut(columns)) {
+                if rows.is_accepting(state) {
+                    row[TokenTable::EOS as usize] = StateId::DONE.0;
+                }
+                rows.fill(state, &mut row[reserved..], SHIFT);
             }
-            rows.fill(state, &mut row[reserved..], SHIFT);
-        }
+        });
         // Tokens without bytes leave free text as it is.
         for state in 1 + SHIFT..=free + SHIFT {
             next[state as usize * columns + TokenTable::UNMATCHED as usize] = state;

@@ -13,6 +13,7 @@ use crate::automaton::{ByteDfa, ByteStateId, CountedPart, Determinized, FastMap,
 use crate::constraint::{Called, Constraint, Lowered};
 use crate::error::{Error, Result};
 use crate::limits::Meter;
+use crate::threads;
 use crate::vocabulary::TokenId;
 
 /// The number of a part.
@@ -84,6 +85,8 @@ pub(super) struct Parts<'m> {
     /// By part.
     nullable: Vec<bool>,
     productive: Vec<bool>,
+    /// The automata of other constraints that were made already, by where the constraints are kept.
+    lowered: FastMap<usize, Result<Called>>,
     depth: usize,
 }
 
@@ -120,6 +123,7 @@ impl<'m> Parts<'m> {
             lexing: None,
             nullable: Vec::new(),
             productive: Vec::new(),
+            lowered: lowered(grammar, meter),
             depth: counting.levels,
         };
         let mut within = Within { grammar, counting };
@@ -137,6 +141,7 @@ impl<'m> Parts<'m> {
         if !parts.sets.is_empty() || parts.counts() {
             parts.codes = Some(parts.codes()?);
         }
+        parts.lowered.clear();
         parts.nullable = parts.least(false);
         parts.productive = parts.least(true);
         Ok(parts)
@@ -387,8 +392,9 @@ impl<'m> Parts<'m> {
         })
     }
 
-    fn nested(&mut self, constraint: &Constraint) -> Result<Part> {
-        let lowered = match constraint.lower_called(self.meter) {
+    fn nested(&mut self, constraint: &Arc<Constraint>) -> Result<Part> {
+        let lowered = self.lowered.remove(&(Arc::as_ptr(constraint) as usize));
+        let lowered = match lowered.unwrap_or_else(|| constraint.lower_called(self.meter)) {
             Err(error) if error.is_unsatisfiable() && constraint.may_be_empty() => {
                 return Ok(Part::Choice(Vec::new()));
             }
@@ -474,6 +480,26 @@ impl<'m> Parts<'m> {
         }
         holds
     }
+}
+
+/// The automata of the other constraints of a grammar, by where the constraints are kept: each on its own, so that several are made at once.
+fn lowered(grammar: &Grammar, meter: &Meter) -> FastMap<usize, Result<Called>> {
+    let mut found: FastMap<usize, &Arc<Constraint>> = FastMap::default();
+    let mut rest: Vec<&Expression> = grammar.rules.iter().map(|rule| &rule.body).collect();
+    while let Some(expression) = rest.pop() {
+        match &expression.0 {
+            Node::Sequence(inner) | Node::Choice(inner) => rest.extend(inner),
+            Node::Repeat { inner, .. } => rest.push(inner),
+            Node::Constraint(constraint) => {
+                found.insert(Arc::as_ptr(constraint) as usize, constraint);
+            }
+            _ => {}
+        }
+    }
+    let found: Vec<(usize, &Arc<Constraint>)> = found.into_iter().collect();
+    threads::each(&found, |&(place, constraint)| (place, constraint.lower_called(meter)))
+        .into_iter()
+        .collect()
 }
 
 /// The id of a token.

@@ -1,0 +1,86 @@
+//! Work that is shared among the processors of a machine.
+
+use std::num::NonZeroUsize;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+/// What `work` says of each item, in their order. Each thread takes another item as soon as it is done with one.
+pub(crate) fn each<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let threads = available().min(items.len());
+    if threads <= 1 {
+        return items.iter().map(work).collect();
+    }
+    let taken = AtomicUsize::new(0);
+    let share = || -> Vec<(usize, R)> {
+        let places = std::iter::repeat_with(|| taken.fetch_add(1, Ordering::Relaxed));
+        places.map_while(|place| Some((place, work(items.get(place)?)))).collect()
+    };
+    let mut done = thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(share)).collect();
+        let mut done = share();
+        for other in others {
+            done.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        }
+        done
+    });
+    done.sort_unstable_by_key(|&(place, _)| place);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+/// Calls `work` with runs of whole rows of `width` items and the number of the first row of each. Runs have `least` rows at least, but
+/// for the last one.
+pub(crate) fn rows<T: Send>(
+    items: &mut [T],
+    width: usize,
+    least: usize,
+    work: impl Fn(usize, &mut [T]) + Sync,
+) {
+    let share = (items.len() / width.max(1)).div_ceil(available()).max(least).max(1);
+    let mut runs = (0..).step_by(share).zip(items.chunks_mut(share * width.max(1)));
+    let Some((first, own)) = runs.next() else { return };
+    thread::scope(|scope| {
+        for (first, run) in runs {
+            let work = &work;
+            scope.spawn(move || work(first, run));
+        }
+        work(first, own);
+    });
+}
+
+/// How many threads share work: one where there are no others.
+fn available() -> usize {
+    thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_in_the_order_of_the_items() {
+        for count in [0, 1, 2, 1000] {
+            let items: Vec<usize> = (0..count).collect();
+            assert_eq!(each(&items, |item| item * 3), (0..count).map(|item| item * 3).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn every_row_is_worked_on_once() {
+        for (count, width, least) in [(0, 3, 1), (1, 3, 1), (10, 3, 4), (1000, 2, 1), (1000, 1, 2000)] {
+            let mut items = vec![0; count * width];
+            rows(&mut items, width, least, |first, run| {
+                for (row, items) in (first..).zip(run.chunks_exact_mut(width)) {
+                    items.iter_mut().for_each(|item| *item += row);
+                }
+            });
+            assert!(items.iter().enumerate().all(|(at, &item)| item == at / width));
+        }
+    }
+
+    #[test]
+    #[should_panic = "third"]
+    fn a_panic_is_passed_on() {
+        each(&[1, 2, 3], |&item| assert!(item < 3, "third"));
+    }
+}
