@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Limit, Result};
+use crate::threads;
 
 /// How much a constraint may cost to compile. Breaching one is a typed error
 /// ([`Error::is_limit`]), never a smaller or larger language.
@@ -38,6 +39,9 @@ pub struct Limits {
     pub stacks: usize,
     /// Longest time of one compilation. Default: 30 s.
     pub time: Duration,
+    /// Most threads of one compilation, which share the constraints within a grammar and the rows of a large table; each may hold structures
+    /// of [`bytes`](Self::bytes). The table is the same for any number, and 0 is as 1. Default: as many as the machine runs at once.
+    pub threads: usize,
 }
 
 impl Default for Limits {
@@ -50,6 +54,7 @@ impl Default for Limits {
             frames: 64,
             stacks: Self::MAX_STACKS,
             time: Duration::from_secs(30),
+            threads: threads::available(),
         }
     }
 }
@@ -107,6 +112,12 @@ impl Limits {
     #[must_use]
     pub fn with_time(self, time: Duration) -> Self {
         Self { time, ..self }
+    }
+
+    /// Sets the most threads of one compilation.
+    #[must_use]
+    pub fn with_threads(self, threads: usize) -> Self {
+        Self { threads, ..self }
     }
 }
 

@@ -5,9 +5,9 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// What `work` says of each item, in their order. Each thread takes another item as soon as it is done with one.
-pub(crate) fn each<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let threads = available().min(items.len());
+/// What `work` says of each item, in their order, found by at most so many threads. Each takes another item as soon as it is done with one.
+pub(crate) fn each<T: Sync, R: Send>(items: &[T], threads: usize, work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let threads = threads.min(items.len());
     if threads <= 1 {
         return items.iter().map(work).collect();
     }
@@ -28,15 +28,16 @@ pub(crate) fn each<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync)
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Calls `work` with runs of whole rows of `width` items and the number of the first row of each. Runs have `least` rows at least, but
-/// for the last one.
+/// Calls `work` with runs of whole rows of `width` items and the number of the first row of each, on at most so many threads. Runs have
+/// `least` rows at least, but for the last one.
 pub(crate) fn rows<T: Send>(
     items: &mut [T],
     width: usize,
+    threads: usize,
     least: usize,
     work: impl Fn(usize, &mut [T]) + Sync,
 ) {
-    let share = (items.len() / width.max(1)).div_ceil(available()).max(least).max(1);
+    let share = (items.len() / width.max(1)).div_ceil(threads.max(1)).max(least).max(1);
     let mut runs = (0..).step_by(share).zip(items.chunks_mut(share * width.max(1)));
     let Some((first, own)) = runs.next() else { return };
     thread::scope(|scope| {
@@ -48,8 +49,8 @@ pub(crate) fn rows<T: Send>(
     });
 }
 
-/// How many threads share work: one where there are no others.
-fn available() -> usize {
+/// As many threads as the machine runs at once: one where there are no others.
+pub(crate) fn available() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
@@ -61,15 +62,20 @@ mod tests {
     fn results_are_in_the_order_of_the_items() {
         for count in [0, 1, 2, 1000] {
             let items: Vec<usize> = (0..count).collect();
-            assert_eq!(each(&items, |item| item * 3), (0..count).map(|item| item * 3).collect::<Vec<_>>());
+            for threads in 0..4 {
+                let found = each(&items, threads, |item| item * 3);
+                assert_eq!(found, (0..count).map(|item| item * 3).collect::<Vec<_>>());
+            }
         }
     }
 
     #[test]
     fn every_row_is_worked_on_once() {
-        for (count, width, least) in [(0, 3, 1), (1, 3, 1), (10, 3, 4), (1000, 2, 1), (1000, 1, 2000)] {
+        for (count, width, threads, least) in
+            [(0, 3, 2, 1), (1, 3, 2, 1), (10, 3, 4, 4), (1000, 2, 3, 1), (1000, 2, 0, 1), (1000, 1, 2, 2000)]
+        {
             let mut items = vec![0; count * width];
-            rows(&mut items, width, least, |first, run| {
+            rows(&mut items, width, threads, least, |first, run| {
                 for (row, items) in (first..).zip(run.chunks_exact_mut(width)) {
                     items.iter_mut().for_each(|item| *item += row);
                 }
@@ -81,6 +87,6 @@ mod tests {
     #[test]
     #[should_panic = "third"]
     fn a_panic_is_passed_on() {
-        each(&[1, 2, 3], |&item| assert!(item < 3, "third"));
+        each(&[1, 2, 3], 2, |&item| assert!(item < 3, "third"));
     }
 }

@@ -31,18 +31,24 @@ pub struct LimitArgs {
     #[arg(long, value_name = "N", default_value_t = Limits::default().stacks)]
     #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=Limits::MAX_STACKS as u64))]
     max_stacks: usize,
+    /// Most threads of one compilation; as many as the machine runs at once where it is left out.
+    #[arg(long, value_name = "N")]
+    #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    max_threads: Option<usize>,
 }
 
 impl LimitArgs {
     /// The limits.
     pub fn limits(&self) -> Limits {
+        let usual = Limits::default();
         Limits {
             states: self.max_states,
             bytes: self.max_bytes,
             time: self.max_seconds,
             frames: self.max_frames,
             stacks: self.max_stacks,
-            ..Limits::default()
+            threads: self.max_threads.unwrap_or(usual.threads),
+            ..usual
         }
     }
 }

@@ -64,7 +64,7 @@ impl TableParts {
         meter.bytes(cells.saturating_add(rows.bytes()))?;
         let mut next = reserved_rows(states, columns);
         let own = &mut next[StateId::RESERVED as usize * columns..];
-        threads::rows(own, columns, SHARED_ROWS, |first, own| {
+        threads::rows(own, columns, meter.limits().threads, SHARED_ROWS, |first, own| {
             for (state, row) in (1 + first as u32..).zip(own.chunks_exact_mut(columns)) {
                 if rows.is_accepting(state) {
                     row[TokenTable::EOS as usize] = StateId::DONE.0;

@@ -497,9 +497,11 @@ fn lowered(grammar: &Grammar, meter: &Meter) -> FastMap<usize, Result<Called>> {
         }
     }
     let found: Vec<(usize, &Arc<Constraint>)> = found.into_iter().collect();
-    threads::each(&found, |&(place, constraint)| (place, constraint.lower_called(meter)))
-        .into_iter()
-        .collect()
+    threads::each(&found, meter.limits().threads, |&(place, constraint)| {
+        (place, constraint.lower_called(meter))
+    })
+    .into_iter()
+    .collect()
 }
 
 /// The id of a token.

@@ -50,9 +50,10 @@ impl Origin {
     }
 }
 
-/// All limits, by name.
+/// All limits on which a table depends, by name.
 pub(in crate::table) fn to_json(limits: &Limits) -> String {
-    let &Limits { states, bytes, tabulated_bytes, tabulated_states, frames, stacks, time } = limits;
+    let &Limits { states, bytes, tabulated_bytes, tabulated_states, frames, stacks, time, threads: _ } =
+        limits;
     json!({
         "states": states, "bytes": bytes, "tabulated_bytes": tabulated_bytes, "tabulated_states": tabulated_states,
         "frames": frames, "stacks": stacks, "time": Duration::as_secs_f64(&time),

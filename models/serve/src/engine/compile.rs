@@ -80,6 +80,8 @@ impl Compiler {
     ) -> burn_dfa::Result<Self> {
         let limits = Limits::new()
             .with_time(config.compile_deadline)
+            // The pool has as many as may compile.
+            .with_threads(1)
             .with_bytes(config.compile_bytes)
             .with_frames(config.frames);
         let disk = config.cache_dir.as_ref().map(|folder| TableCache::new(folder, DISK)).transpose()?;

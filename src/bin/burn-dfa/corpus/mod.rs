@@ -38,6 +38,7 @@ use summary::Summary;
 #[derive(Args)]
 #[command(mut_arg("tokenizer", |arg| arg.required(true)))]
 #[command(mut_arg("max_seconds", |arg| arg.default_value("2").visible_alias("seconds")))]
+#[command(mut_arg("max_threads", |arg| arg.default_value("1")))]
 #[command(after_help = "Examples:
   burn-dfa corpus --tokenizer tokenizer.json --out rows.jsonl maskbench/*.jsonl
   burn-dfa corpus --tokenizer tokenizer.json examples/grammars/*.cases.jsonl
