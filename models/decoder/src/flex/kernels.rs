@@ -215,13 +215,13 @@ fn exp(x: f32) -> f32 {
     let shifted = x * std::f32::consts::LOG2_E + INTEGER;
     let n = shifted - INTEGER;
     // The logarithm of 2 in two parts, of which the first times `n` is exact.
-    let r = (x - n * 0.693_359_375) + n * 2.121_944_4e-4;
+    let r = (x - n * (355.0 / 512.0)) + n * 2.121_944_4e-4;
     let p = 1.987_569_1e-4;
     let p = p * r + 1.398_2e-3;
     let p = p * r + 8.333_452e-3;
     let p = p * r + 4.166_579_6e-2;
     let p = p * r + 1.666_666_5e-1;
-    let p = p * r + 5.000_000_1e-1;
+    let p = p * r + 0.5;
     let power = f32::from_bits(shifted.to_bits().wrapping_add(127) << 23);
     (p * r * r + r + 1.0) * power
 }
