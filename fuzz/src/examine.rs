@@ -17,6 +17,7 @@ pub fn limits() -> Limits {
         frames: 0,
         stacks: Limits::MAX_STACKS,
         time: Duration::from_secs(1),
+        threads: 1,
     }
 }
 
