@@ -90,7 +90,7 @@ pub use automaton::ByteDfa;
 pub use constraint::Constraint;
 pub use error::{Error, Limit, Result, Room};
 pub use limits::Limits;
-pub use table::{StateId, TableCache, TokenTable};
+pub use table::{PendingTable, StateId, TableCache, TableSender, TokenTable};
 pub use tensor::{Arena, Capacity, Kernels, Layout, Position, TensorOptions, TensorTable};
 pub use vocabulary::{TokenId, Vocabulary};
 

@@ -27,6 +27,6 @@ pub use crate::generation::{choose, generate_as};
 pub use crate::limits::Limits;
 pub use crate::processor::{DfaProcessor, LogitsProcessor};
 pub use crate::sampling::{Greedy, GumbelMax, Sampler};
-pub use crate::table::TokenTable;
+pub use crate::table::{PendingTable, TokenTable};
 pub use crate::tensor::{Capacity, TensorOptions, TensorTable};
 pub use crate::vocabulary::{TokenId, Vocabulary};

@@ -64,6 +64,11 @@ pub(super) fn check_request(
             "row {row}: a stop string without a letter would end every output"
         )));
     }
+    if request.table.is_some() && request.pending.is_some() {
+        return Err(Error::input(format!(
+            "row {row}: a table and another one that is pending: leave one of them out"
+        )));
+    }
     request.table.map_or(Ok(()), |table| table.check_vocabulary(vocabulary))
 }
 
@@ -86,6 +91,11 @@ impl<'a> Batch<'a> {
         let mut options = Vec::with_capacity(requests.len());
         for (row, request) in requests.iter().enumerate() {
             check_request(row, request, model.vocab_size(), vocabulary)?;
+            if request.pending.is_some() {
+                return Err(Error::input(format!(
+                    "row {row}: its table is pending, which only `Slots` go on without: wait for it first, by `PendingTable::wait`"
+                )));
+            }
             let sampling = request.sampling.as_ref().unwrap_or(sampling);
             SamplingKinds::ALL.admit(row, sampling)?;
             options.push(sampling.clone());

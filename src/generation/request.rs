@@ -7,7 +7,7 @@ use super::cancel::Cancel;
 use super::logprobs::TokenLogprobs;
 use super::options::SamplingOptions;
 use crate::error::{Error, Result};
-use crate::table::TokenTable;
+use crate::table::{PendingTable, TokenTable};
 use crate::vocabulary::TokenId;
 
 /// One row of a batch: a prompt, its constraint and its budget.
@@ -27,6 +27,8 @@ pub struct Request<'a> {
     pub max_new_tokens: usize,
     /// The constraint; `None`: free text.
     pub table: Option<&'a TokenTable>,
+    /// The constraint where it is still being compiled, instead of [`table`](Self::table), in [`Slots`](super::Slots) alone.
+    pub pending: Option<PendingTable>,
     /// The seed of the row where tokens are sampled.
     pub seed: u64,
     /// How tokens are chosen; `None`: as [`GenerationConfig::sampling`](super::GenerationConfig::sampling) says.
@@ -47,6 +49,7 @@ impl<'a> Request<'a> {
             prompt,
             max_new_tokens,
             table: None,
+            pending: None,
             seed: 0,
             sampling: None,
             stop: Vec::new(),
@@ -58,6 +61,11 @@ impl<'a> Request<'a> {
     /// With a constraint.
     pub fn with_table(self, table: &'a TokenTable) -> Self {
         Self { table: Some(table), ..self }
+    }
+
+    /// With a constraint that is still being compiled: in [`Slots`](super::Slots) the prompt is read meanwhile.
+    pub fn with_pending(self, pending: &PendingTable) -> Self {
+        Self { pending: Some(pending.clone()), ..self }
     }
 
     /// With a seed.

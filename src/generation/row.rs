@@ -44,6 +44,11 @@ impl NewText {
     }
 }
 
+/// Where a row of so many tokens begins.
+fn start_of(table: &TokenTable, max_new_tokens: usize) -> RowPosition {
+    RowPosition::new(table.start(), max_new_tokens.try_into().unwrap_or(RowPosition::UNLIMITED))
+}
+
 /// Collects the tokens of a row, and walks its table on the host to check what the device chose.
 pub(super) struct Row<'a> {
     vocabulary: &'a Vocabulary,
@@ -67,10 +72,7 @@ impl<'a> Row<'a> {
         let table = request.table.unwrap_or(unconstrained).clone();
         Self {
             vocabulary,
-            position: RowPosition::new(
-                table.start(),
-                request.max_new_tokens.try_into().unwrap_or(RowPosition::UNLIMITED),
-            ),
+            position: start_of(&table, request.max_new_tokens),
             table,
             max_new_tokens: request.max_new_tokens,
             cancel: request.cancel.clone(),
@@ -82,6 +84,12 @@ impl<'a> Row<'a> {
             stream: Utf8Stream::default(),
             finish: None,
         }
+    }
+
+    /// Follows a table from here on; nothing was chosen yet.
+    pub(super) fn constrain(&mut self, table: TokenTable) {
+        self.position = start_of(&table, self.max_new_tokens);
+        self.table = table;
     }
 
     pub(super) fn is_finished(&self) -> bool {

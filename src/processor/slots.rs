@@ -96,6 +96,11 @@ impl DfaProcessor {
         Ok(())
     }
 
+    /// Whether a row has no constraint, where rows come and go.
+    pub(crate) fn is_idle(&self, row: usize) -> bool {
+        self.rows[row].is_none()
+    }
+
     /// The arena, where rows come and go.
     pub fn arena(&self) -> Option<&Arena> {
         match &self.tables {

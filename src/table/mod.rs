@@ -11,7 +11,8 @@
 //!
 //! Both are the same thing: a token is a string of columns of `D`, of length one where it is tabulated.
 //!
-//! A table is saved to a file and loaded from it as an [`Artifact`], and a [`TableCache`] keeps many.
+//! A table is saved to a file and loaded from it as an [`Artifact`], and a [`TableCache`] keeps many. One that is
+//! still being compiled is a [`PendingTable`].
 //!
 //! # Reserved states
 //! | state | entered by | allows |
@@ -42,6 +43,7 @@ mod free;
 mod landings;
 mod left;
 mod parts;
+mod pending;
 mod plain;
 mod position;
 mod prune;
@@ -61,6 +63,7 @@ use std::sync::Arc;
 
 pub use artifact::{Artifact, Origin};
 pub use cache::TableCache;
+pub use pending::{PendingTable, TableSender};
 pub use position::RowPosition;
 pub use state::StateId;
 

@@ -5,7 +5,9 @@ use std::ops::ControlFlow;
 
 use burn::tensor::{DType, Device};
 use burn_dfa::generation::{GenerationConfig, Output, Request, SamplingKinds, Slots, generate};
-use burn_dfa::{Capacity, Constraint, Kernels, Limits, TensorOptions, TokenId, TokenTable, Vocabulary};
+use burn_dfa::{
+    Capacity, Constraint, Kernels, Limits, PendingTable, TensorOptions, TokenId, TokenTable, Vocabulary,
+};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
 use crate::alone;
@@ -83,11 +85,19 @@ fn soak(name: &str, device: &Device, arrivals: usize) {
     let mut in_row = [0; ROWS];
     let (mut arrived, mut gone, mut refused) = (0, 0, 0);
     let (mut early, mut late) = (None, None);
+    let mut compiled = Vec::new();
     while gone < arrivals {
         let idle: Vec<usize> = slots.idle().collect();
         for row in idle {
             let next = rng.random_range(0..requests.len());
-            match slots.admit(row, &requests[next]) {
+            let mut request = requests[next].clone();
+            // Some tables come later.
+            if let Some(table) = request.table.filter(|_| rng.random_bool(0.2)) {
+                let (sender, pending) = PendingTable::channel();
+                compiled.push((sender, table.clone()));
+                request = Request { table: None, ..request }.with_pending(&pending);
+            }
+            match slots.admit(row, &request) {
                 Ok(()) => (in_row[row], arrived) = (next, arrived + 1),
                 Err(error) => {
                     assert!(error.is_full(), "{name}: {error}");
@@ -96,6 +106,7 @@ fn soak(name: &str, device: &Device, arrivals: usize) {
             }
         }
         slots.step(rng.random_range(1..9), |_| ()).unwrap();
+        compiled.drain(..).for_each(|(sender, table)| sender.send(Ok(table)));
         let finished: Vec<usize> = slots.finished().collect();
         for row in finished {
             let output = slots.release(row).unwrap();

@@ -59,6 +59,9 @@ pub struct Config {
     /// Read every prompt from its beginning, also where it begins as the text of a row does, which can be copied.
     #[arg(long)]
     pub no_prefix_cache: bool,
+    /// Begin answers while their constraints are still being compiled: the model reads the prompt meanwhile.
+    #[arg(long)]
+    pub lazy: bool,
     /// Of how many of the likeliest tokens a request may ask for the log-probabilities.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = usizes(0..=GenerationConfig::MOST_LOGPROBS as u64))]
     pub max_logprobs: usize,

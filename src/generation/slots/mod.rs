@@ -3,7 +3,8 @@
 //! Rows do not wait for each other: a row that has ended is released, and another request begins in it while the others
 //! go on (continuous batching). Constraints lie in an [`Arena`] on the device: a constraint is loaded when its first
 //! request begins, and dropped when its last one is released. A long prompt may be read in pieces between the steps, and
-//! what another row has read of it already may be copied. Shapes never change, and a step is recorded once. The caller
+//! what another row has read of it already may be copied. It may also be read while the constraint is still being
+//! compiled, see [`Request::with_pending`]. Shapes never change, and a step is recorded once. The caller
 //! decides which request begins where and when; the example `continuous_batching` is a scheduler.
 
 mod model;
@@ -14,6 +15,7 @@ mod session;
 use std::cell::{Ref, RefCell};
 use std::fmt;
 use std::rc::Rc;
+use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::table::TokenTable;
@@ -30,6 +32,9 @@ use super::row::Row;
 pub use model::SlotLm;
 use prompts::{Prompt, Waiting};
 use session::SlotSession;
+
+/// The longest wait for a table by a batch that has nothing else to do: then the caller may admit others.
+const PATIENCE: Duration = Duration::from_millis(1);
 
 /// A batch of rows in which requests begin and end while the other rows go on; [`SlotLm`] has a runnable example.
 ///
@@ -61,8 +66,7 @@ pub struct Slots<'m, M: SlotLm> {
     sampling: SamplingOptions,
     unconstrained: TokenTable,
     rows: Vec<Option<Occupant<'m>>>,
-    /// `None`: prompts are read whole, when they are admitted.
-    waiting: Option<Waiting>,
+    waiting: Waiting,
     capacity: usize,
     read_every: usize,
 }
@@ -78,7 +82,7 @@ struct Occupant<'m> {
 
 /// How far a row is.
 enum Progress {
-    /// Its prompt is being read.
+    /// Its prompt is being read, or its table compiled.
     Reading,
     /// It began since the host's last read, after so many steps: its first token waits to be read.
     Begun { steps: usize },
@@ -135,7 +139,7 @@ impl<'m, M: SlotLm> Slots<'m, M> {
             sampling: config.sampling.clone(),
             unconstrained: TokenTable::unconstrained(vocabulary),
             rows: (0..rows).map(|_| None).collect(),
-            waiting: config.prompt_chunk.map(Waiting::new),
+            waiting: Waiting::new(config.prompt_chunk),
             capacity,
             read_every: config.read_every,
         })
@@ -211,9 +215,15 @@ impl<'m, M: SlotLm> Slots<'m, M> {
     ///
     /// Where prompts are [read in pieces](GenerationConfig::prompt_chunk), the steps read it, and the row begins amid them.
     ///
+    /// A request whose table is [pending](Request::pending) is admitted without it. The steps read its prompt, all but the last
+    /// token; where the model does not [read in pieces](SlotLm::reads_in_pieces) none of it. Once the table is there, and
+    /// there is room for it, they read the rest, and the row begins. A table that cannot be had, or is refused as below, ends
+    /// the row, and [`release`](Self::release) gives the error.
+    ///
     /// # Errors
     /// Nothing has changed then.
-    /// - [`Error::is_full`]: there is no room for the constraint until other rows are released;
+    /// - [`Error::is_full`]: there is no room for the constraint until other rows are released, or until a pending one that
+    ///   came before has its room;
     /// - [`Error::is_input`]: there is no such row, or it is not idle; prompt and `max_new_tokens` exceed the slots of a
     ///   row; options out of range, or of a kind that neither the config nor its
     ///   [`row_options`](GenerationConfig::row_options) use; the constraint exceeds the whole room; an empty prompt,
@@ -252,30 +262,28 @@ impl<'m, M: SlotLm> Slots<'m, M> {
     /// ```
     pub fn admit_all(&mut self, requests: &[(usize, &Request)]) -> Vec<Result<()>> {
         let mut results: Vec<_> = requests.iter().map(|&(row, request)| self.seat(row, request)).collect();
-        let seated = requests.iter().zip(&mut results).filter(|(_, result)| result.is_ok());
-        match &mut self.waiting {
-            Some(waiting) => {
-                for (&(row, request), _) in seated {
-                    waiting.push(row, Prompt::new(request, &self.sampling));
-                }
+        let (mut prompts, mut begins) = (Vec::new(), Vec::new());
+        for (&(row, request), result) in
+            requests.iter().zip(&mut results).filter(|(_, result)| result.is_ok())
+        {
+            let prompt = Prompt::new(request, &self.sampling);
+            if self.waiting.takes(request) {
+                self.waiting.push(row, request, prompt);
+            } else {
+                prompts.push((row, prompt));
+                begins.push(result);
             }
-            None => {
-                let mut session = self.session.borrow_mut();
-                let (prompts, results): (Vec<_>, Vec<_>) = seated
-                    .map(|(&(row, request), result)| ((row, Prompt::new(request, &self.sampling)), result))
-                    .unzip();
-                let read = session.read_whole(&prompts);
-                for (((row, prompt), result), (cached, logits)) in prompts.into_iter().zip(results).zip(read)
-                {
-                    *result = session.begin(row, &prompt, logits).or_else(|error| {
-                        self.rows[row] = None;
-                        session.vacate(row).and(Err(error))
-                    });
-                    if let Some(occupant) = &mut self.rows[row] {
-                        occupant.progress = Progress::Begun { steps: 0 };
-                        occupant.cached = Some(cached);
-                    }
-                }
+        }
+        let mut session = self.session.borrow_mut();
+        let read = session.read_whole(&prompts);
+        for (((row, prompt), result), (cached, logits)) in prompts.into_iter().zip(begins).zip(read) {
+            *result = session.begin(row, &prompt, logits).or_else(|error| {
+                self.rows[row] = None;
+                session.vacate(row).and(Err(error))
+            });
+            if let Some(occupant) = &mut self.rows[row] {
+                occupant.progress = Progress::Begun { steps: 0 };
+                occupant.cached = Some(cached);
             }
         }
         results
@@ -301,7 +309,13 @@ impl<'m, M: SlotLm> Slots<'m, M> {
             )));
         }
         session.kinds().admit(row, request.sampling.as_ref().unwrap_or(&self.sampling))?;
-        session.seat(row, request)?;
+        if request.pending.is_none() {
+            match self.waiting.full() {
+                // What is free is for the table that came before.
+                Some(full) if request.table.is_some() => return Err(full.clone()),
+                _ => session.seat(row, request.table, request.max_new_tokens)?,
+            }
+        }
         *occupant = Some(Occupant {
             row: Row::new(request, self.vocabulary, &self.unconstrained),
             progress: Progress::Reading,
@@ -314,6 +328,9 @@ impl<'m, M: SlotLm> Slots<'m, M> {
     /// Takes `steps` steps with all rows, and hands the new tokens of each to `on_piece`. The host reads them every
     /// [`read_every`](GenerationConfig::read_every) steps and at the end; `steps` of 0 hands out first tokens.
     ///
+    /// Where nothing is left to do but to wait for tables that are [pending](Request::pending), it waits for a millisecond at
+    /// most and takes no more steps, so that other requests can be admitted.
+    ///
     /// A row that the model gives nothing to choose from is finished, and its error comes from
     /// [`release`](Self::release); one whose request was [cancelled](super::Cancel) is finished when the host next
     /// reads. The others go on.
@@ -324,7 +341,16 @@ impl<'m, M: SlotLm> Slots<'m, M> {
         let mut left = steps;
         loop {
             let now = left.min(self.read_every);
+            let waits = !self.waiting.is_empty();
             self.read_prompts(0);
+            if waits && now > 0 && !self.goes_on() {
+                // Every row waits for its table.
+                if self.waiting.wait(PATIENCE) {
+                    continue;
+                }
+                self.hand_out(&NewLines::default(), &mut on_piece);
+                return Ok(());
+            }
             for step in 0..now {
                 if step > 0 {
                     self.read_prompts(step);
@@ -346,14 +372,17 @@ impl<'m, M: SlotLm> Slots<'m, M> {
     /// Reads of the prompts that wait what may be read before the next step, which is `steps` steps after the host's last
     /// read; where no row is held up, up to the end of one.
     fn read_prompts(&mut self, steps: usize) {
-        let Some(waiting) = &mut self.waiting else { return };
-        while !waiting.is_empty() {
-            waiting.read(&mut self.session.borrow_mut(), &mut self.rows, steps);
-            let mut rows = self.rows.iter().flatten();
-            if rows.any(|row| !row.is_finished() && !matches!(row.progress, Progress::Reading)) {
+        while self.waiting.read(&mut self.session.borrow_mut(), &mut self.rows, steps) {
+            if self.goes_on() {
                 return;
             }
         }
+    }
+
+    /// Whether a row has begun and not ended.
+    fn goes_on(&self) -> bool {
+        let mut rows = self.rows.iter().flatten();
+        rows.any(|row| !row.is_finished() && !matches!(row.progress, Progress::Reading))
     }
 
     /// Hands the tokens since the last read to their rows and the caller.
@@ -382,10 +411,8 @@ impl<'m, M: SlotLm> Slots<'m, M> {
                 }
             }
             occupant.row.end_if_cancelled();
-            if occupant.is_finished()
-                && let Some(waiting) = &mut self.waiting
-            {
-                waiting.remove(index);
+            if occupant.is_finished() {
+                self.waiting.remove(index);
             }
         }
     }
@@ -393,15 +420,15 @@ impl<'m, M: SlotLm> Slots<'m, M> {
     /// Ends a row, finished or not, and gives its output; its constraint is dropped, and the row is idle.
     ///
     /// # Errors
-    /// [`Error::is_input`] where there is no such row, or it is idle; [`Error::is_model`] where the logits of all tokens
-    /// that the row might emit were −∞: the row is idle all the same.
+    /// [`Error::is_input`] where there is no such row, or it is idle. The row is idle all the same where the error is that of
+    /// the request: [`Error::is_model`] where the logits of all tokens that it might emit were −∞; where its table was
+    /// [pending](Request::pending), what [`PendingTable::wait`](crate::PendingTable::wait) says, or [`admit`](Self::admit) would
+    /// have said of the table.
     pub fn release(&mut self, row: usize) -> Result<Output> {
         let occupant = self.rows.get_mut(row).and_then(Option::take);
         let occupant =
             occupant.ok_or_else(|| Error::input(format!("row {row}: there is no request in it")))?;
-        if let Some(waiting) = &mut self.waiting {
-            waiting.remove(row);
-        }
+        self.waiting.remove(row);
         let mut session = self.session.borrow_mut();
         if occupant.error.is_some() {
             session.forget(row);

@@ -1,13 +1,15 @@
-//! Prompts that are read in pieces, between the steps of the other rows.
+//! Prompts that are read between the steps of the other rows: in pieces, or while their tables are compiled.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use super::model::SlotLm;
 use super::session::SlotSession;
 use super::{Occupant, Progress};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::generation::options::SamplingOptions;
 use crate::generation::request::Request;
+use crate::table::PendingTable;
 use crate::vocabulary::TokenId;
 
 /// What a row begins with.
@@ -32,8 +34,8 @@ impl Prompt {
 
 /// The prompts that are not read to their ends, in order of admission.
 pub(super) struct Waiting {
-    /// The most tokens between two steps.
-    chunk: usize,
+    /// The most tokens between two steps; `None`: prompts are read whole.
+    chunk: Option<usize>,
     prompts: VecDeque<Reading>,
 }
 
@@ -42,10 +44,32 @@ struct Reading {
     prompt: Prompt,
     /// Tokens that were read, or copied.
     read: usize,
+    /// The row begins without it as far as it can.
+    table: Option<Awaited>,
+}
+
+/// A constraint that the row does not have yet.
+struct Awaited {
+    table: PendingTable,
+    /// Most tokens of the output.
+    budget: usize,
+    /// It is compiled, and there is no room for it.
+    full: Option<Error>,
+}
+
+impl Reading {
+    /// How far the prompt may be read now: without a table up to its last token, whose logits are those of the first choice.
+    fn end(&self, in_pieces: bool) -> usize {
+        match self.table {
+            None => self.prompt.tokens.len(),
+            Some(_) if in_pieces => self.prompt.tokens.len() - 1,
+            Some(_) => 0,
+        }
+    }
 }
 
 impl Waiting {
-    pub(super) fn new(chunk: usize) -> Self {
+    pub(super) fn new(chunk: Option<usize>) -> Self {
         Self { chunk, prompts: VecDeque::new() }
     }
 
@@ -53,8 +77,23 @@ impl Waiting {
         self.prompts.is_empty()
     }
 
-    pub(super) fn push(&mut self, row: usize, prompt: Prompt) {
-        self.prompts.push_back(Reading { row, prompt, read: 0 });
+    /// Whether the prompt of a request is read here, and not when it is admitted.
+    pub(super) fn takes(&self, request: &Request) -> bool {
+        self.chunk.is_some() || request.pending.is_some()
+    }
+
+    pub(super) fn push(&mut self, row: usize, request: &Request, prompt: Prompt) {
+        let awaited = |table: &PendingTable| Awaited {
+            table: table.clone(),
+            budget: request.max_new_tokens,
+            full: None,
+        };
+        self.prompts.push_back(Reading {
+            row,
+            prompt,
+            read: 0,
+            table: request.pending.as_ref().map(awaited),
+        });
     }
 
     /// Forgets the prompt of a row.
@@ -62,19 +101,61 @@ impl Waiting {
         self.prompts.retain(|reading| reading.row != row);
     }
 
+    /// That there is no room for the table of a row; those that come later have to wait as well.
+    pub(super) fn full(&self) -> Option<&Error> {
+        self.prompts.iter().find_map(|reading| reading.table.as_ref()?.full.as_ref())
+    }
+
+    /// Waits for some time until a table is compiled; whether one was.
+    pub(super) fn wait(&self, most: Duration) -> bool {
+        let mut tables = self.prompts.iter().filter_map(|reading| Some(&reading.table.as_ref()?.table));
+        tables.find(|table| !table.is_ready()).is_some_and(|table| table.wait_for(most).is_some())
+    }
+
+    /// Gives the rows the tables that were compiled since, first come, first served; one that is refused ends its row.
+    fn seat<M: SlotLm>(&mut self, session: &mut SlotSession<M>, rows: &mut [Option<Occupant>]) {
+        let mut is_full = false;
+        self.prompts.retain_mut(|reading| {
+            let (row, Some(awaited)) = (reading.row, &mut reading.table) else { return true };
+            let Some(occupant) = rows[row].as_mut().filter(|_| !is_full && awaited.table.is_ready()) else {
+                return true;
+            };
+            let table = awaited.table.wait();
+            match table.and_then(|table| session.seat(row, Some(&table), awaited.budget).map(|()| table)) {
+                Ok(table) => {
+                    occupant.row.constrain(table);
+                    reading.table = None;
+                }
+                Err(error) if error.is_full() => {
+                    is_full = true;
+                    awaited.full = Some(error);
+                }
+                Err(error) => occupant.error = Some(error),
+            }
+            occupant.error.is_none()
+        });
+    }
+
     /// Reads as many tokens as may be read between two steps; rows whose prompts end with them begin, `steps` steps after
-    /// the host's last read.
+    /// the host's last read. Gives whether there was anything to read.
     pub(super) fn read<M: SlotLm>(
         &mut self,
         session: &mut SlotSession<M>,
         rows: &mut [Option<Occupant>],
         steps: usize,
-    ) {
-        let mut left = self.chunk;
+    ) -> bool {
+        self.seat(session, rows);
+        let most = self.chunk.unwrap_or(usize::MAX);
+        let in_pieces = session.model().reads_in_pieces();
+        let (mut left, mut next) = (most, 0);
         while left > 0
-            && let Some(reading) = self.prompts.front_mut()
+            && let Some(reading) = self.prompts.get_mut(next)
         {
-            let row = reading.row;
+            let (row, end) = (reading.row, reading.end(in_pieces));
+            if reading.read == end {
+                next += 1;
+                continue;
+            }
             if reading.read == 0 {
                 reading.read = session.copy_prefix(row, &reading.prompt);
                 if let Some(occupant) = &mut rows[row] {
@@ -82,8 +163,11 @@ impl Waiting {
                 }
             }
             let from = reading.read;
-            let piece = &reading.prompt.tokens[from..];
+            let piece = &reading.prompt.tokens[from..end];
             let piece = &piece[..piece.len().min(left)];
+            if piece.is_empty() {
+                continue;
+            }
             left -= piece.len();
             reading.read += piece.len();
             let logits = session.read_piece(row, from, piece);
@@ -91,11 +175,12 @@ impl Waiting {
                 continue;
             }
             let begun: Result<()> = session.begin(row, &reading.prompt, logits);
-            self.prompts.pop_front();
+            self.prompts.remove(next);
             if let Some(occupant) = &mut rows[row] {
                 occupant.progress = Progress::Begun { steps };
                 occupant.error = begun.err();
             }
         }
+        left < most
     }
 }

@@ -11,11 +11,11 @@ use crate::error::{Error, Result};
 use crate::generation::config::GenerationConfig;
 use crate::generation::log::{LogprobLog, NewLines, StepLog, choose};
 use crate::generation::options::{SamplingKinds, SamplingOptions};
-use crate::generation::request::Request;
 use crate::generation::selection::{BatchSampler, Filters, filters};
 use crate::processor::{
     Chain, DfaProcessor, InitContext, LogitsProcessor, Persistent, RowState, StepContext,
 };
+use crate::table::TokenTable;
 use crate::tensor::{Arena, ints};
 use crate::vocabulary::{TokenId, Vocabulary};
 
@@ -145,9 +145,9 @@ impl<'m, M: SlotLm> SlotSession<'m, M> {
         self.line.assign(self.line.clone() + 1);
     }
 
-    /// Loads the constraint of a request into an idle row, which stays idle on the device.
-    pub(super) fn seat(&mut self, row: usize, request: &Request) -> Result<()> {
-        self.chain.first_mut().seat(row, request.table, request.max_new_tokens)
+    /// Loads a constraint into an idle row, which stays idle on the device.
+    pub(super) fn seat(&mut self, row: usize, table: Option<&TokenTable>, budget: usize) -> Result<()> {
+        self.chain.first_mut().seat(row, table, budget)
     }
 
     /// Reads prompts into rows, to their ends; gives of each how many tokens were copied, and the logits after it, `[1, width]`.
@@ -233,8 +233,11 @@ impl<'m, M: SlotLm> SlotSession<'m, M> {
         self.note(row, Some(used))
     }
 
-    /// Makes a row idle.
+    /// Makes a row idle, unless it is: its constraint may not have come.
     pub(super) fn vacate(&mut self, row: usize) -> Result<()> {
+        if self.chain.first().is_idle(row) {
+            return Ok(());
+        }
         self.chain.first_mut().vacate(&mut self.state.0, row)?;
         self.context.tokens.assign_row(row, ints(vec![self.idle], &self.model.device()));
         self.note(row, None)

@@ -2,6 +2,7 @@
 
 mod admission;
 mod generation;
+mod pending;
 mod prefixes;
 mod refused;
 mod soak;

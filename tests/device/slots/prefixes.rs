@@ -399,8 +399,8 @@ fn the_row_that_was_not_used_for_longest_is_taken() {
     assert_eq!([0, 0, 1].map(|index: usize| run(&mut slots, &prompts[index])), [(0, 0); 3]);
 }
 
-/// A model that does not say that it can copy.
-struct Plain(RandomLm);
+/// A model that does not say that it can copy, nor that it reads in pieces.
+pub struct Plain(pub RandomLm);
 
 impl CausalLm for Plain {
     type Cache = <RandomLm as CausalLm>::Cache;

@@ -54,10 +54,9 @@ pub fn failure(failure: &Failure, param: &str) -> ApiError {
         Failure::Library(error) if error.is_connection() => {
             ApiError::overloaded(format!("{error}; the server does so by itself: send the request again"))
         }
-        Failure::Library(error) => match error.tokens_needed() {
-            Some(needed) => ApiError::budget("max_tokens", needed, 0),
-            None => ApiError::of_library(error, param),
-        },
+        Failure::Library(error) if error.is_budget() => ApiError::of_library(error, "max_tokens"),
+        Failure::Library(error) => ApiError::of_library(error, param),
+        Failure::Refused(refusal) => refusal.error(param),
         Failure::Panic => ApiError::internal("the engine broke down on this request, or on one beside it"),
         Failure::Shutdown => ApiError::overloaded("the server is shutting down"),
     }

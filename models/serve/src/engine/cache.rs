@@ -2,17 +2,27 @@
 
 use std::collections::HashMap;
 
-use burn_dfa::{Error, TokenTable};
+use burn_dfa::{Error, PendingTable, TokenTable};
 use tokio::sync::watch;
 
 use super::source::Key;
+use crate::error::ApiError;
 
 /// What came of a compilation: a table, nothing where there is no constraint, or why there is none.
 pub(super) type Outcome = Result<Option<TokenTable>, Refusal>;
 
+/// How far a compilation is whose constraint was read.
+#[derive(Clone, Debug)]
+pub(super) enum Progress {
+    /// The table is to come here.
+    Compiling(PendingTable),
+    /// It has ended.
+    Done(Outcome),
+}
+
 /// Why there is no table.
 #[derive(Clone, Debug)]
-pub(super) enum Refusal {
+pub enum Refusal {
     /// The library refused the constraint.
     Library(Error),
     /// There is nothing to draw.
@@ -21,6 +31,18 @@ pub(super) enum Refusal {
     TooLarge(String),
     /// The compiler panicked.
     Panic,
+}
+
+impl Refusal {
+    /// What the request is told that has the constraint in the field `param`.
+    pub fn error(&self, param: &str) -> ApiError {
+        match self {
+            Self::Library(error) => ApiError::of_library(error, param),
+            Self::Undrawn(message) => ApiError::invalid(param, message).code("constraint_refused"),
+            Self::TooLarge(message) => ApiError::invalid(param, message).code("constraint_too_large"),
+            Self::Panic => ApiError::internal("the compiler panicked on this constraint").at(param),
+        }
+    }
 }
 
 /// Outcomes within a bound of bytes, of which those go first that were not asked for longest.
@@ -36,17 +58,17 @@ pub(super) struct Cache {
 
 #[derive(Debug)]
 enum Entry {
-    Running(watch::Receiver<Option<Outcome>>),
+    Running(watch::Receiver<Option<Progress>>),
     Done { outcome: Outcome, bytes: usize, used: u64 },
 }
 
 /// What the cache has of a source.
 pub(super) enum Found {
     Done(Outcome),
-    /// Another request has asked for it; the outcome comes here.
-    Running(watch::Receiver<Option<Outcome>>),
+    /// Another request has asked for it; what becomes of it is told here.
+    Running(watch::Receiver<Option<Progress>>),
     /// Nothing: whoever asked compiles it, and says so here.
-    Nothing(watch::Sender<Option<Outcome>>, watch::Receiver<Option<Outcome>>),
+    Nothing(watch::Sender<Option<Progress>>, watch::Receiver<Option<Progress>>),
 }
 
 impl Cache {

@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use burn_dfa::cli::Graph;
-use burn_dfa::{Limits, TableCache, TokenTable, Vocabulary};
+use burn_dfa::{Limits, PendingTable, TableCache, TokenTable, Vocabulary};
 use tokio::sync::{Semaphore, watch};
 
 use super::Shape;
-use super::cache::{Cache, Found, Outcome, Refusal};
-use super::source::Source;
+use super::cache::{Cache, Found, Outcome, Progress, Refusal};
+use super::source::{Key, Source};
+use super::table::{Pending, Table};
 use crate::config::Config;
 use crate::error::{ApiError, Result};
 use crate::metrics::Metrics;
@@ -63,6 +64,8 @@ pub struct Compiler {
     max_states: usize,
     max_classes: usize,
     max_text: usize,
+    /// Whether a table may be used before it is compiled.
+    lazy: bool,
     metrics: Arc<Metrics>,
 }
 
@@ -95,43 +98,52 @@ impl Compiler {
             max_states: capacity.states,
             max_classes: capacity.classes,
             max_text: config.max_constraint,
+            lazy: config.lazy,
             metrics,
         })
     }
 
-    /// The table of a constraint, which stands in the field `param`; `None` for plain text.
+    /// The table of a constraint, which stands in the field `param`; `None` for plain text. With `--lazy` it is given as soon as
+    /// the constraint was read.
     ///
     /// # Errors
     /// 400 where the constraint is refused, 503 where too much waits.
-    pub async fn table(self: &Arc<Self>, source: Source, param: &str) -> Result<Option<TokenTable>> {
+    pub async fn table(self: &Arc<Self>, source: Source, param: &str) -> Result<Option<Table>> {
         self.check_size(&source, param)?;
         let key = source.key();
         let found = self.cache().find(key);
-        let mut outcome = match found {
+        let mut progress = match found {
             Found::Done(outcome) => {
                 self.metrics.cache_hits.increment(1);
-                return told(outcome, param);
+                return told(outcome, param).map(|table| table.map(Table::Ready));
             }
-            Found::Running(outcome) => {
+            Found::Running(progress) => {
                 self.metrics.cache_hits.increment(1);
-                outcome
+                progress
             }
-            Found::Nothing(sender, outcome) => {
+            Found::Nothing(sender, progress) => {
                 self.metrics.cache_misses.increment(1);
                 // It goes on if this request goes away: others may wait for the same.
                 tokio::spawn(self.clone().compile(key, source, sender));
-                outcome
+                progress
             }
         };
         // Twice the time of a compilation, for the wait for a thread.
         let most = self.limits.time * 2 + Duration::from_secs(2);
-        let outcome = match tokio::time::timeout(most, outcome.wait_for(Option::is_some)).await {
-            Ok(Ok(outcome)) => outcome.clone(),
-            Ok(Err(_)) => None,
-            Err(_) => None,
+        let is_enough = |progress: &Option<Progress>| match progress {
+            None => false,
+            Some(Progress::Compiling(_)) => self.lazy,
+            Some(Progress::Done(_)) => true,
         };
-        let busy = || ApiError::overloaded("the constraint was not compiled in time: try again later");
-        told(outcome.ok_or_else(busy)?, param)
+        let known = match tokio::time::timeout(most, progress.wait_for(is_enough)).await {
+            Ok(Ok(known)) => known.clone(),
+            Ok(Err(_)) | Err(_) => None,
+        };
+        match known {
+            Some(Progress::Done(outcome)) => told(outcome, param).map(|table| table.map(Table::Ready)),
+            Some(Progress::Compiling(table)) => Ok(Some(Table::Pending(Pending { table, progress }))),
+            None => Err(ApiError::overloaded("the constraint was not compiled in time: try again later")),
+        }
     }
 
     /// The automaton of a constraint as an SVG picture; the constraint stands in the field `param`.
@@ -166,29 +178,35 @@ impl Compiler {
         Err(ApiError::invalid(param, message).code("constraint_too_large"))
     }
 
-    async fn compile(self: Arc<Self>, key: [u8; 32], source: Source, done: watch::Sender<Option<Outcome>>) {
+    async fn compile(self: Arc<Self>, key: Key, source: Source, progress: watch::Sender<Option<Progress>>) {
         let own = self.clone();
-        let outcome = self.pool.run(move || {
+        let work = move || {
             let started = Instant::now();
-            let outcome = catch_unwind(AssertUnwindSafe(|| own.make(&source))).unwrap_or(Err(Refusal::Panic));
+            let (sender, table) = PendingTable::channel();
+            let is_read = || _ = progress.send_replace(Some(Progress::Compiling(table)));
+            let made = catch_unwind(AssertUnwindSafe(|| own.make(&source, is_read)));
+            let outcome = made.unwrap_or(Err(Refusal::Panic));
             own.metrics.compile_time.record(started.elapsed());
-            outcome
-        });
-        match outcome.await {
-            Ok(outcome) => {
-                let mut cache = self.cache();
-                cache.keep(key, outcome.clone());
-                self.metrics.cache_bytes.set(cache.bytes() as f64);
-                drop(cache);
-                let _ = done.send(Some(outcome));
+            let mut cache = own.cache();
+            cache.keep(key, outcome.clone());
+            own.metrics.cache_bytes.set(cache.bytes() as f64);
+            drop(cache);
+            // Before the sender goes: who waits for the table looks here why there is none.
+            progress.send_replace(Some(Progress::Done(outcome.clone())));
+            if let Ok(Some(table)) = outcome {
+                sender.send(Ok(table));
             }
-            // The sender goes, which tells those who wait.
-            Err(_) => self.cache().forget(key),
+        };
+        if self.pool.run(work).await.is_err() {
+            // The senders are gone, which tells those who wait.
+            self.cache().forget(key);
         }
     }
 
-    fn make(&self, source: &Source) -> Outcome {
+    /// The table of a constraint; says when this is read.
+    fn make(&self, source: &Source, is_read: impl FnOnce()) -> Outcome {
         let Some(constraint) = source.constraint().map_err(Refusal::Library)? else { return Ok(None) };
+        is_read();
         let compile = |walked: bool| match (&self.disk, walked) {
             (Some(disk), false) => disk.compile(&constraint, &self.vocabulary, &self.limits),
             (Some(disk), true) => disk.walk(&constraint, &self.vocabulary, &self.limits),
@@ -216,10 +234,5 @@ impl Compiler {
 
 /// An outcome, as the request is told that has the constraint in `param`.
 fn told<T>(outcome: std::result::Result<T, Refusal>, param: &str) -> Result<T> {
-    outcome.map_err(|refusal| match refusal {
-        Refusal::Library(error) => ApiError::of_library(&error, param),
-        Refusal::Undrawn(message) => ApiError::invalid(param, message).code("constraint_refused"),
-        Refusal::TooLarge(message) => ApiError::invalid(param, message).code("constraint_too_large"),
-        Refusal::Panic => ApiError::internal("the compiler panicked on this constraint").at(param),
-    })
+    outcome.map_err(|refusal| refusal.error(param))
 }

@@ -7,13 +7,14 @@
 //! - [`Ask`] is what a request wants, [`Event`] what becomes of it, [`Generation`] the receiving end; dropping that cancels.
 //! - `thread` admits jobs to rows, takes steps, and begins again after a panic.
 //! - `compile` makes tables of constraints: each once, on a bounded number of threads, with a deadline. `cache` keeps them,
-//!   `source` is what a constraint is known by.
+//!   `source` is what a constraint is known by, `table` what a job has of it.
 //! - `sampling` is how tokens are chosen.
 
 mod cache;
 mod compile;
 mod sampling;
 mod source;
+mod table;
 mod thread;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,13 +23,15 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use burn_dfa::generation::{Cancel, SlotLm, TokenLogprobs};
-use burn_dfa::{Capacity, Error, TensorOptions, TokenId, TokenTable, Vocabulary};
+use burn_dfa::{Capacity, Error, TensorOptions, TokenId, Vocabulary};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+pub use self::cache::Refusal;
 pub use self::compile::{Compiler, Pool};
 pub use self::sampling::Sampling;
 pub use self::source::Source;
+pub use self::table::Table;
 use crate::config::Config;
 use crate::error::{ApiError, Result};
 use crate::metrics::Metrics;
@@ -39,7 +42,7 @@ pub struct Ask {
     /// The prompts, each at least one token, and the most tokens of an answer to it.
     pub prompts: Vec<(Vec<TokenId>, usize)>,
     /// The constraint.
-    pub table: Option<TokenTable>,
+    pub table: Option<Table>,
     /// How tokens are chosen.
     pub sampling: Sampling,
     /// Answers to each prompt. Those to the first come first.
@@ -60,7 +63,7 @@ impl Ask {
 /// What becomes of an answer.
 #[derive(Debug)]
 pub enum Event {
-    /// It began in a row.
+    /// It began in a row; where its constraint was still being compiled, with its first token.
     Begun,
     /// More of it.
     Piece {
@@ -107,17 +110,29 @@ pub enum Ending {
 pub enum Failure {
     /// The library refused it.
     Library(Error),
+    /// Its constraint was refused after it was queued.
+    Refused(Refusal),
     /// The engine broke down.
     Panic,
     /// The server ends.
     Shutdown,
 }
 
+impl Failure {
+    /// Tokens of the shortest answer, where the budget is below.
+    pub fn tokens_needed(&self) -> Option<usize> {
+        match self {
+            Self::Library(error) => error.tokens_needed(),
+            _ => None,
+        }
+    }
+}
+
 /// A job of the engine: one answer.
 struct Job {
     prompt: Vec<TokenId>,
     max_new_tokens: usize,
-    table: Option<TokenTable>,
+    table: Option<Table>,
     sampling: Sampling,
     cancel: Cancel,
     events: Events,

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use burn_dfa::generation::{Cancel, Finish, GenerationConfig, Piece, Request, SamplingKinds, SlotLm, Slots};
 use burn_dfa::{Result, Vocabulary};
 
+use super::table::{Pending, Table};
 use super::{Ending, Event, Events, Failure, Job, Reload, Sampling, Shape, Tokens};
 use crate::metrics::Metrics;
 
@@ -41,6 +42,8 @@ struct Running {
     tokens: usize,
     prompt: usize,
     is_first: bool,
+    /// Its constraint, where that was not compiled when it came to its row.
+    pending: Option<Pending>,
     /// What was not passed on yet.
     held: (Tokens, String),
     /// How long it may be held, and since when; without, until the end. This spares those who wait from being woken at each
@@ -166,8 +169,15 @@ impl Desk {
         while slots.idle().next().is_some() {
             let Some(mut job) = self.waiting.pop_front() else { return };
             let Sampling { options, stop, seed } = job.sampling.clone();
+            let (table, pending) = match &job.table {
+                None => (None, None),
+                Some(Table::Ready(table)) => (Some(table), None),
+                Some(Table::Pending(pending)) => (None, Some(pending.clone())),
+            };
+            let is_pending = pending.is_some();
             let request = Request {
-                table: job.table.as_ref(),
+                table,
+                pending: pending.as_ref().map(|pending| pending.table.clone()),
                 stop,
                 cache_salt: job.cache_salt.clone(),
                 ..Request::new(std::mem::take(&mut job.prompt), job.max_new_tokens)
@@ -183,6 +193,7 @@ impl Desk {
                 tokens: 0,
                 prompt: request.prompt.len(),
                 is_first: job.is_first,
+                pending,
                 held: Default::default(),
                 interval: job.interval,
                 passed: None,
@@ -192,7 +203,9 @@ impl Desk {
                     job.place.take();
                     self.metrics.queue_time.record(job.queued.elapsed());
                     self.metrics.prompt_tokens.increment(request.prompt.len() as u64);
-                    job.events.send(Event::Begun);
+                    if !is_pending {
+                        job.events.send(Event::Begun);
+                    }
                 }
                 Err(error) if error.is_full() => {
                     // There is room once another answer has ended.
@@ -215,7 +228,12 @@ impl Desk {
         let now = Instant::now();
         let count = piece.tokens.len();
         match running.last {
-            None => self.metrics.first_token.record(now - running.queued),
+            None => {
+                self.metrics.first_token.record(now - running.queued);
+                if running.pending.is_some() {
+                    running.events.send(Event::Begun);
+                }
+            }
             Some(last) => {
                 let each = (now - last) / count.max(1) as u32;
                 (0..count).for_each(|_| self.metrics.inter_token.record(each));
@@ -262,7 +280,10 @@ impl Desk {
             let cached_tokens = cached.filter(|_| running.is_first).unwrap_or(0);
             let event = match ending {
                 Ok(ending) => Event::Ended { ending, cached_tokens },
-                Err(error) => Event::Failed(Failure::Library(error)),
+                Err(error) => Event::Failed(match running.pending.as_ref().and_then(Pending::refusal) {
+                    Some(refusal) => Failure::Refused(refusal),
+                    None => Failure::Library(error),
+                }),
             };
             self.metrics.finished(reason).increment(1);
             self.metrics.latency.record(running.queued.elapsed());

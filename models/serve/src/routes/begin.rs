@@ -12,7 +12,7 @@ use crate::answer::choice::{ChoiceReader, Form};
 use crate::answer::failure;
 use crate::app::App;
 use crate::config::ReasoningMode;
-use crate::engine::{Ask, Event, Generation, Sampling, Source};
+use crate::engine::{Ask, Event, Generation, Sampling, Source, Table};
 use crate::error::{ApiError, Result};
 use crate::protocol::constraint::Given;
 
@@ -105,12 +105,13 @@ pub async fn begin(app: &Arc<App>, wanted: Wanted) -> Result<Begun> {
         Ok((prompt, budget))
     };
     let prompts = prompts.into_iter().map(with_budget).collect::<Result<Vec<_>>>()?;
-    let (own_table, most) = (table.clone(), prompts.first().map_or(0, |(_, budget)| *budget));
+    let (own_table, n) = (table.clone(), wanted.n);
+    let budgets: Vec<usize> = prompts.iter().map(|(_, budget)| *budget).collect();
     let ask = Ask {
         prompts,
         table,
         sampling: wanted.sampling,
-        n: wanted.n,
+        n,
         interval: wanted.interval,
         cache_salt: wanted.cache_salt,
     };
@@ -123,8 +124,15 @@ pub async fn begin(app: &Arc<App>, wanted: Wanted) -> Result<Begun> {
     let readers = (0..ask.answers()).map(reader).collect::<Result<Vec<_>>>()?;
     let mut generation = app.engine.submit(ask)?;
     match generation.next().await {
-        Some((_, Event::Failed(reason))) => Err(failure(&reason, param)),
-        Some(_) => Ok(Begun { generation, readers, prompt_tokens, param, table: own_table, budget: most }),
+        Some((index, Event::Failed(reason))) => Err(match reason.tokens_needed() {
+            // The constraint was not compiled when the budget was looked at.
+            Some(needed) => ApiError::budget(wanted.max_tokens_param, needed, budgets[index / n]),
+            None => failure(&reason, param),
+        }),
+        Some(_) => {
+            let (table, budget) = (own_table.and_then(Table::ready), budgets[0]);
+            Ok(Begun { generation, readers, prompt_tokens, param, table, budget })
+        }
         None => Err(ApiError::overloaded("the server is shutting down")),
     }
 }
@@ -259,7 +267,7 @@ fn call_mark(format: ToolFormat) -> Option<&'static str> {
 }
 
 /// The most tokens of an answer to a prompt of so many tokens.
-fn budget(slots: usize, prompt: usize, wanted: &Wanted, table: Option<&TokenTable>) -> Result<usize> {
+fn budget(slots: usize, prompt: usize, wanted: &Wanted, table: Option<&Table>) -> Result<usize> {
     let too_long = |message: String, param: &str| {
         let error = ApiError::new(StatusCode::BAD_REQUEST, message);
         Err(error.at(param).code("context_length_exceeded"))
@@ -285,7 +293,7 @@ fn budget(slots: usize, prompt: usize, wanted: &Wanted, table: Option<&TokenTabl
         None if table.is_some() => left,
         None => left.min(wanted.usual_tokens),
     };
-    let needed = table.map_or(0, |table| table.tokens_to_end(table.start()) as usize);
+    let needed = table.map_or(0, Table::tokens_needed);
     if needed > most { Err(ApiError::budget(param, needed, most)) } else { Ok(most) }
 }
 

@@ -119,7 +119,7 @@ fn send(server: &Running, body: &Value) -> crate::client::Pending {
     server.send("POST", "/v1/chat/completions", &[], body.to_string().as_bytes())
 }
 
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let started = Instant::now();
     while !holds() {
         assert!(started.elapsed() < Duration::from_secs(60), "{what}");
@@ -127,7 +127,7 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-fn metric(server: &Running, name: &str) -> f64 {
+pub fn metric(server: &Running, name: &str) -> f64 {
     let text = server.get("/metrics").text;
     let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name}\n{text}"));
     line.rsplit(' ').next().and_then(|value| value.parse().ok()).expect("a number")

@@ -7,6 +7,7 @@ mod constraints;
 mod engine;
 mod guards;
 mod hostile;
+mod lazy;
 mod load;
 mod prefix;
 #[path = "../../../../tests/common/python.rs"]
