@@ -14,7 +14,7 @@ use crate::arms::{drive, in_turn};
 use crate::host::{Host, config};
 
 /// The endpoint that takes tokens.
-const COMPLETIONS: &str = "/v1/completions";
+pub const COMPLETIONS: &str = "/v1/completions";
 /// Tokens of a prompt behind the beginning that it shares.
 const OWN: usize = 16;
 
@@ -35,6 +35,19 @@ impl Shape {
             Self::Small => &[0, 32, 128, 512],
         }
     }
+
+    /// Servers of the model, of so many rows, with these options each.
+    ///
+    /// # Errors
+    /// Those of their start.
+    pub fn hosts<const N: usize>(self, rows: usize, options: [&[&str]; N]) -> Result<Vec<Host>, Failure> {
+        let tiny = Arc::new(burn_dfa_tiny::load(&Device::flex())?);
+        let model = match self {
+            Self::Tiny => tiny.model().clone(),
+            Self::Small => smollm2_135m().init(&Device::flex()),
+        };
+        options.into_iter().map(|options| serve(&tiny, &model, rows, options)).collect()
+    }
 }
 
 impl fmt::Display for Shape {
@@ -48,7 +61,7 @@ impl fmt::Display for Shape {
 
 /// A server with the prefix cache and one without.
 pub struct Alike {
-    hosts: [Host; 2],
+    hosts: Vec<Host>,
     random: StdRng,
 }
 
@@ -58,13 +71,8 @@ impl Alike {
     /// # Errors
     /// Those of their start.
     pub fn start(shape: Shape, rows: usize, seed: u64) -> Result<Self, Failure> {
-        let tiny = Arc::new(burn_dfa_tiny::load(&Device::flex())?);
-        let model = match shape {
-            Shape::Tiny => tiny.model().clone(),
-            Shape::Small => smollm2_135m().init(&Device::flex()),
-        };
-        let host = |options: &[&str]| serve(&tiny, &model, rows, options);
-        Ok(Self { hosts: [host(&[])?, host(&["--no-prefix-cache"])?], random: StdRng::seed_from_u64(seed) })
+        let hosts = shape.hosts(rows, [&[], &["--no-prefix-cache"]])?;
+        Ok(Self { hosts, random: StdRng::seed_from_u64(seed) })
     }
 
     /// So many random tokens of the embedded vocabulary.
@@ -104,8 +112,7 @@ impl Alike {
         is_first: bool,
         measure: impl Fn(&Host) -> Result<f64, Failure>,
     ) -> Result<[f64; 2], Failure> {
-        let [with, without] = &self.hosts;
-        in_turn(is_first, || measure(with), || measure(without))
+        in_turn(is_first, || measure(&self.hosts[0]), || measure(&self.hosts[1]))
     }
 }
 

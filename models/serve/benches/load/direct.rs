@@ -6,7 +6,7 @@ use burn::tensor::Device;
 use burn_dfa::generation::{GenerationConfig, Request, SamplingKinds, SamplingOptions, SlotLm, Slots};
 use burn_dfa::{Capacity, TensorOptions, TokenId, TokenTable};
 use burn_dfa_decoder::Pretrained;
-use burn_dfa_serve::engine::Source;
+use burn_dfa_serve::engine::{Source, Table};
 use burn_dfa_serve::{App, Failure};
 use serde_json::json;
 
@@ -33,7 +33,8 @@ impl Direct {
             let prompt = app.text.encode(&text, false).map_err(|error| error.message)?;
             let said = json!({"structured_outputs": {"json": request["guided_json"]}}).to_string();
             let table = runtime.block_on(app.compiler.table(Source::Request(said), "guided_json"));
-            let table = table.map_err(|error| error.message)?.ok_or("there is no constraint")?;
+            let table = table.map_err(|error| error.message)?.and_then(Table::ready);
+            let table = table.ok_or("there is no constraint")?;
             let least = request["min_tokens"].as_u64().unwrap_or(0) as usize;
             Ok::<_, Failure>((
                 prompt,

@@ -10,6 +10,7 @@ mod alike;
 mod arms;
 mod direct;
 mod host;
+mod lazy;
 mod report;
 mod traffic;
 
@@ -24,6 +25,7 @@ use alike::{Alike, Shape};
 use arms::{Arms, between, drive, first_token, throughput, tokens};
 use direct::Direct;
 use host::{Host, processor, resident};
+use lazy::Lazy;
 use report::{Bar, Report, median, quantile};
 use traffic::CHAT;
 use traffic::requests::KINDS;
@@ -82,6 +84,8 @@ enum Part {
     Server,
     /// Requests that begin alike, with the prefix cache and without.
     Prefix,
+    /// Time to the first token of a large schema that was never seen, compiled before the prompt is read and meanwhile.
+    Lazy,
 }
 
 fn main() -> ExitCode {
@@ -133,6 +137,9 @@ fn measure(args: &Args, report: &mut Report) -> Result<(), Failure> {
     }
     if wants(Part::Prefix) {
         prefix(args, report, &turns)?;
+    }
+    if wants(Part::Lazy) {
+        lazy(args, report, &turns)?;
     }
     if ![Part::Throughput, Part::Between, Part::Server].into_iter().any(wants) {
         return Ok(());
@@ -195,6 +202,34 @@ fn prefix<T: Iterator<Item = bool>>(
                 report.add(format!("  {name}, with the cache"), of(0));
                 report.add(format!("  {name}, without"), of(1));
             }
+        }
+    }
+    Ok(())
+}
+
+/// Large schemas that were never seen: what `--lazy` saves.
+fn lazy<T: Iterator<Item = bool>>(
+    args: &Args,
+    report: &mut Report,
+    turns: &impl Fn(&'static str, usize) -> T,
+) -> Result<(), Failure> {
+    let shapes: &[Shape] = if args.test { &[Shape::Tiny] } else { &[Shape::Tiny, Shape::Small] };
+    for &shape in shapes {
+        let mut hosts = Lazy::start(shape, args.rows, args.seed)?;
+        for properties in [20, 200] {
+            let rounds = turns("first token, lazily", args.rounds + 1)
+                .map(|is_first| hosts.round(200, properties, is_first));
+            let rounds: Vec<_> = rounds.collect::<Result<_, _>>()?;
+            // The first round warms up.
+            let of = |value: &dyn Fn(&lazy::Times) -> f64| {
+                median(&rounds[1..].iter().map(value).collect::<Vec<_>>())
+            };
+            report.add(format!("{shape}, a schema of {properties} properties"), properties as f64);
+            report.add("  its compilation, ms", of(&|times| times.compiled));
+            report.add("  first token without, ms", of(&|times| times.free));
+            report.add("  first token, compiled first, ms", of(&|times| times.ready));
+            report.add("  first token, --lazy, ms", of(&|times| times.lazy));
+            report.add("  saved, median of rounds, ms", of(&|times| times.ready - times.lazy));
         }
     }
     Ok(())

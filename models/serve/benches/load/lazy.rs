@@ -1,0 +1,78 @@
+//! The first token of a schema that was never seen: compiled before the prompt is read, or meanwhile, in turns.
+
+use burn_dfa_serve::Failure;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use serde_json::{Value, json};
+
+use crate::alike::{COMPLETIONS, Shape};
+use crate::arms::in_turn;
+use crate::host::Host;
+use crate::traffic::client::Client;
+use crate::traffic::judge::Answer;
+
+/// A server that compiles first, and one that does not.
+pub struct Lazy {
+    hosts: Vec<Host>,
+    random: StdRng,
+}
+
+/// Milliseconds, of one round.
+pub struct Times {
+    /// To the first token where the schema is compiled first.
+    pub ready: f64,
+    /// Where it is compiled meanwhile.
+    pub lazy: f64,
+    /// Of a compilation, the mean of both.
+    pub compiled: f64,
+    /// To the first token without a schema.
+    pub free: f64,
+}
+
+impl Lazy {
+    /// Starts both, each of so many rows.
+    ///
+    /// # Errors
+    /// Those of their start.
+    pub fn start(shape: Shape, rows: usize, seed: u64) -> Result<Self, Failure> {
+        let hosts = shape.hosts(rows, [&["--no-prefix-cache"], &["--no-prefix-cache", "--lazy"]])?;
+        Ok(Self { hosts, random: StdRng::seed_from_u64(seed) })
+    }
+
+    /// One round: a prompt of so many tokens, and a schema of so many properties that neither server has seen.
+    ///
+    /// # Errors
+    /// Those of the sockets, and an answer that is an error.
+    pub fn round(&mut self, tokens: usize, properties: usize, is_first: bool) -> Result<Times, Failure> {
+        let prompt: Vec<u32> = (0..tokens).map(|_| self.random.random_range(16..1024)).collect();
+        let schema = schema(self.random.random(), properties);
+        let first = |host: &Host, schema: Option<&Value>| {
+            let mut body = json!({"prompt": prompt, "max_tokens": 40, "stream": true});
+            if let Some(schema) = schema {
+                body["guided_json"] = schema.clone();
+            }
+            let reply = Client::new(host.address).ask("POST", COMPLETIONS, &body.to_string())?;
+            Answer::of(&reply)?;
+            // Of a completion each event is of tokens, from the first on.
+            let (first, _) = reply.events.first().ok_or("an answer has no events")?;
+            Ok::<_, Failure>(first.as_secs_f64() * 1e3)
+        };
+        let compiled =
+            || self.hosts.iter().map(|host| host.metric("burn_dfa:compile_time_seconds_sum")).sum();
+        let before: f64 = compiled();
+        let [ready, lazy] = [&self.hosts[0], &self.hosts[1]];
+        let [ready, lazy] = in_turn(is_first, || first(ready, Some(&schema)), || first(lazy, Some(&schema)))?;
+        let compiled = (compiled() - before) / 2.0 * 1e3;
+        Ok(Times { ready, lazy, compiled, free: first(&self.hosts[0], None)? })
+    }
+}
+
+/// An object of so many properties, each of which may be left out: a text of up to 60 letters of its own kind.
+fn schema(number: u32, properties: usize) -> Value {
+    let property = |index: usize| {
+        let pattern = format!("^[a-f]{{1,60}}-{number}-{index}$");
+        (format!("property {index}"), json!({"type": "string", "pattern": pattern}))
+    };
+    let properties: serde_json::Map<_, _> = (0..properties).map(property).collect();
+    json!({"type": "object", "properties": properties, "additionalProperties": false})
+}
