@@ -117,9 +117,10 @@ impl Waiting {
         let mut is_full = false;
         self.prompts.retain_mut(|reading| {
             let (row, Some(awaited)) = (reading.row, &mut reading.table) else { return true };
-            let Some(occupant) = rows[row].as_mut().filter(|_| !is_full && awaited.table.is_ready()) else {
+            if is_full || !awaited.table.is_ready() {
                 return true;
-            };
+            }
+            let Some(occupant) = &mut rows[row] else { return false };
             let table = awaited.table.wait();
             match table.and_then(|table| session.seat(row, Some(&table), awaited.budget).map(|()| table)) {
                 Ok(table) => {

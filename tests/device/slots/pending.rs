@@ -303,6 +303,22 @@ fn a_late_refusal_is_of_its_request_alone() {
 }
 
 #[test]
+fn the_host_follows_a_table_that_came_late() {
+    let vocabulary = vocabulary();
+    let random = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());
+    let model = Altered::new(random, |call, logits| match call {
+        Call::StepRows => logits.full_like(f32::NEG_INFINITY),
+        _ => logits,
+    });
+    let mut slots = Slots::new(&model, &vocabulary, 1, 64, &config(600)).unwrap();
+    let (sender, table) = PendingTable::channel();
+    slots.admit(0, &Request::new(vec![TokenId(65); 4], 8).with_pending(&table)).unwrap();
+    sender.send(Ok(regex("[a-f]{5}", &vocabulary)));
+    slots.step(8, |_| ()).unwrap();
+    assert!(slots.release(0).unwrap_err().is_model());
+}
+
+#[test]
 fn a_row_that_waits_for_its_table_can_be_cancelled_and_released() {
     let vocabulary = vocabulary();
     let model = RandomLm::new(vocabulary.len(), 9, DType::F32, &Device::flex());

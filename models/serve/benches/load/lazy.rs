@@ -47,7 +47,8 @@ impl Lazy {
         let prompt: Vec<u32> = (0..tokens).map(|_| self.random.random_range(16..1024)).collect();
         let schema = schema(self.random.random(), properties);
         let first = |host: &Host, schema: Option<&Value>| {
-            let mut body = json!({"prompt": prompt, "max_tokens": 40, "stream": true});
+            // Enough for the shortest answer.
+            let mut body = json!({"prompt": prompt, "max_tokens": 8, "stream": true});
             if let Some(schema) = schema {
                 body["guided_json"] = schema.clone();
             }

@@ -37,12 +37,11 @@ impl Table {
             Self::Pending(Pending { table, .. }) => table.is_ready().then(|| table.wait().ok()).flatten(),
         }
     }
-}
 
-impl Pending {
-    /// Why there is no table, where that is known.
+    /// Why there will be no table, where that is known.
     pub(super) fn refusal(&self) -> Option<Refusal> {
-        match &*self.progress.borrow() {
+        let Self::Pending(Pending { progress, .. }) = self else { return None };
+        match &*progress.borrow() {
             Some(Progress::Done(Err(refusal))) => Some(refusal.clone()),
             _ => None,
         }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use burn_dfa::generation::{Cancel, Finish, GenerationConfig, Piece, Request, SamplingKinds, SlotLm, Slots};
 use burn_dfa::{Result, Vocabulary};
 
-use super::table::{Pending, Table};
+use super::table::Table;
 use super::{Ending, Event, Events, Failure, Job, Reload, Sampling, Shape, Tokens};
 use crate::metrics::Metrics;
 
@@ -42,8 +42,8 @@ struct Running {
     tokens: usize,
     prompt: usize,
     is_first: bool,
-    /// Its constraint, where that was not compiled when it came to its row.
-    pending: Option<Pending>,
+    /// Its constraint.
+    table: Option<Table>,
     /// What was not passed on yet.
     held: (Tokens, String),
     /// How long it may be held, and since when; without, until the end. This spares those who wait from being woken at each
@@ -149,8 +149,14 @@ impl Desk {
                 }
             }
         }
-        // Those that nobody waits for leave the queue, whatever stands before them.
-        self.waiting.retain(|job| !job.cancel.is_cancelled());
+        // Those that nobody waits for leave the queue, and those whose constraint was refused, whatever stands before them.
+        self.waiting.retain(|job| match job.table.as_ref().and_then(Table::refusal) {
+            Some(refusal) => {
+                job.events.send(Event::Failed(Failure::Refused(refusal)));
+                false
+            }
+            None => !job.cancel.is_cancelled(),
+        });
         while self.waiting.is_empty() && self.rows.iter().all(Option::is_none) {
             if self.closed || self.stop.is_cancelled() {
                 return false;
@@ -172,12 +178,12 @@ impl Desk {
             let (table, pending) = match &job.table {
                 None => (None, None),
                 Some(Table::Ready(table)) => (Some(table), None),
-                Some(Table::Pending(pending)) => (None, Some(pending.clone())),
+                Some(Table::Pending(pending)) => (None, Some(pending.table.clone())),
             };
-            let is_pending = pending.is_some();
+            let begins_late = pending.is_some();
             let request = Request {
                 table,
-                pending: pending.as_ref().map(|pending| pending.table.clone()),
+                pending,
                 stop,
                 cache_salt: job.cache_salt.clone(),
                 ..Request::new(std::mem::take(&mut job.prompt), job.max_new_tokens)
@@ -193,7 +199,7 @@ impl Desk {
                 tokens: 0,
                 prompt: request.prompt.len(),
                 is_first: job.is_first,
-                pending,
+                table: job.table.clone(),
                 held: Default::default(),
                 interval: job.interval,
                 passed: None,
@@ -203,7 +209,7 @@ impl Desk {
                     job.place.take();
                     self.metrics.queue_time.record(job.queued.elapsed());
                     self.metrics.prompt_tokens.increment(request.prompt.len() as u64);
-                    if !is_pending {
+                    if !begins_late {
                         job.events.send(Event::Begun);
                     }
                 }
@@ -230,7 +236,7 @@ impl Desk {
         match running.last {
             None => {
                 self.metrics.first_token.record(now - running.queued);
-                if running.pending.is_some() {
+                if matches!(running.table, Some(Table::Pending(_))) {
                     running.events.send(Event::Begun);
                 }
             }
@@ -280,7 +286,7 @@ impl Desk {
             let cached_tokens = cached.filter(|_| running.is_first).unwrap_or(0);
             let event = match ending {
                 Ok(ending) => Event::Ended { ending, cached_tokens },
-                Err(error) => Event::Failed(match running.pending.as_ref().and_then(Pending::refusal) {
+                Err(error) => Event::Failed(match running.table.as_ref().and_then(Table::refusal) {
                     Some(refusal) => Failure::Refused(refusal),
                     None => Failure::Library(error),
                 }),
