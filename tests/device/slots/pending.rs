@@ -261,8 +261,8 @@ fn a_late_refusal_is_of_its_request_alone() {
     };
     let (other, small) = (vocabulary_of(&["other"]), Limits::new().with_states(9));
     let nothing = Constraint::json_schema(json!({"allOf": [{"type": "string"}, {"type": "null"}]})).unwrap();
-    type Outcome = Option<Result<TokenTable>>;
-    let refused: [(&str, Outcome, fn(&burn_dfa::Error) -> bool); 6] = [
+    type Refused = (&'static str, Option<Result<TokenTable>>, fn(&burn_dfa::Error) -> bool);
+    let refused: [Refused; 6] = [
         ("a limit", Some(compile("a{20}", &vocabulary, &small)), |error| error.is_limit()),
         ("a contradiction", Some(TokenTable::compile(&nothing, &vocabulary, &Limits::default())), |error| {
             error.is_unsatisfiable()
