@@ -12,6 +12,7 @@ mod regexes;
 mod stack;
 mod streaming;
 mod structural_tags;
+mod threads;
 mod tools;
 mod typed;
 mod vocabulary;

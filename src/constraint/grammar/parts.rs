@@ -4,6 +4,7 @@
 //! intersection, a complement) is an automaton already.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::counted::Counting;
 use super::form::{Counted, Expression, Grammar, Lexing, Node, TokenName};
@@ -482,7 +483,8 @@ impl<'m> Parts<'m> {
     }
 }
 
-/// The automata of the other constraints of a grammar, by where the constraints are kept: each on its own, so that several are made at once.
+/// The automata of the other constraints of a grammar, by where the constraints are kept, where several threads make them at once. Those that are left out are
+/// made when they are met.
 fn lowered(grammar: &Grammar, meter: &Meter) -> FastMap<usize, Result<Called>> {
     let mut found: FastMap<usize, &Arc<Constraint>> = FastMap::default();
     let mut rest: Vec<&Expression> = grammar.rules.iter().map(|rule| &rule.body).collect();
@@ -496,12 +498,20 @@ fn lowered(grammar: &Grammar, meter: &Meter) -> FastMap<usize, Result<Called>> {
             _ => {}
         }
     }
+    let threads = meter.limits().threads;
+    if threads <= 1 || found.len() <= 1 {
+        return FastMap::default();
+    }
     let found: Vec<(usize, &Arc<Constraint>)> = found.into_iter().collect();
-    threads::each(&found, meter.limits().threads, |&(place, constraint)| {
-        (place, constraint.lower_called(meter))
-    })
-    .into_iter()
-    .collect()
+    // Once one is refused, the others may not be needed.
+    let refused = AtomicBool::new(false);
+    let lower = |&(place, constraint): &(usize, &Arc<Constraint>)| {
+        let lowered = (!refused.load(Ordering::Relaxed)).then(|| constraint.lower_called(meter))?;
+        let is_refused = lowered.as_ref().is_err_and(|error| !error.is_unsatisfiable());
+        refused.fetch_or(is_refused, Ordering::Relaxed);
+        Some((place, lowered))
+    };
+    threads::each(&found, threads, lower).into_iter().flatten().collect()
 }
 
 /// The id of a token.

@@ -295,6 +295,9 @@ pub(crate) fn masked_softmax<T: Number>(
     heads: usize,
     [rows, seen]: [usize; 2],
 ) {
+    if scores.is_empty() {
+        return;
+    }
     let masks = hidden.len() / (rows * seen);
     in_shares(
         scores,
