@@ -1,6 +1,6 @@
 //! Tokens that a state leaves no choice about.
 
-use super::{Left, RowPosition, StateId, TableParts, TokenReading, TokenTable};
+use super::{Left, RowPosition, StateId, TableParts, TokenReading, TokenTable, Unread};
 use crate::vocabulary::{TokenId, Vocabulary};
 
 /// More legal tokens than this are never all beginnings of one another.
@@ -73,8 +73,10 @@ impl TableParts {
                 (0, _) => {}
                 (1, 0) => {
                     let (position, trie) = (RowPosition::unlimited(state), vocabulary.trie());
-                    let (mut left, nodes) = (Left::new(RowPosition::UNLIMITED - 1), trie.by_first_byte());
-                    self.each_text(&position, &mut left, trie, nodes, |ids, _| legal.extend_from_slice(ids));
+                    let mut left = Left::new(RowPosition::UNLIMITED - 1);
+                    self.each_text(&position, &mut left, [Unread::all(trie)], |ids, _| {
+                        legal.extend_from_slice(ids)
+                    });
                 }
                 _ => return false,
             }

@@ -36,18 +36,18 @@
 mod artifact;
 mod build;
 mod cache;
+mod class_tokens;
 mod columns;
 mod compile;
 mod forced;
-mod free;
 mod landings;
 mod left;
 mod parts;
 mod pending;
-mod plain;
 mod position;
 mod prune;
 mod pushdown;
+mod runs;
 mod sample;
 mod special;
 mod stack;
@@ -72,13 +72,13 @@ use crate::constraint::{Called, Constraint, Lowered, TextAutomaton, Unrolled};
 use crate::error::{Error, Limit, Result};
 use crate::limits::{Limits, Meter};
 use crate::vocabulary::{Fingerprint, TokenId, Vocabulary};
-pub(crate) use free::FreeStates;
 pub(crate) use landings::Landings;
 pub(crate) use left::Left;
 pub(crate) use parts::{TableParts, TokenReading};
-pub(crate) use plain::{PlainRun, PlainText};
+pub(crate) use runs::{Alphabet, CharacterRuns};
 pub(crate) use special::SpecialTokens;
-pub(crate) use stack::{Stacks, Top};
+pub(crate) use stack::Stacks;
+pub(crate) use text::Unread;
 pub(crate) use walk::reserved_column;
 use whole::TokenStates;
 
@@ -265,6 +265,7 @@ impl TokenTable {
             tokens_to_end,
             calls: None,
             landings: None,
+            class_tokens: Default::default(),
             start,
             vocabulary_len,
             fingerprint,

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::free::FreeStates;
+use super::class_tokens::MadeClassTokens;
 use super::landings::Landings;
-use super::plain::PlainText;
+use super::runs::Alphabet;
 use super::stack::{Calls, Stacks, Top};
 use super::{RowPosition, SpecialTokens, StateId, TokenTable, reserved_column};
 use crate::error::{Error, Result};
@@ -23,6 +23,7 @@ pub(crate) struct TableParts {
     pub(crate) calls: Option<Arc<Calls>>,
     /// What each token does, where the table has calls and this was asked for.
     pub(crate) landings: Option<Arc<Landings>>,
+    pub(super) class_tokens: MadeClassTokens,
     pub(crate) start: StateId,
     pub(crate) vocabulary_len: usize,
     pub(crate) fingerprint: Fingerprint,
@@ -39,11 +40,10 @@ pub(crate) enum TokenReading {
         vocabulary: Vocabulary,
         /// Tokens that are not read as text.
         special: SpecialTokens,
-        plain: Box<PlainText>,
+        /// How its characters are read.
+        alphabet: Box<Alphabet>,
         /// `[states]`: the symbols whose bytes lead from a state to itself.
         rests: Vec<Symbols>,
-        /// What is free text.
-        free: FreeStates,
     },
 }
 

@@ -49,13 +49,12 @@ impl TokenTable {
             TokenReading::Classes(class) => {
                 TokenReading::Classes(ids.iter().map(|id| class[id.index()]).collect())
             }
-            TokenReading::Bytes { column_of, special, plain, rests, free, .. } => TokenReading::Bytes {
+            TokenReading::Bytes { column_of, special, alphabet, rests, .. } => TokenReading::Bytes {
                 column_of: column_of.clone(),
                 vocabulary: own.clone(),
                 special: special.prune(ids),
-                plain: plain.clone(),
+                alphabet: alphabet.clone(),
                 rests: rests.clone(),
-                free: free.clone(),
             },
         };
         let parts = TableParts {
@@ -65,6 +64,7 @@ impl TokenTable {
             tokens_to_end: parts.tokens_to_end.clone(),
             calls: parts.calls.clone(),
             landings: parts.landings.as_ref().map(|landings| Arc::new(landings.prune(ids))),
+            class_tokens: Default::default(),
             start: parts.start,
             vocabulary_len: own.len(),
             fingerprint: own.fingerprint(),

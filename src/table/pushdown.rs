@@ -38,7 +38,6 @@ pub(super) fn from_called(
     parts.set_calls(calls);
     parts.read_whole(&groups, None, vocabulary, meter)?;
     parts.find_rests();
-    parts.find_free();
     Ok(Some(TokenTable { parts: Arc::new(parts), unrolled: None }))
 }
 

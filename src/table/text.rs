@@ -1,34 +1,73 @@
 //! The tokens of text that may follow in a walked table.
 
-use std::ops::Range;
-
 use super::stack::{Stacks, Top};
 use super::{Left, RowPosition, StateId, TableParts, TokenReading};
-use crate::vocabulary::{Symbols, TokenId, Trie, symbol};
+use crate::vocabulary::{CharacterSet, Symbols, TokenId, Trie, symbol};
+
+/// Tokens that are to be read.
+#[derive(Clone, Copy)]
+pub(crate) struct Unread<'a> {
+    trie: &'a Trie,
+    /// What they begin with, and how many bytes that are: a space, a character of ASCII, or both in this order.
+    prefix: ([u8; 2], usize),
+    /// The characters that come next.
+    first: CharacterSet,
+    /// Behind these come some of a set, and then one that begins with this byte.
+    beyond: Option<(CharacterSet, u8)>,
+}
+
+impl<'a> Unread<'a> {
+    /// All tokens of `trie`.
+    pub(crate) fn all(trie: &'a Trie) -> Self {
+        Self::behind(trie, &[], CharacterSet::ALL)
+    }
+
+    /// Those that begin with two bytes at most and then one of these characters. Where neither comes before it, a space stands for a
+    /// token of a space alone.
+    pub(crate) fn behind(trie: &'a Trie, prefix: &[u8], first: CharacterSet) -> Self {
+        let mut bytes = [0; 2];
+        bytes[..prefix.len()].copy_from_slice(prefix);
+        Self { trie, prefix: (bytes, prefix.len()), first, beyond: None }
+    }
+
+    /// Of these, those that have characters `within` a set next, and then one that begins with `byte`.
+    pub(crate) fn beyond(self, within: CharacterSet, byte: u8) -> Self {
+        Self { beyond: Some((within, byte)), ..self }
+    }
+
+    fn prefix(&self) -> &[u8] {
+        &self.prefix.0[..self.prefix.1]
+    }
+
+    /// Whether a byte behind the first one of a character begins what has to be read, where what was before it does not;
+    /// `None` where the token is not among these.
+    #[inline]
+    fn begins(&self, byte: u8) -> Option<bool> {
+        let Some((within, other)) = self.beyond else { return Some(true) };
+        let goes_on = matches!(byte, 0x80..0xc0) || within.contains(byte);
+        if goes_on { Some(false) } else { (byte == other).then_some(true) }
+    }
+}
 
 impl TableParts {
-    /// Calls `found` with tokens of `trie` that may follow at `position`, where so many tokens are `left` behind the next one, and
-    /// the state after all of them, until each was given. Only these nodes of the trie are walked, all of which begin with the byte that they
-    /// come with. Returns the number of nodes that were read.
-    pub(crate) fn each_text(
+    /// Calls `found` with tokens that may follow at `position`, where so many tokens are `left` behind the next one, and
+    /// the state after all of them, until each of those `unread` was given, some of them more than once. Returns the number of nodes that
+    /// were read.
+    pub(crate) fn each_text<'a>(
         &self,
         position: &RowPosition,
         left: &mut Left,
-        trie: &Trie,
-        subtrees: impl IntoIterator<Item = (u8, Range<usize>)>,
+        unread: impl IntoIterator<Item = Unread<'a>>,
         found: impl FnMut(&[TokenId], StateId),
     ) -> usize {
         let TokenReading::Bytes { column_of, .. } = &self.reading else { return 0 };
-        let row = self.row(position.state);
-        let live = |byte: u8| row[column_of[byte as usize] as usize] != StateId::DEAD.0;
-        let subtrees = subtrees.into_iter().filter(|&(byte, _)| live(byte)).map(|(_, nodes)| nodes);
         let bytes = Bytes { parts: self, column_of, left };
         let Some(calls) = &self.calls else {
-            return each_token(bytes, position.state, trie, subtrees, found);
+            return each_token(bytes, position.state, unread, found);
         };
         let (stacks, top) = Stacks::of(calls, position);
         let start = (position.state, top, stacks.mark());
-        each_token(StackedBytes { bytes, stacks }, start, trie, subtrees, found)
+        each_token(StackedBytes { bytes, stacks }, start, unread, found)
     }
 }
 
@@ -144,11 +183,10 @@ impl Reader for StackedBytes<'_> {
 }
 
 /// See [`TableParts::each_text`].
-fn each_token<R: Reader>(
+fn each_token<'a, R: Reader>(
     mut reader: R,
     start: R::At,
-    trie: &Trie,
-    subtrees: impl Iterator<Item = Range<usize>>,
+    unread: impl IntoIterator<Item = Unread<'a>>,
     mut found: impl FnMut(&[TokenId], StateId),
 ) -> usize {
     let mut read = 0;
@@ -163,30 +201,53 @@ fn each_token<R: Reader>(
                 .for_each(|token| found(token, state));
         }
     };
-    // `path[d]` is where the row is after the first `d` bytes of the node at hand.
-    let mut path = vec![start; trie.max_depth() + 1];
-    for nodes in subtrees {
-        let mut node = nodes.start;
-        while node < nodes.end {
-            let depth = trie.depth(node);
-            read += 1;
-            let Some(next) = reader.read(path[depth - 1], trie.byte(node)) else {
-                node = trie.end(node) as usize;
+    // `path[d]` is where the row is after the first `d` bytes of the node at hand, and whether they are to be read.
+    let mut path = Vec::new();
+    for unread in unread {
+        let trie = unread.trie;
+        path.resize(path.len().max(trie.max_depth() + 1), (start, false));
+        let before = unread.prefix().len();
+        let begun = unread.prefix().iter().try_fold(start, |at, &byte| reader.read(at, byte));
+        let Some(begun) = begun.filter(|_| !unread.first.is_empty()) else { continue };
+        path[before] = (begun, false);
+        for (byte, nodes) in trie.by_byte_behind(unread.prefix()).iter() {
+            // Nodes are far apart: what is dead at once is found without them.
+            if !unread.first.contains(*byte) || reader.read(begun, *byte).is_none() {
                 continue;
-            };
-            // Whatever comes below a byte behind which the row rests leads there as well.
-            let below = trie.below(node);
-            let rests = below & !reader.parts().rests_on(R::state(next)) == 0;
-            let (tokens, after) = if rests {
-                (trie.subtree(node), trie.end(node) as usize)
-            } else {
-                (trie.own(node), node + 1)
-            };
-            if !tokens.is_empty() && reader.can_end(next) {
-                found(&reader, &trie.all_tokens()[tokens], R::state(next));
             }
-            path[depth] = next;
-            node = after;
+            let mut nodes = nodes.start as usize..nodes.end as usize;
+            if before == 0 && *byte == b' ' && unread.first != CharacterSet::ALL {
+                nodes.end = nodes.start + 1;
+            }
+            let mut node = nodes.start;
+            while node < nodes.end {
+                let (depth, byte) = (trie.depth(node), trie.byte(node));
+                let (at, was_read) = path[depth - 1];
+                let is_read = match was_read {
+                    true => Some(true),
+                    false if depth == before + 1 => Some(unread.beyond.is_none()),
+                    false => unread.begins(byte),
+                };
+                read += 1;
+                let next = is_read.and_then(|is_read| Some((reader.read(at, byte)?, is_read)));
+                let Some((next, is_read)) = next else {
+                    node = trie.end(node) as usize;
+                    continue;
+                };
+                path[depth] = (next, is_read);
+                // Whatever comes below a byte behind which the row rests leads there as well.
+                let below = trie.below(node);
+                let rests = is_read && below & !reader.parts().rests_on(R::state(next)) == 0;
+                let (tokens, after) = if rests {
+                    (trie.subtree(node), trie.end(node) as usize)
+                } else {
+                    (trie.own(node), node + 1)
+                };
+                if !tokens.is_empty() && reader.can_end(next) {
+                    found(&reader, &trie.all_tokens()[tokens], R::state(next));
+                }
+                node = after;
+            }
         }
     }
     read
@@ -203,7 +264,7 @@ mod tests {
         let parts = table.parts();
         let (mut walked, trie) = (Vec::new(), vocabulary.trie());
         let mut left = Left::new(position.remaining.saturating_sub(1));
-        parts.each_text(position, &mut left, trie, trie.by_first_byte(), |tokens, state| {
+        parts.each_text(position, &mut left, [Unread::all(trie)], |tokens, state| {
             for &token in tokens {
                 assert_eq!(table.after(position, token).state, state);
                 walked.push(token.0);

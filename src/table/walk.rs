@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use super::build::{RESERVED_TOKENS_TO_END, no_token_path, reserved_rows, with_the_end};
 use super::compile::Rests;
-use super::free::FreeStates;
-use super::plain::PlainText;
+use super::runs::Alphabet;
 use super::whole::{Groups, TokenStates};
 use super::{SpecialTokens, StateId, TableParts, TokenReading, TokenTable};
 use crate::automaton::{ByteRows, Csr, RowDfa};
@@ -82,16 +81,16 @@ impl TableParts {
             next,
             columns,
             reading: TokenReading::Bytes {
-                plain: PlainText::new(&column_of).into(),
+                alphabet: Alphabet::new(&column_of).into(),
                 column_of: Box::new(column_of),
                 vocabulary: vocabulary.clone(),
                 special,
                 rests: Vec::new(),
-                free: FreeStates::default(),
             },
             tokens_to_end: Vec::new(),
             calls: None,
             landings: None,
+            class_tokens: Default::default(),
             start: StateId(1 + SHIFT),
             vocabulary_len: vocabulary.len(),
             fingerprint: vocabulary.fingerprint(),
@@ -128,7 +127,6 @@ fn walked(
     }
     parts.seal_special_edges();
     parts.find_rests();
-    parts.find_free();
     Ok(TokenTable { parts: Arc::new(parts), unrolled: None })
 }
 

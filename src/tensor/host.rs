@@ -1,11 +1,11 @@
 //! Tables on the CPU backend, where they already are.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::kept_rows::KeptRows;
 use super::placement::{Joined, Paged, Placement};
-use crate::table::{RowPosition, StateId, TableParts, TokenReading, TokenTable};
-use crate::vocabulary::{ClassTokens, TokenId, Trie};
+use crate::table::{RowPosition, StateId, TokenTable};
+use crate::vocabulary::TokenId;
 
 /// The tables of a batch, and where their states lie among those of all.
 #[derive(Clone, Debug)]
@@ -21,32 +21,19 @@ pub(crate) struct HostTable {
 #[derive(Debug)]
 struct Entry {
     table: TokenTable,
-    /// Made when first asked for.
-    class_tokens: OnceLock<Arc<ClassTokens>>,
-    /// Likewise.
-    beyond_free_text: OnceLock<Arc<Trie>>,
     kept: KeptRows,
 }
 
 impl Entry {
     fn new(table: &TokenTable, kept_bytes: usize) -> Arc<Self> {
-        Arc::new(Self {
-            table: table.clone(),
-            class_tokens: OnceLock::new(),
-            beyond_free_text: OnceLock::new(),
-            kept: KeptRows::new(kept_bytes),
-        })
+        Arc::new(Self { table: table.clone(), kept: KeptRows::new(kept_bytes) })
     }
 }
 
 /// A row of a batch, in its own table.
 pub(crate) struct HostRow<'a> {
     pub(crate) table: &'a TokenTable,
-    /// The tokens of every class.
-    pub(crate) class_tokens: &'a ClassTokens,
     pub(crate) position: RowPosition,
-    /// The tokens of text that have other characters than those of free text.
-    pub(crate) beyond_free_text: &'a OnceLock<Arc<Trie>>,
     /// What is known of places of the table.
     pub(crate) kept: &'a KeptRows,
 }
@@ -152,9 +139,8 @@ impl HostTable {
     /// The row of a position; in a reserved state it follows the first table.
     pub(crate) fn row(&self, position: &[i32]) -> HostRow<'_> {
         let (index, position) = self.own(position);
-        let Entry { table, class_tokens, beyond_free_text, kept } = &*self.tables[index];
-        let class_tokens = class_tokens.get_or_init(|| self::class_tokens(table.parts()));
-        HostRow { table, class_tokens, position, beyond_free_text, kept }
+        let Entry { table, kept } = &*self.tables[index];
+        HostRow { table, position, kept }
     }
 
     /// See [`TokenTable::can_end`].
@@ -171,25 +157,5 @@ impl HostTable {
             token => self.tables[index].table.after(&own, TokenId(token.unwrap_or(u32::MAX))),
         };
         self.write(index, &after, position);
-    }
-}
-
-/// The classes of walked text, which has none of its own: those of the reserved columns, text; then those of special tokens.
-const FIRST_SPECIAL: u32 = TokenTable::RESERVED_COLUMNS as u32 + 1;
-
-/// The tokens of every class.
-fn class_tokens(parts: &TableParts) -> Arc<ClassTokens> {
-    match &parts.reading {
-        TokenReading::Classes(class) => ClassTokens::by_class(class, parts.columns).into(),
-        TokenReading::Bytes { vocabulary, special, .. } if special.tokens().is_empty() => {
-            Arc::clone(vocabulary.class_tokens())
-        }
-        TokenReading::Bytes { vocabulary, special, .. } => {
-            let mut class = vocabulary.class_tokens().classes();
-            for &(token, number) in special.tokens() {
-                class[token.index()] = FIRST_SPECIAL + number;
-            }
-            ClassTokens::by_class(&class, FIRST_SPECIAL as usize + special.columns()).into()
-        }
     }
 }

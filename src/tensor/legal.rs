@@ -26,9 +26,9 @@ impl Legal {
     pub(crate) fn of(bits: TokenBits, count: usize) -> Self {
         let few = Self::longest_list(bits.len());
         if count <= few {
-            Self::Few(bits.ones().collect())
+            Self::Few(bits.list(count))
         } else if bits.len() - count <= few {
-            Self::Most(bits.zeros().collect())
+            Self::Most(bits.list_of_zeros(bits.len() - count))
         } else {
             Self::Bits(bits, count)
         }

@@ -1,34 +1,20 @@
 //! What is found out about a vocabulary when first asked for, once for all clones of it.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::length_class::representative;
-use super::plain::{LONGEST, PlainToken, Plainness};
-#[cfg(feature = "flex")]
-use super::{ClassTokens, TokenBits};
-use super::{Fingerprint, FirstBytes, Symbols, TokenId, TokenKind, Trie, Vocabulary, symbol};
-
-/// A set of tokens and their number, once they were asked for.
-#[cfg(feature = "flex")]
-type CountedBits = OnceLock<(TokenBits, usize)>;
+use super::{Characters, ClassTokens, Fingerprint, Symbols, TokenId, TokenKind, Trie, Vocabulary, symbol};
 
 /// What was found out so far.
 #[derive(Default)]
 pub(super) struct Derived {
     pub(super) trie: OnceLock<Trie>,
     by_length_class: OnceLock<Trie>,
-    less_plain: [[OnceLock<Trie>; 2]; 3],
-    plain_tokens: OnceLock<Vec<PlainToken>>,
-    plain_lengths: OnceLock<[Vec<u8>; 3]>,
-    #[cfg(feature = "flex")]
-    plain_bits: [OnceLock<Vec<CountedBits>>; 3],
+    characters: OnceLock<Characters>,
     spelled_bytes: OnceLock<[bool; 256]>,
-    #[cfg(feature = "flex")]
     class_tokens: OnceLock<Arc<ClassTokens>>,
     text_bytes: OnceLock<(usize, usize)>,
-    /// The last ones that were asked for, the latest first.
-    pub(super) beyond: Mutex<VecDeque<(FirstBytes, Arc<Trie>)>>,
     most_bytes_of: Mutex<HashMap<[bool; 256], u32>>,
     pub(super) fingerprint: OnceLock<Fingerprint>,
 }
@@ -56,88 +42,24 @@ impl Vocabulary {
         })
     }
 
-    /// The tokens that are text, and less plain than `kind`: tries, each with the first bytes of those of its tokens that are meant. Without
-    /// `control` those may be left out that begin with plain characters of that kind, no more than its longest token has, and then
-    /// a control character.
-    pub(crate) fn less_plain(
-        &self,
-        kind: Plainness,
-        control: bool,
-    ) -> impl Iterator<Item = (&Trie, fn(u8) -> bool)> {
-        let own: (&Trie, fn(u8) -> bool) = (self.less_plain_trie(kind, control), |_| true);
-        // What does not begin as a word is none.
-        let others: (&Trie, fn(u8) -> bool) = (self.trie(), |byte| !byte.is_ascii_alphanumeric());
-        [own].into_iter().chain((kind == Plainness::Word).then_some(others))
+    /// The tokens by their characters. Found once.
+    pub(crate) fn characters(&self) -> &Characters {
+        self.derived.characters.get_or_init(|| Characters::of(self))
     }
 
-    /// The tokens of [`less_plain`](Self::less_plain), of words those alone that begin as one. Built once.
-    fn less_plain_trie(&self, kind: Plainness, control: bool) -> &Trie {
-        self.derived.less_plain[kind as usize][usize::from(control)].get_or_init(|| {
-            let plain = self.plain_tokens();
-            let less = self.trie().all_tokens().iter().filter(|id| plain[id.index()].kind > kind);
-            let words = less.map(|&id| (self.bytes(id).unwrap_or_default(), id));
-            let longest = self.plain_lengths(kind).len() - 1;
-            let is_left_out = |bytes: &[u8]| {
-                PlainToken::before_control(bytes)
-                    .is_some_and(|begun| begun.kind <= kind && usize::from(begun.characters) <= longest)
-            };
-            let begins =
-                |bytes: &[u8]| kind > Plainness::Word || bytes.first().is_some_and(u8::is_ascii_alphanumeric);
-            let words = words.filter(|(bytes, _)| begins(bytes) && (control || !is_left_out(bytes)));
-            let words: Vec<_> = words.collect();
-            Trie::of(&words)
-        })
-    }
-
-    /// Of every token, how plain it is. Found once.
-    pub(crate) fn plain_tokens(&self) -> &[PlainToken] {
-        self.derived.plain_tokens.get_or_init(|| {
-            let mut plain = vec![PlainToken::OTHER; self.len()];
-            for (id, bytes) in self.iter() {
-                plain[id.index()] = PlainToken::of(bytes);
-            }
-            plain
-        })
-    }
-
-    /// For each number of characters up to that of the longest plain token of `kind`, which is not [`Other`](Plainness::Other), or of one
-    /// before it: the greatest number up to it that such a token has. Found once.
-    pub(crate) fn plain_lengths(&self, kind: Plainness) -> &[u8] {
-        let lengths = self.derived.plain_lengths.get_or_init(|| {
-            let mut met = [[false; LONGEST + 1]; 3];
-            for token in self.plain_tokens().iter().filter(|token| token.kind < Plainness::Other) {
-                met[token.kind as usize..].iter_mut().for_each(|met| met[token.characters as usize] = true);
-            }
-            met.map(|met| {
-                let longest = met.iter().rposition(|&met| met).unwrap_or(0);
-                let mut last = 0;
-                (0..=longest as u8)
-                    .map(|length| {
-                        if met[length as usize] {
-                            last = length;
-                        }
-                        last
-                    })
-                    .collect()
-            })
-        });
-        &lengths[kind as usize]
-    }
-
-    /// The plain tokens of `kind`, which is not [`Other`](Plainness::Other), and of those before it, that have at most so many
-    /// characters; and how many these are. Found once.
-    #[cfg(feature = "flex")]
-    pub(crate) fn plain_bits(&self, kind: Plainness, characters: usize) -> &(TokenBits, usize) {
-        let lengths = self.plain_lengths(kind);
-        let characters = lengths[characters.min(lengths.len() - 1)];
-        let all = self.derived.plain_bits[kind as usize]
-            .get_or_init(|| lengths.iter().map(|_| OnceLock::new()).collect());
-        all[characters as usize].get_or_init(|| {
-            let is_among = |token: &PlainToken| token.kind <= kind && token.characters <= characters;
-            let bits = TokenBits::of(self.plain_tokens(), is_among);
-            let count = bits.count();
-            (bits, count)
-        })
+    /// Finds now what masks on the CPU look up of the vocabulary, which the first of them finds otherwise: some milliseconds for
+    /// 50,000 tokens. Clones share it.
+    ///
+    /// ```
+    /// use burn_dfa::Vocabulary;
+    ///
+    /// let vocabulary = Vocabulary::from_chars("ab".chars())?;
+    /// vocabulary.prepare();
+    /// # Ok::<(), burn_dfa::Error>(())
+    /// ```
+    pub fn prepare(&self) {
+        self.characters();
+        self.class_tokens();
     }
 
     /// Of every byte, whether it alone is a token. Found once.
@@ -155,7 +77,6 @@ impl Vocabulary {
 
     /// The tokens of each of the classes that a walk tells apart: 0 unused ids, 1 those that end the sequence, 2 other
     /// tokens that are not text, 3 text. Found once.
-    #[cfg(feature = "flex")]
     pub(crate) fn class_tokens(&self) -> &Arc<ClassTokens> {
         self.derived.class_tokens.get_or_init(|| {
             let class = |id: TokenId| match self.kind(id) {

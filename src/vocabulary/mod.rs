@@ -26,35 +26,31 @@
 //! [saved](Vocabulary::save) and [loaded](Vocabulary::load) with the order of its tokens, faster than from JSON.
 
 mod byte_level;
-#[cfg(feature = "flex")]
+mod character_set;
+mod characters;
 mod class_tokens;
 mod decoder;
 mod derived;
 mod eos;
 mod file;
 mod fingerprint;
-mod first_bytes;
 mod folder;
 mod json;
 mod length_class;
-mod plain;
 mod refused;
 mod token;
-#[cfg(feature = "flex")]
 mod token_bits;
 mod tokenizer_json;
 mod trie;
 
-#[cfg(feature = "flex")]
+pub(crate) use character_set::CharacterSet;
+pub(crate) use characters::{Characters, LONGEST};
 pub(crate) use class_tokens::ClassTokens;
 pub use eos::eos_from_config;
 pub use fingerprint::Fingerprint;
-pub(crate) use first_bytes::FirstBytes;
 pub use folder::ModelFiles;
-pub(crate) use length_class::{CONTINUATION, LENGTH_CLASSES};
-pub(crate) use plain::{Plainness, WIDE, is_control_byte, is_plain_byte};
+pub(crate) use length_class::{CONTINUATION, LENGTH_CLASSES, LengthClass};
 pub use token::{TokenId, TokenKind};
-#[cfg(feature = "flex")]
 pub(crate) use token_bits::TokenBits;
 pub(crate) use trie::{Symbols, Trie, symbol};
 

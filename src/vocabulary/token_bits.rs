@@ -23,14 +23,6 @@ impl TokenBits {
         Self { words, len }
     }
 
-    /// Those of which `is_set` holds.
-    pub(crate) fn of<T>(tokens: &[T], is_set: impl Fn(&T) -> bool) -> Self {
-        let word = |tokens: &[T]| {
-            tokens.iter().enumerate().fold(0, |word, (at, token)| word | u64::from(is_set(token)) << at)
-        };
-        Self { words: tokens.chunks(64).map(word).collect(), len: tokens.len() }
-    }
-
     /// Number of tokens.
     pub(crate) fn len(&self) -> usize {
         self.len
@@ -61,8 +53,44 @@ impl TokenBits {
         self.words[token as usize / 64] &= !(1 << (token % 64));
     }
 
+    /// Sets the bits that are set in the other set, which is empty or of the same tokens.
+    pub(crate) fn unite(&mut self, other: &Self) {
+        self.words.iter_mut().zip(&other.words).for_each(|(word, other)| *word |= other);
+    }
+
+    /// Sets the bits that are set in every one of `all`, one of `some`, if there are any, and in `none`. All sets are of the same tokens.
+    #[inline(always)]
+    pub(crate) fn unite_between(&mut self, all: &[&Self], some: &[&Self], none: &[&Self]) {
+        const BLOCK: usize = 16;
+        let (blocks, last) = self.words.as_chunks_mut::<BLOCK>();
+        for (at, words) in blocks.iter_mut().enumerate() {
+            let block = |set: &Self| -> [u64; BLOCK] { set.words.as_chunks().0[at] };
+            let mut own = [if some.is_empty() { u64::MAX } else { 0 }; BLOCK];
+            some.iter().for_each(|set| own.iter_mut().zip(block(set)).for_each(|(own, word)| *own |= word));
+            all.iter().for_each(|set| own.iter_mut().zip(block(set)).for_each(|(own, word)| *own &= word));
+            none.iter().for_each(|set| own.iter_mut().zip(block(set)).for_each(|(own, word)| *own &= !word));
+            words.iter_mut().zip(own).for_each(|(word, own)| *word |= own);
+        }
+        for (at, word) in (BLOCK * blocks.len()..).zip(last) {
+            let begun = if some.is_empty() { u64::MAX } else { 0 };
+            let own = some.iter().fold(begun, |own, set| own | set.words[at]);
+            let own = all.iter().fold(own, |own, set| own & set.words[at]);
+            *word |= none.iter().fold(own, |own, set| own & !set.words[at]);
+        }
+    }
+
     pub(crate) fn words(&self) -> &[u64] {
         &self.words
+    }
+
+    /// The tokens whose bits are set, in order; there are `count` of them.
+    pub(crate) fn list(&self, count: usize) -> Vec<u32> {
+        list(self.words.iter().copied(), count)
+    }
+
+    /// The tokens whose bits are not, in order; there are `count` of them.
+    pub(crate) fn list_of_zeros(&self, count: usize) -> Vec<u32> {
+        list(self.words.iter().map(|word| !word), count)
     }
 
     /// The tokens whose bits are set, in order.
@@ -86,6 +114,20 @@ impl Hash for TokenBits {
         }
         (self.len, folded, rest).hash(state);
     }
+}
+
+/// The first `count` bits that are set; faster than [`ones`].
+fn list(words: impl Iterator<Item = u64>, count: usize) -> Vec<u32> {
+    let mut list = Vec::with_capacity(count + 64);
+    for (mut word, first) in words.zip((0..).step_by(64)) {
+        while word != 0 {
+            list.push(first + word.trailing_zeros());
+            word &= word - 1;
+        }
+    }
+    list.truncate(count);
+    list.shrink_to_fit();
+    list
 }
 
 fn ones(words: impl Iterator<Item = u64>) -> impl Iterator<Item = u32> {
@@ -115,8 +157,9 @@ mod tests {
             assert_eq!(set.ones().collect::<Vec<_>>(), tokens);
             assert_eq!(cleared.zeros().collect::<Vec<_>>(), tokens);
             assert!(set.zeros().eq(cleared.ones()));
+            assert_eq!(set.list(tokens.len()), tokens);
+            assert_eq!(cleared.list_of_zeros(tokens.len()), tokens);
             let ids: Vec<u32> = (0..len as u32).collect();
-            assert_eq!(TokenBits::of(&ids, |id| tokens.contains(id)), set);
             assert_eq!((set.count(), set.len()), (tokens.len(), len));
             assert!(ids.iter().all(|&id| set.has(id) == tokens.contains(&id)));
         }

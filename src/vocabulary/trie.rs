@@ -1,5 +1,6 @@
 //! The text tokens of a vocabulary as a trie, in the order of walks that prune.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -33,6 +34,8 @@ pub(crate) struct Trie {
     max_depth: usize,
     /// The bytes that tokens begin with, each with the nodes of these tokens.
     roots: Vec<(u8, Range<u32>)>,
+    /// The bytes that follow a space in the beginning, likewise.
+    behind_space: Vec<(u8, Range<u32>)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -68,6 +71,7 @@ impl Trie {
             tokens: words.iter().map(|&(_, id)| id).collect(),
             max_depth: 0,
             roots: Vec::new(),
+            behind_space: Vec::new(),
         };
         let mut numbers = HashMap::from_iter([(0, 0)]);
         // The nodes of the previous word, from the root's child on, each with the symbols that were met below it.
@@ -88,13 +92,22 @@ impl Trie {
         trie.push(0, 0, trie.tokens.len());
         trie.nodes.shrink_to_fit();
         trie.sets.shrink_to_fit();
-        let mut node = 0;
-        while node < trie.len() {
-            let nodes = node as u32..trie.end(node);
-            node = nodes.end as usize;
-            trie.roots.push((trie.byte(nodes.start as usize), nodes));
-        }
+        trie.roots = trie.siblings(0..trie.len());
+        let space = trie.by_first_byte().find(|&(byte, _)| byte == b' ');
+        trie.behind_space =
+            space.map_or_else(Vec::new, |(_, nodes)| trie.siblings(nodes.start + 1..nodes.end));
         trie
+    }
+
+    /// Nodes that are siblings, with what is below them, and their bytes.
+    fn siblings(&self, nodes: Range<usize>) -> Vec<(u8, Range<u32>)> {
+        let mut siblings = Vec::new();
+        let mut node = nodes.start;
+        while node < nodes.end {
+            siblings.push((self.byte(node), node as u32..self.end(node)));
+            node = self.end(node) as usize;
+        }
+        siblings
     }
 
     fn push(&mut self, depth: usize, byte: u8, first: usize) {
@@ -172,9 +185,26 @@ impl Trie {
         self.roots.iter().map(|(byte, nodes)| (*byte, nodes.start as usize..nodes.end as usize))
     }
 
+    /// The bytes that follow a prefix at the beginning of tokens, each with the nodes of these tokens.
+    pub(crate) fn by_byte_behind(&self, prefix: &[u8]) -> Cow<'_, [(u8, Range<u32>)]> {
+        match prefix {
+            [] => self.roots.as_slice().into(),
+            b" " => self.behind_space.as_slice().into(),
+            [before @ .., last] => {
+                let siblings = self.by_byte_behind(before);
+                let found = siblings.iter().find(|(byte, _)| byte == last);
+                found
+                    .map_or_else(Vec::new, |(_, nodes)| {
+                        self.siblings(nodes.start as usize + 1..nodes.end as usize)
+                    })
+                    .into()
+            }
+        }
+    }
+
     /// The tokens of nodes in a row.
-    pub(crate) fn tokens_within(&self, nodes: &Range<usize>) -> &[TokenId] {
-        let [first, end] = [nodes.start, nodes.end].map(|node| self.nodes[node].first as usize);
+    pub(crate) fn tokens_within(&self, nodes: &Range<u32>) -> &[TokenId] {
+        let [first, end] = [nodes.start, nodes.end].map(|node| self.nodes[node as usize].first as usize);
         &self.tokens[first..end]
     }
 

@@ -135,7 +135,10 @@ fn soak(name: &str, device: &Device, arrivals: usize) {
     // The step is asked for while it is recorded and never again.
     if slots.is_hardware() {
         assert_eq!(asked.get(), recorded, "{name}: recorded again");
-        assert!(late.is_some() && late <= early, "{name}: from {early:?} to {late:?} bytes on the device");
+        // What is in use goes up and down by some hundred bytes, as texts and tables of other lengths are in the rows. The smallest
+        // tensor for each request that has gone in between would be four times as much as this.
+        let (early, late) = early.zip(late).expect("a device that counts its bytes");
+        assert!(late < early + arrivals as u64 / 2, "{name}: from {early} to {late} bytes on the device");
     } else if let (Some(early), Some(late)) = (early, late) {
         // What an allocator of the host keeps for itself; a page a request would be far more.
         assert!(late < early + (4 << 20), "{name}: from {early} to {late} bytes");

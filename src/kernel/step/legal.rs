@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::table::{Left, PlainRun, Stacks, StateId, TokenReading, TokenTable, Top};
+use super::vectorized::vectorized;
+use crate::table::{CharacterRuns, Left, SpecialTokens, Stacks, StateId, TokenReading, TokenTable, Unread};
 use crate::tensor::{HostRow, Legal, place};
-use crate::vocabulary::{ClassTokens, TokenBits, TokenId, Trie};
+use crate::vocabulary::{CharacterSet, Characters, ClassTokens, TokenBits, TokenId, Vocabulary};
 
 /// What took more work than this to find, counted in tokens and nodes of the trie, is kept.
-const WORTH_KEEPING: usize = 512;
+const WORTH_KEEPING: usize = 160;
 
 /// The tokens that may follow in a row.
 pub(super) fn legal(at: &HostRow<'_>) -> Arc<Legal> {
@@ -25,19 +26,14 @@ pub(super) fn legal(at: &HostRow<'_>) -> Arc<Legal> {
     })
 }
 
-/// The tokens that may follow in a row: all of some classes but for a few, plain ones, and some more.
-///
-/// Of a walked table plain tokens are taken by their lengths where nothing else decides; the rest is walked. In free text all text
-/// is taken, without the tokens that have to be walked.
+/// The tokens that may follow in a row: all of some classes, those that are known by their characters, and those that were read.
 #[derive(Default)]
 struct Found {
     /// Whether each class is taken.
     classes: Vec<bool>,
-    /// Plain tokens, which are of none of these classes.
-    plain: Option<PlainRun>,
-    /// Tokens of the classes that are legal only if they are in [`text`](Self::text).
-    except: Vec<u32>,
-    /// The legal tokens of walked text.
+    /// Legal tokens of text, where some are known without being read.
+    known: Option<TokenBits>,
+    /// The legal tokens of text where all of them are read.
     text: Vec<u32>,
     /// What it took to find them.
     work: usize,
@@ -48,98 +44,93 @@ impl Found {
         let parts = at.table.parts();
         let state = at.position.state;
         let row = at.table.row(state);
-        let mut stack = parts.calls.as_ref().map(|calls| Stacks::of(calls, &at.position));
+        let stack = parts.calls.as_ref().map(|calls| Stacks::of(calls, &at.position));
         // Of what leaves the stack as it is.
-        let can_end = |stack: &Option<(Stacks<'_>, Top)>, next: u32, left: &mut Left| match stack {
+        let can_end = |next: u32, left: &mut Left| match &stack {
             None => left.reach(parts.tokens_to_end[next as usize]),
             Some((stacks, top)) => left.reach(stacks.to_end(StateId(next), *top)),
         };
         let TokenReading::Bytes { vocabulary, special, .. } = &parts.reading else {
-            self.classes.extend(row.iter().map(|&next| can_end(&stack, next, left)));
+            self.classes.extend(row.iter().map(|&next| can_end(next, left)));
             self.work += self.classes.len();
             return;
         };
         let reserved = &row[..TokenTable::RESERVED_COLUMNS];
-        self.classes.extend(reserved.iter().map(|&next| can_end(&stack, next, left)));
-        let free = parts.free_text(state).filter(|free| can_end(&stack, free.0, left));
-        self.classes.push(free.is_some() || state == StateId::UNCONSTRAINED);
-        self.classes.extend(special.of(row).iter().map(|&next| can_end(&stack, next, left)));
-        if let Some(free) = free {
-            self.walk_free(at, left, free);
-        } else if state.0 >= StateId::RESERVED {
-            self.plain = parts.plain_run(state, stack.as_mut().map(|(stacks, top)| (stacks, *top)), left);
-            let mut walk = |(trie, begins): (&Trie, fn(u8) -> bool)| {
-                let nodes = trie.by_first_byte().filter(|&(byte, _)| begins(byte));
-                self.work += parts.each_text(&at.position, left, trie, nodes, add_to(&mut self.text));
-            };
-            match self.plain {
-                Some(run) => vocabulary.less_plain(run.kind, run.control).for_each(walk),
-                None => walk((vocabulary.trie(), |_| true)),
-            }
+        self.classes.extend(reserved.iter().map(|&next| can_end(next, left)));
+        self.classes.push(state == StateId::UNCONSTRAINED);
+        self.classes.extend(special.of(row).iter().map(|&next| can_end(next, left)));
+        if state.0 < StateId::RESERVED {
+            return;
         }
+        let trie = vocabulary.trie();
+        let Some(runs) = parts.character_runs(&at.position, left) else {
+            return self.read(at, left, [Unread::all(trie)]);
+        };
+        let characters = vocabulary.characters();
+        self.known = Some(known(characters, &runs, special, vocabulary));
+        self.work += WORTH_KEEPING;
+        let except = exceptions(&runs).map(|(prefix, except)| Unread::behind(trie, &prefix, except));
+        let spaces = [(0, &b""[..]), (1, b" ")];
+        let begun = spaces.map(|(is_spaced, prefix)| Unread::behind(trie, prefix, runs.read[is_spaced]));
+        let beyond = runs.runs.iter().flat_map(|run| {
+            run.open.bytes().flat_map(move |byte| {
+                let few = characters.with(byte, vocabulary);
+                spaces.map(|(is_spaced, prefix)| {
+                    Unread::behind(few, prefix, run.first[is_spaced]).beyond(run.within, byte)
+                })
+            })
+        });
+        let cut = [Unread::all(characters.cut())];
+        self.read(at, left, cut.into_iter().chain(begun).chain(except).chain(beyond));
     }
 
-    /// Walks the tokens of text that need not lead to the state `free` of free text.
-    fn walk_free(&mut self, at: &HostRow<'_>, left: &mut Left, free: StateId) {
-        let parts = at.table.parts();
-        let TokenReading::Bytes { vocabulary, special, free: text, .. } = &parts.reading else { return };
-        let beyond = at.beyond_free_text.get_or_init(|| vocabulary.trie_beyond(text.characters()));
-        let parts_here = |byte| parts.parts_from(at.position.state, free, byte);
-        for (trie, walks_all) in [(&**beyond, false), (vocabulary.trie(), true)] {
-            let nodes = trie.by_first_byte().filter(|&(byte, _)| parts_here(byte) == walks_all);
-            let nodes: Vec<_> = nodes.collect();
-            let tokens = nodes.iter().flat_map(|(_, nodes)| trie.tokens_within(nodes));
-            let tokens = tokens.filter(|&&id| special.column(id).is_none());
-            self.except.extend(tokens.map(|id| id.0));
-            self.work += parts.each_text(&at.position, left, trie, nodes, add_to(&mut self.text));
-        }
+    /// Reads tokens.
+    fn read<'a>(&mut self, at: &HostRow<'_>, left: &mut Left, unread: impl IntoIterator<Item = Unread<'a>>) {
+        let found = |tokens: &[TokenId], _| match &mut self.known {
+            Some(bits) => tokens.iter().for_each(|id| bits.set(id.0)),
+            None => self.text.extend(tokens.iter().map(|id| id.0)),
+        };
+        self.work += at.table.parts().each_text(&at.position, left, unread, found);
     }
 
     /// The same in the form in which a row is masked.
     fn legal(&mut self, at: &HostRow<'_>) -> Legal {
         let all = at.table.vocabulary_len();
         let few = Legal::longest_list(all);
-        let of_classes: usize = self.of_classes(at.class_tokens, true).map(<[u32]>::len).sum();
-        let count = of_classes - self.except.len() + self.text.len();
-        if let Some(plain) = self.plain {
-            return self.with_plain(plain, count, at);
+        let of_classes: usize =
+            self.of_classes(at.table.parts().class_tokens(), true).map(<[u32]>::len).sum();
+        if let Some(mut bits) = self.known.take() {
+            self.of_classes(at.table.parts().class_tokens(), true)
+                .flatten()
+                .for_each(|&token| bits.set(token));
+            let count = bits.count();
+            return Legal::of(bits, count);
         }
+        let count = of_classes + self.text.len();
         self.work += count.min(all - count);
-        if self.except.is_empty() && count <= few {
-            let tokens = self.of_classes(at.class_tokens, true).flatten().chain(&self.text);
+        if count <= few {
+            let tokens = self.of_classes(at.table.parts().class_tokens(), true).flatten().chain(&self.text);
             return Legal::Few(tokens.copied().collect());
         }
-        if self.except.is_empty() && self.text.is_empty() && all - count <= few {
-            return Legal::Most(self.of_classes(at.class_tokens, false).flatten().copied().collect());
+        if self.text.is_empty() && all - count <= few {
+            return Legal::Most(
+                self.of_classes(at.table.parts().class_tokens(), false).flatten().copied().collect(),
+            );
         }
-        self.work += self.except.len() + self.text.len();
+        self.work += self.text.len();
         let mut bits;
         if 2 * of_classes <= all {
             bits = TokenBits::none(all);
-            self.of_classes(at.class_tokens, true).flatten().for_each(|&token| bits.set(token));
+            self.of_classes(at.table.parts().class_tokens(), true)
+                .flatten()
+                .for_each(|&token| bits.set(token));
         } else {
             bits = TokenBits::all(all);
-            self.of_classes(at.class_tokens, false).flatten().for_each(|&token| bits.clear(token));
+            self.of_classes(at.table.parts().class_tokens(), false)
+                .flatten()
+                .for_each(|&token| bits.clear(token));
         }
-        self.except.iter().for_each(|&token| bits.clear(token));
         self.text.iter().for_each(|&token| bits.set(token));
-        Legal::of(bits, count)
-    }
-
-    /// The same where `count` tokens may follow beside plain ones.
-    fn with_plain(&mut self, plain: PlainRun, count: usize, at: &HostRow<'_>) -> Legal {
-        let TokenReading::Bytes { vocabulary, special, .. } = &at.table.parts().reading else {
-            unreachable!("plain tokens are walked")
-        };
-        let (bits, plain) = vocabulary.plain_bits(plain.kind, plain.characters);
-        let (mut bits, mut count) = (bits.clone(), count + plain);
-        for &(token, _) in special.tokens() {
-            count -= usize::from(bits.has(token.0));
-            bits.clear(token.0);
-        }
-        let others = self.of_classes(at.class_tokens, true).flatten().chain(&self.text);
-        others.for_each(|&token| bits.set(token));
-        self.work += self.text.len();
         Legal::of(bits, count)
     }
 
@@ -154,18 +145,52 @@ impl Found {
     }
 }
 
-fn add_to(text: &mut Vec<u32>) -> impl FnMut(&[TokenId], StateId) {
-    |tokens, _| text.extend(tokens.iter().map(|id| id.0))
+/// The tokens that may follow by their characters, without those that are not read as text.
+fn known(
+    characters: &Characters,
+    runs: &CharacterRuns,
+    special: &SpecialTokens,
+    vocabulary: &Vocabulary,
+) -> TokenBits {
+    let mut bits = TokenBits::none(vocabulary.len());
+    vectorized(
+        #[inline(always)]
+        || {
+            for run in &runs.runs {
+                characters.add(&mut bits, run.first, run.within, run.most);
+            }
+        },
+    );
+    special.tokens().iter().for_each(|(token, _)| bits.clear(token.0));
+    let trie = vocabulary.trie();
+    for (prefix, except) in exceptions(runs) {
+        let siblings = trie.by_byte_behind(&prefix);
+        let nodes = siblings.iter().filter(|(byte, _)| except.contains(*byte));
+        nodes.flat_map(|(_, nodes)| trie.tokens_within(nodes)).for_each(|token| bits.clear(token.0));
+    }
+    bits
+}
+
+/// The beginnings of tokens for which no run holds where one of some characters comes next.
+fn exceptions(runs: &CharacterRuns) -> impl Iterator<Item = (Vec<u8>, CharacterSet)> + '_ {
+    runs.except.iter().flat_map(|&([bare, spaced], except)| {
+        let bare = bare.bytes().map(move |byte| (vec![byte], except));
+        bare.chain(spaced.bytes().map(move |byte| (vec![b' ', byte], except)))
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
-    use crate::constraint::Syntax;
+    use crate::constraint::{StructuralTag, Syntax};
     use crate::table::RowPosition;
     use crate::tensor::{Store, TensorTable};
     use crate::{Constraint, Limits, TensorOptions, Vocabulary};
     use burn::tensor::Device;
+    use rand::{Rng, SeedableRng, rngs::StdRng};
+    use serde_json::{Value, json};
 
     fn tokens(legal: &Legal, all: usize) -> Vec<u32> {
         match legal {
@@ -228,5 +253,131 @@ mod tests {
             }
         }
         assert!(met.iter().all(|&met| met > 50), "{met:?}");
+    }
+
+    /// Bytes, words with and without a space before them and with other characters behind them, runs of many characters, and
+    /// parts of characters; enough of each kind that no state reads all of them.
+    fn words() -> Vocabulary {
+        const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz";
+        let mut rng = StdRng::seed_from_u64(11);
+        let mut pick = |from: &str, length: usize| -> String {
+            let characters: Vec<char> = from.chars().collect();
+            (0..length).map(|_| characters[rng.random_range(0..characters.len())]).collect()
+        };
+        let mut words = BTreeSet::new();
+        for kind in [LETTERS, "ABCDEFxyz0123456789", "éüßЖ漢字🙂𝒳\u{85}\u{3000}", "ab \n\t\"\\"] {
+            for length in (1..9).cycle().take(700) {
+                words.extend([pick(kind, length), format!(" {}", pick(kind, length))]);
+            }
+        }
+        for other in
+            ["\"", "\",", "\\", "-", "/", ".", ", ", "<", "<f", "(", ")", "\n", "@", "_", "7", "é", "  "]
+        {
+            for length in (0..6).cycle().take(60) {
+                let word = pick(LETTERS, length);
+                words.extend([
+                    format!("{word}{other}"),
+                    format!(" {word}{other}"),
+                    format!("{word}{other}{word}"),
+                ]);
+            }
+        }
+        words.extend((2..70).chain([127, 128, 129, 130, 200]).map(|length| " ".repeat(length)));
+        words.extend((2..140).map(|length| "a".repeat(length)));
+        let parts = [&b"ab\xc3"[..], b"\xa9ab", b" \xe6\xbc", b"\"\xf0\x9f", b"a\xff"].map(<[u8]>::to_vec);
+        let words = words.into_iter().map(String::into_bytes).filter(|word| word.len() > 1);
+        let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
+        let words: Vec<_> = bytes.chain(words).chain(parts).map(Some).chain([None]).collect();
+        let end = TokenId(words.len() as u32 - 1);
+        Vocabulary::from_bytes(words).unwrap().with_eos([end]).unwrap()
+    }
+
+    /// Constraints whose places differ in what they know of characters, and beginnings of texts that they take.
+    fn cases() -> Vec<(Constraint, &'static str)> {
+        let schema = |schema| Constraint::json_schema(schema).unwrap();
+        let string = |key: &str, value: Value| schema(json!({"type": "string", key: value}));
+        let regex = |pattern: &str| Constraint::regex(pattern).unwrap();
+        let gbnf = |text: &str| Constraint::grammar(Syntax::Gbnf, text).unwrap();
+        let call = json!({"type": "json_schema", "json_schema": {"type": "string"}});
+        let call = json!({"begin": "<f=a>", "content": call, "end": "</f>"});
+        let tag = json!({"type": "triggered_tags", "triggers": ["<f"], "tags": [call], "excludes": ["stop"]});
+        let tag = StructuralTag::try_from(&json!({"type": "structural_tag", "format": tag})).unwrap();
+        let nested = r#"root ::= "(" ( [a-z0-9]{20} | root )* ")""#;
+        let names = r#"root ::= ws (name | number | "\"" [^"\\]* "\"") (ws [-+*/] root)? "\n"
+name ::= [a-zA-Z_] [a-zA-Z0-9_]*
+number ::= [0-9]+ ("." [0-9]+)?
+ws ::= " "*"#;
+        let object =
+            json!({"type": "object", "properties": {"name": {"type": "string"}, "nap": {"type": "integer"}}});
+        let long = "\"aaaaaaaaaaaaaaaa bbbbbbbbbbbbbbbé bbbbbbbbbb ccccccccc漢ccccccc dd";
+        vec![
+            (schema(json!({"type": "string"})), "\"ab \\\\ é漢🙂 c"),
+            (string("maxLength", json!(300)), "\"abc é漢 dddddddddddddddddddddddddddddddddddd🙂 x"),
+            (schema(json!({"type": "string", "minLength": 40, "maxLength": 80})), long),
+            (string("pattern", json!("^[A-Z][a-z]+( [A-Z][a-z]+)*$")), "\"Ab Cd Efg"),
+            (string("pattern", json!("^[0-9A-F]{8}-[0-9A-F]{4}$")), "\"0123ABCD-01"),
+            (string("pattern", json!("^[a-z0-9_-]{1,63}$")), "\"ab-c_012-abcdefghijklmnopqrstuvwxyz"),
+            (
+                schema(json!({"type": "string", "maxLength": 300, "pattern": r"^(?:\S+\s+){0,29}\S+$"})),
+                "\"ab c\u{3000}é ddd ",
+            ),
+            (string("format", json!("email")), "\"ab.c@xyz.ab"),
+            (schema(object), "{\"name\":\"ab\",\"nap\":1,\"nax\":{\"na\":[1,\"b"),
+            (regex("[^,]*,(ab|a[^b]*b)"), "ab é x\n,a漢b"),
+            (
+                regex("(?s).{3,90}"),
+                "ab é漢 <f\n\"\\ 0123456789 abcdefghijklmnop 0123456789 abcdefghijklmnop 0123456789",
+            ),
+            (regex(r"([a-z]{2})*-[^\x00-\x1f]{8}\n?"), "abcdef-ab é漢"),
+            (gbnf(nested), "((0123456789abcdefghij(0123456789abcdefghij))0123"),
+            (gbnf(names), "  ab_1 + 12 * \"é\" / x"),
+            (Constraint::structural_tag(&tag).unwrap(), "ab < <g sto\n é<f=a>\"b c\"</f> b"),
+        ]
+    }
+
+    /// What may follow at every place of texts is what the host's table says of each token, with a budget and without one.
+    #[test]
+    fn what_may_follow_is_what_the_table_says_of_each_token() {
+        let vocabulary = words();
+        let ids = || (0..vocabulary.len() as u32).map(TokenId);
+        let (mut by_runs, mut read) = (0, 0);
+        for ((constraint, text), frames) in
+            cases().iter().flat_map(|case| [64, 3, 0].map(|frames| (case, frames)))
+        {
+            let limits = Limits { frames, ..Limits::default() };
+            let Ok(table) = TokenTable::walk(constraint, &vocabulary, &limits) else { continue };
+            let on_device =
+                TensorTable::new(&[&table], vocabulary.len(), &TensorOptions::default(), &Device::flex());
+            let on_device = on_device.unwrap();
+            let Store::Host(host) = on_device.store() else { panic!("a table on the host") };
+            let mut position = RowPosition::unlimited(table.start());
+            for (at, byte) in std::iter::once(None).chain(text.bytes().map(Some)).enumerate() {
+                position = byte.map_or(position.clone(), |byte| table.after(&position, TokenId(byte.into())));
+                if frames == 64 {
+                    assert!(table.can_end(&position), "{text:?}, byte {at}: {constraint:?}");
+                }
+                let with = |remaining| RowPosition { remaining, ..position.clone() };
+                let Some(least) = (1..1000).find(|&remaining| table.can_end(&with(remaining))) else { break };
+                for remaining in [RowPosition::UNLIMITED, least, least + 1, least + 4, least + 60] {
+                    let mut row = host.row(&[0, 0]);
+                    row.position = with(remaining);
+                    let (mut found, mut left) = (Found::default(), Left::new(remaining - 1));
+                    found.look_up(&row, &mut left);
+                    *(if found.known.is_some() { &mut by_runs } else { &mut read }) += 1;
+                    let mut found = tokens(&found.legal(&row), vocabulary.len());
+                    found.sort_unstable();
+                    let is_found = |id: &TokenId| found.binary_search(&id.0).is_ok();
+                    let may_follow = |id: &TokenId| table.can_end(&table.after(&row.position, *id));
+                    let wrong: Vec<_> = ids().filter(|id| is_found(id) != may_follow(id)).collect();
+                    let texts: Vec<_> =
+                        wrong.iter().map(|&id| (is_found(&id), vocabulary.bytes(id))).collect();
+                    assert!(
+                        wrong.is_empty(),
+                        "{text:?}, byte {at}, {remaining} left, {frames} frames: {texts:?} of {constraint:?}"
+                    );
+                }
+            }
+        }
+        assert!(by_runs > 1000 && read > 500, "{by_runs} by runs, {read} without");
     }
 }

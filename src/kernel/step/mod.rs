@@ -24,6 +24,8 @@ mod lookups;
 mod row;
 #[cfg(feature = "cube")]
 mod stack;
+#[cfg(feature = "flex")]
+mod vectorized;
 
 #[cfg(all(feature = "remote-server", feature = "flex"))]
 pub(crate) use flex::{FlexRule, FlexStep};

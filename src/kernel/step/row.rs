@@ -5,6 +5,7 @@
 use burn::tensor::{bf16, f16};
 
 use super::legal::legal;
+use super::vectorized::vectorized;
 use crate::sampling::Noise;
 use crate::tensor::{HostRow, Legal};
 
@@ -45,21 +46,6 @@ fn mask_to<F: Logit>(row: &mut [F], at: &HostRow<'_>, legal: &Legal) {
         #[inline(always)]
         || mask_within(row, at.table.vocabulary_len(), legal),
     );
-}
-
-/// Runs loops with wider vectors than every machine of its kind has, if this one has them.
-#[inline(always)]
-fn vectorized<R>(work: impl FnOnce() -> R) -> R {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if let Some(simd) = pulp::x86::V4::try_new() {
-            return simd.vectorize(work);
-        }
-        if let Some(simd) = pulp::x86::V3::try_new() {
-            return simd.vectorize(work);
-        }
-    }
-    work()
 }
 
 #[inline(always)]

@@ -152,7 +152,6 @@ fn finish(mut parts: TableParts, calls: Option<Calls>) -> Result<TokenTable> {
         parts.set_calls(calls);
     }
     parts.find_rests();
-    parts.find_free();
     let table = TokenTable { parts: Arc::new(parts), unrolled: None };
     table.validate()?;
     Ok(table)

@@ -9,7 +9,7 @@ use super::container::Container;
 use crate::error::Result;
 use crate::limits::Meter;
 use crate::table::symbols::FIRST_SPECIAL;
-use crate::table::{FreeStates, PlainText, SpecialTokens, StateId, TableParts, TokenReading, TokenTable};
+use crate::table::{Alphabet, SpecialTokens, StateId, TableParts, TokenReading, TokenTable};
 use crate::vocabulary::{Fingerprint, TokenId, Vocabulary};
 
 /// A table as it is stored: indexed by [`StoredArray`], it gives the entries as they are in the file.
@@ -98,12 +98,11 @@ impl<'a> StoredTable<'a> {
             Form::Walked | Form::Called => {
                 let column_of = std::array::from_fn(|byte| self[StoredArray::Column][byte]);
                 TokenReading::Bytes {
-                    plain: PlainText::new(&column_of).into(),
+                    alphabet: Alphabet::new(&column_of).into(),
                     column_of: Box::new(column_of),
                     vocabulary: vocabulary.clone(),
                     special: self.special_tokens(),
                     rests: vec![0; self.states()],
-                    free: FreeStates::default(),
                 }
             }
         };
@@ -116,6 +115,7 @@ impl<'a> StoredTable<'a> {
             tokens_to_end,
             calls: None,
             landings: None,
+            class_tokens: Default::default(),
             start: self.start,
             vocabulary_len,
             fingerprint,

@@ -6,7 +6,7 @@ use super::stored::StoredTable;
 use crate::error::Result;
 use crate::limits::Meter;
 use crate::table::symbols::{FIRST_SPECIAL, symbols_of};
-use crate::table::{Left, RowPosition, StateId, TokenReading, TokenTable, reserved_column};
+use crate::table::{Left, RowPosition, StateId, TokenReading, TokenTable, Unread, reserved_column};
 use crate::vocabulary::{TokenId, TokenKind, Vocabulary};
 
 impl StoredTable<'_> {
@@ -58,7 +58,7 @@ impl StoredTable<'_> {
             let mut nearest = landings.min().unwrap_or(NO_WAY);
             let position = RowPosition::unlimited(state);
             let mut left = Left::new(RowPosition::UNLIMITED - 1);
-            parts.each_text(&position, &mut left, trie, trie.by_first_byte(), |_, landing| {
+            parts.each_text(&position, &mut left, [Unread::all(trie)], |_, landing| {
                 nearest = nearest.min(self.distance(landing));
             });
             self.check_distance(state, nearest)?;

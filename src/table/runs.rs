@@ -1,0 +1,565 @@
+//! Which characters may be read at a place of a walked table, and how many of them, whichever they are.
+//!
+//! Behind its first character a token of whole characters mostly stays where that led to, as in a string, a name or free text,
+//! or goes on from there by one state for each character, as in counted text. So characters are followed there, instead of tokens: those that lead where most
+//! of the vocabulary does are *within* the run, those that lead nowhere all along it end it, and the others leave it *open*. Tokens
+//! without an open character are known by this; the others are read.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::stack::{Stacks, Top};
+use super::{Left, RowPosition, StateId, TableParts, TokenReading};
+use crate::automaton::FastMap;
+use crate::vocabulary::{
+    CONTINUATION, CharacterSet, Characters, LENGTH_CLASSES, LONGEST, LengthClass, Vocabulary,
+};
+
+/// Where no more nodes of the trie begin with a byte that is alive, all of them are read.
+const FEW_NODES: usize = 768;
+
+/// Where no more tokens begin with the characters that lead to a place, all of them are read.
+const FEW_TOKENS: usize = 512;
+
+/// A place reads this part of the characters at least, by the tokens that have them, or tokens are read there.
+const BROAD: usize = 8;
+
+/// A run has at most this part of the characters as exceptions.
+const MOST_EXCEPT: usize = 3;
+
+/// The most states to which the beginnings of a character may lead.
+const MOST_STATES: usize = 4;
+
+/// Which tokens may follow, of those that begin with some characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CharacterRun {
+    /// These first characters, without a space before them and with one.
+    pub(crate) first: [CharacterSet; 2],
+    /// The tokens may follow whose rests have these characters alone,
+    pub(crate) within: CharacterSet,
+    /// and no more of them than this.
+    pub(crate) most: usize,
+    /// Those whose first other character is one of these are to be read; all others may not follow.
+    pub(crate) open: CharacterSet,
+}
+
+/// What is known without reading tokens.
+#[derive(Debug, Default)]
+pub(crate) struct CharacterRuns {
+    pub(crate) runs: Vec<CharacterRun>,
+    /// Tokens with these first characters, without a space before them and with one, are to be read; with all others they may not follow.
+    pub(crate) read: [CharacterSet; 2],
+    /// First characters of runs, all of ASCII, behind which a run does not hold for tokens that go on with some others: these are
+    /// to be read instead.
+    pub(crate) except: Vec<([CharacterSet; 2], CharacterSet)>,
+}
+
+/// How characters are read by the columns of a table.
+pub(crate) struct Alphabet {
+    /// The columns that a character begins with, and these characters.
+    columns: Vec<(u32, CharacterSet)>,
+    wide: Vec<Wide>,
+    known: Mutex<Known>,
+}
+
+/// Characters beyond ASCII.
+struct Wide {
+    first: CharacterSet,
+    /// The columns of each byte behind the first.
+    behind: Vec<Vec<u32>>,
+}
+
+/// Of states where most of the vocabulary leads to, which characters lead there, and which nowhere; it was found before, and
+/// holds whatever is on the stack.
+#[derive(Default)]
+struct Known {
+    /// By state: where they lead, the number of the sets, and the states amid characters on the way there.
+    steps: FastMap<u32, (StateId, u32, Arc<[StateId]>)>,
+    /// What leads there, and what leads nowhere: the same for most states.
+    sets: Vec<[CharacterSet; 2]>,
+    numbers: FastMap<[CharacterSet; 2], u32>,
+    /// The columns of the alphabet; empty until they were asked for.
+    columns: Vec<Column>,
+    /// The weights of all columns.
+    weight: usize,
+}
+
+/// A column of the table with the characters that begin with it.
+struct Column {
+    column: usize,
+    set: CharacterSet,
+    /// How many tokens have them in their rests.
+    weight: usize,
+    /// How many nodes of the trie tokens have that begin with them.
+    nodes: usize,
+}
+
+impl Column {
+    fn new(column: u32, set: CharacterSet, vocabulary: &Vocabulary) -> Self {
+        let weight = vocabulary.characters().count_rest(set);
+        let nodes = vocabulary.trie().by_first_byte().filter(|&(byte, _)| set.contains(byte));
+        let nodes = nodes.map(|(_, nodes)| nodes.len()).sum();
+        Self { column: column as usize, set, weight, nodes }
+    }
+}
+
+impl Alphabet {
+    pub(super) fn new(column_of: &[u32; 256]) -> Self {
+        let columns_of = |(first, last): (u8, u8)| {
+            let mut columns: Vec<u32> = (first..=last).map(|byte| column_of[byte as usize]).collect();
+            columns.sort_unstable();
+            columns.dedup();
+            columns
+        };
+        let mut columns: Vec<(u32, CharacterSet)> = Vec::new();
+        for byte in CharacterSet::CHARACTERS.bytes() {
+            let column = column_of[byte as usize];
+            match columns.iter_mut().find(|(known, _)| *known == column) {
+                Some((_, set)) => set.insert(byte),
+                None => columns.push((column, CharacterSet::of([byte]))),
+            }
+        }
+        let wide = |class: &LengthClass| Wide {
+            first: CharacterSet::of(class.first..=class.last),
+            behind: (1..class.length)
+                .map(|at| columns_of(if at == 1 { class.second } else { CONTINUATION }))
+                .collect(),
+        };
+        let mut all: Vec<Wide> = Vec::new();
+        for wide in LENGTH_CLASSES.iter().map(wide) {
+            match all.iter_mut().find(|known| known.behind == wide.behind) {
+                Some(known) => known.first = known.first.or(wide.first),
+                None => all.push(wide),
+            }
+        }
+        Self { columns, wide: all, known: Mutex::default() }
+    }
+}
+
+impl Clone for Alphabet {
+    /// What was found is found anew.
+    fn clone(&self) -> Self {
+        let wide = self.wide.iter().map(|wide| Wide { first: wide.first, behind: wide.behind.clone() });
+        Self { columns: self.columns.clone(), wide: wide.collect(), known: Mutex::default() }
+    }
+}
+
+impl PartialEq for Alphabet {
+    /// It follows from the table.
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Alphabet {}
+
+impl TableParts {
+    /// What is known of the tokens that may follow at `position`, where so many are `left` behind the next one; `None` where all
+    /// are to be read.
+    pub(crate) fn character_runs(&self, position: &RowPosition, left: &mut Left) -> Option<CharacterRuns> {
+        let TokenReading::Bytes { vocabulary, alphabet, .. } = &self.reading else { return None };
+        let (stacks, top) = self.calls.as_ref().map(|calls| Stacks::of(calls, position)).unzip();
+        let characters = vocabulary.characters();
+        let mut known = alphabet.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.columns.is_empty() {
+            known.columns =
+                alphabet.columns.iter().map(|&(column, set)| Column::new(column, set, vocabulary)).collect();
+            known.weight = known.columns.iter().map(|column| column.weight).sum();
+        }
+        let row = self.row(position.state);
+        let alive = known.columns.iter().filter(|column| row[column.column] != StateId::DEAD.0);
+        if alive.map(|column| column.nodes).sum::<usize>() <= FEW_NODES {
+            return None;
+        }
+        let mut reader = Reader {
+            parts: self,
+            alphabet,
+            characters,
+            stacks,
+            left,
+            known,
+            entered: Vec::new(),
+            at: Vec::new(),
+            next: Vec::new(),
+            amid: Vec::new(),
+        };
+        reader.runs((position.state, top.unwrap_or(Top::EMPTY)))
+    }
+}
+
+/// A state in which a row may rest, and the frame on top of its stack then.
+type Place = (StateId, Top);
+
+/// Some characters and the place that they lead to.
+#[derive(Clone)]
+struct Way {
+    to: Place,
+    /// Where the row is amid these characters.
+    amid: Vec<Place>,
+    set: CharacterSet,
+    /// How many tokens have them in their rests, about.
+    weight: usize,
+    /// Whether a call or a return is made.
+    moves_stack: bool,
+}
+
+/// Where the characters lead from a place.
+#[derive(Clone, Default)]
+struct Ways {
+    to: Vec<Way>,
+    /// Characters that lead to several places, or that need more room on the stack than there is.
+    split: CharacterSet,
+}
+
+impl Ways {
+    /// The characters that lead nowhere.
+    fn dead(&self) -> CharacterSet {
+        let alive = self.to.iter().fold(self.split, |all, way| all.or(way.set));
+        CharacterSet::CHARACTERS.without(alive)
+    }
+}
+
+/// The first characters that lead to one place, without a space before them and with one.
+struct Family {
+    place: Place,
+    first: [CharacterSet; 2],
+    /// Where the row is amid these characters.
+    amid: Vec<Place>,
+}
+
+/// Follows characters.
+struct Reader<'a> {
+    parts: &'a TableParts,
+    alphabet: &'a Alphabet,
+    characters: &'a Characters,
+    stacks: Option<Stacks<'a>>,
+    left: &'a mut Left,
+    known: MutexGuard<'a, Known>,
+    /// Scratch.
+    entered: Vec<Entered>,
+    at: Vec<Place>,
+    next: Vec<Place>,
+    amid: Vec<Place>,
+}
+
+/// A state that characters lead to by their first bytes.
+#[derive(Clone, Copy)]
+struct Entered {
+    to: u32,
+    set: CharacterSet,
+    /// How many tokens have them in their rests.
+    weight: usize,
+}
+
+impl Reader<'_> {
+    fn runs(&mut self, start: Place) -> Option<CharacterRuns> {
+        self.enter(start.0);
+        if !self.entered.iter().any(|entered| self.is_broad(StateId(entered.to))) {
+            return None;
+        }
+        let bare = self.ways_entered(start.1);
+        let behind_space = bare.to.iter().find(|way| way.set.contains(b' ')).map(|way| way.to);
+        let spaced = match behind_space {
+            Some(place) if place == start => bare.clone(),
+            Some(place) => self.ways(place),
+            None if bare.split.contains(b' ') => Ways { split: CharacterSet::ALL, ..Ways::default() },
+            None => Ways::default(),
+        };
+        let mut found = CharacterRuns { read: [bare.split, spaced.split], ..CharacterRuns::default() };
+        let mut families: Vec<Family> = Vec::new();
+        for (is_spaced, ways) in [bare, spaced].into_iter().enumerate() {
+            for Way { to, set, amid, .. } in ways.to {
+                let same = families.iter().position(|known| self.are_alike(known.place, to));
+                let at = same.unwrap_or_else(|| {
+                    families.push(Family { place: to, first: Default::default(), amid: Vec::new() });
+                    families.len() - 1
+                });
+                families[at].first[is_spaced] = families[at].first[is_spaced].or(set);
+                families[at].amid.extend(amid);
+            }
+        }
+        // The places at which runs stay, by their numbers.
+        let mut lasting: Vec<(Place, usize)> = Vec::new();
+        let mut others = Vec::new();
+        for family in families {
+            match self.run_of(&family) {
+                Some((run, lasts)) => {
+                    if lasts {
+                        lasting.push((family.place, found.runs.len()));
+                    }
+                    found.runs.push(run);
+                }
+                None => others.push(family),
+            }
+        }
+        for Family { place, first, amid } in others {
+            let is_ascii = first.iter().all(|set| set.is_within(CharacterSet::ASCII));
+            let alike = if is_ascii && self.can_end_at(&amid) {
+                self.alike(place, &lasting, &found.runs)
+            } else {
+                None
+            };
+            let sets = match alike {
+                Some((number, except)) => {
+                    found.except.push((first, except));
+                    &mut found.runs[number].first
+                }
+                None => &mut found.read,
+            };
+            *sets = [0, 1].map(|is_spaced| sets[is_spaced].or(first[is_spaced]));
+        }
+        (!found.runs.is_empty()).then_some(found)
+    }
+
+    /// What may be read behind some first characters, and whether that leads nowhere else; `None` where tokens are to be read.
+    fn run_of(&mut self, family: &Family) -> Option<(CharacterRun, bool)> {
+        let (characters, first) = (self.characters, family.first);
+        if !characters.begin_more(first, FEW_TOKENS)
+            || !self.is_broad(family.place.0)
+            || !self.can_end_at(&family.amid)
+        {
+            return None;
+        }
+        let (run, lasts) = self.run(family.place)?;
+        // What is open is read in a part of the vocabulary for each character.
+        let is_known =
+            characters.are_few(run.open) && characters.begin_more(first, characters.count_rest(run.open));
+        is_known.then_some((CharacterRun { first, ..run }, lasts))
+    }
+
+    /// The run that holds at a place as well, since most characters lead from there to where it stays, and those for which it does not.
+    fn alike(
+        &mut self,
+        place: Place,
+        lasting: &[(Place, usize)],
+        runs: &[CharacterRun],
+    ) -> Option<(usize, CharacterSet)> {
+        if lasting.is_empty() || !self.can_end(place) {
+            return None;
+        }
+        let (next, [on, off]) = self.step(place, None)?;
+        let &(_, number) = lasting.iter().find(|&&(known, _)| self.are_alike(known, next))?;
+        let CharacterRun { within, open, .. } = runs[number];
+        let dead = CharacterSet::CHARACTERS.without(within).without(open);
+        let except = within.without(on).or(dead.without(off));
+        (MOST_EXCEPT * self.characters.count_rest(except) <= self.known.weight).then_some((number, except))
+    }
+
+    fn can_end_at(&mut self, places: &[Place]) -> bool {
+        places.iter().all(|&place| self.can_end(place))
+    }
+
+    /// Whether many characters may be read in a state, or that is not known.
+    fn is_broad(&self, state: StateId) -> bool {
+        let row = self.parts.row(state);
+        let alive = self.known.columns.iter().filter(|column| row[column.column] != StateId::DEAD.0);
+        let weight: usize = alive.map(|column| column.weight).sum();
+        BROAD * weight >= self.known.weight || !self.parts.rests(state)
+    }
+
+    /// Finds the states that a state leads to.
+    fn enter(&mut self, state: StateId) {
+        let row = self.parts.row(state);
+        self.entered.clear();
+        for &Column { column, set, weight, .. } in &self.known.columns {
+            let to = row[column];
+            match self.entered.iter_mut().find(|known| known.to == to) {
+                _ if to == StateId::DEAD.0 => {}
+                Some(known) => (known.set, known.weight) = (known.set.or(set), known.weight + weight),
+                None => self.entered.push(Entered { to, set, weight }),
+            }
+        }
+    }
+
+    /// What may be read at a place, and whether that leads nowhere else; `None` where that is not known.
+    fn run(&mut self, mut place: Place) -> Option<(CharacterRun, bool)> {
+        let mut run = CharacterRun {
+            first: Default::default(),
+            within: CharacterSet::default(),
+            most: 0,
+            open: CharacterSet::default(),
+        };
+        let (mut dead, mut lasts) = (CharacterSet::ALL, false);
+        loop {
+            if !self.can_end(place) {
+                return None;
+            }
+            let among = (run.most > 0).then_some(run.within);
+            let (next, [on, off]) = self.step(place, among)?;
+            dead = dead.and(off);
+            match among {
+                None => run.within = on,
+                Some(within) if within.is_within(off) => break,
+                Some(within) => run.within = within.and(on),
+            }
+            if run.within.is_empty() {
+                // Nothing may be read behind the first character, or no one thing.
+                if run.most > 0 || on != CharacterSet::default() {
+                    return None;
+                }
+                break;
+            }
+            if next == place || run.most == LONGEST {
+                (run.most, lasts) = (LONGEST, next == place);
+                break;
+            }
+            run.most += 1;
+            place = next;
+        }
+        run.open = CharacterSet::CHARACTERS.without(run.within).without(dead);
+        Some((run, lasts))
+    }
+
+    /// The place that most of the vocabulary leads to from another, by characters `among` these, which of all characters lead there, and which
+    /// nowhere; `None` where a token may not end amid one of them.
+    fn step(&mut self, place: Place, among: Option<CharacterSet>) -> Option<(Place, [CharacterSet; 2])> {
+        if let Some((next, sets, amid)) = self.known.steps.get(&place.0.0) {
+            let [on, off] = self.known.sets[*sets as usize];
+            let count = |set: CharacterSet| self.characters.count_rest(set);
+            let leads = among.is_none_or(|among| {
+                among.is_within(on) || among.is_within(off) || 2 * count(among.and(on)) > count(among)
+            });
+            if leads {
+                let (next, amid) = (*next, Arc::clone(amid));
+                let can_end = amid.iter().all(|&state| self.can_end((state, place.1)));
+                return can_end.then_some(((next, place.1), [on, off]));
+            }
+        }
+        let ways = self.ways(place);
+        let weigh = |way: &Way| match among {
+            Some(among) if !way.set.is_within(among) => self.characters.count_rest(way.set.and(among)),
+            _ => way.weight,
+        };
+        let dead = ways.dead();
+        let Some(main) = ways.to.into_iter().max_by_key(weigh) else {
+            return Some((place, [CharacterSet::default(), dead]));
+        };
+        let (next, sets) = (main.to, [main.set, dead]);
+        if !main.moves_stack && among.is_none_or(|among| among.is_within(main.set)) {
+            let Known { steps, sets: all, numbers, .. } = &mut *self.known;
+            let number = *numbers.entry(sets).or_insert_with(|| {
+                all.push(sets);
+                all.len() as u32 - 1
+            });
+            steps.insert(place.0.0, (next.0, number, main.amid.iter().map(|&(state, _)| state).collect()));
+        }
+        self.can_end_at(&main.amid).then_some((next, sets))
+    }
+
+    /// Where the characters lead from a place.
+    fn ways(&mut self, (state, top): Place) -> Ways {
+        self.enter(state);
+        self.ways_entered(top)
+    }
+
+    /// The same from the states that were [entered](Self::enter).
+    fn ways_entered(&mut self, top: Top) -> Ways {
+        let mut ways = Ways::default();
+        for at in 0..self.entered.len() {
+            let Entered { to, set, weight } = self.entered[at];
+            let mut moves_stack = false;
+            let Some(at) = self.settle(to, top, &mut moves_stack) else {
+                ways.split = ways.split.or(set);
+                continue;
+            };
+            let ascii = set.and(CharacterSet::ASCII);
+            self.add(&mut ways, Way { to: at, amid: Vec::new(), set: ascii, weight, moves_stack });
+            if ascii == set {
+                continue;
+            }
+            let alphabet = self.alphabet;
+            for wide in &alphabet.wide {
+                let (set, mut moves_stack) = (set.and(wide.first), moves_stack);
+                if set.is_empty() {
+                    continue;
+                }
+                match self.follow(at, &wide.behind, &mut moves_stack) {
+                    Some(to) => {
+                        let amid = self.amid.clone();
+                        self.add(&mut ways, Way { to, amid, set, weight, moves_stack });
+                    }
+                    None => ways.split = ways.split.or(set),
+                }
+            }
+        }
+        ways
+    }
+
+    fn add(&self, ways: &mut Ways, way: Way) {
+        if way.set.is_empty() {
+            return;
+        }
+        match ways.to.iter_mut().find(|known| self.are_alike(known.to, way.to)) {
+            Some(known) => {
+                known.set = known.set.or(way.set);
+                known.weight += way.weight;
+                known
+                    .amid
+                    .extend(way.amid.iter().filter(|place| !known.amid.contains(place)).collect::<Vec<_>>());
+                known.moves_stack |= way.moves_stack;
+            }
+            None => ways.to.push(way),
+        }
+    }
+
+    /// Follows the further bytes of characters, which have these columns; `None` where they do not all lead to one place. Leaves in
+    /// `amid` where the row is in between.
+    fn follow(&mut self, begun: Place, behind: &[Vec<u32>], moves_stack: &mut bool) -> Option<Place> {
+        let [mut at, mut next, mut amid] = [&mut self.at, &mut self.next, &mut self.amid].map(std::mem::take);
+        at.clear();
+        at.push(begun);
+        amid.clear();
+        let mut all_read = true;
+        for columns in behind {
+            amid.extend_from_slice(&at);
+            next.clear();
+            for &(state, top) in &at {
+                let row = self.parts.row(state);
+                let mut last = None;
+                for &column in columns {
+                    let to = row[column as usize];
+                    if last.replace(to) == Some(to) {
+                        continue;
+                    }
+                    let place = if to == StateId::DEAD.0 { None } else { self.settle(to, top, moves_stack) };
+                    match place {
+                        Some(place) if !next.iter().any(|&known| self.are_alike(known, place)) => {
+                            next.push(place)
+                        }
+                        Some(_) => {}
+                        None => all_read = false,
+                    }
+                }
+            }
+            std::mem::swap(&mut at, &mut next);
+            if !all_read || at.len() > MOST_STATES {
+                break;
+            }
+        }
+        let found = match at[..] {
+            [place] if all_read => Some(place),
+            _ => None,
+        };
+        (self.at, self.next, self.amid) = (at, next, amid);
+        found
+    }
+
+    /// Where a row comes to rest that enters a state; `None` where the stack has no room.
+    fn settle(&mut self, entered: u32, top: Top, moves_stack: &mut bool) -> Option<Place> {
+        let Some(stacks) = &mut self.stacks else { return Some((StateId(entered), top)) };
+        let place = stacks.settle(StateId(entered), top);
+        *moves_stack |= place != (StateId(entered), top);
+        (place.0 != StateId::DEAD).then_some(place)
+    }
+
+    /// Whether the same follows at two places. Characters of several lengths make calls of their own, which return alike.
+    fn are_alike(&self, (state, top): Place, (other, other_top): Place) -> bool {
+        state == other && self.stacks.as_ref().is_none_or(|stacks| stacks.are_alike(top, other_top))
+    }
+
+    fn can_end(&mut self, (state, top): Place) -> bool {
+        match &self.stacks {
+            None => self.left.reach(self.parts.tokens_to_end[state.index()]),
+            Some(stacks) => self.left.reach(stacks.to_end(state, top)),
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! The tokens of a vocabulary by the characters that they have.
+//!
+//! Most tokens are whole characters, and most of these are words, many of them behind a space. So such a token is cut in three: a space, if
+//! it begins with one and goes on, its *first* character, and the *rest*. Characters are told apart by their first bytes. Where it
+//! depends on the first character where an automaton comes to, and of the rest only matters which characters it has and how
+//! many, a few passes over sets of tokens find all tokens that may follow, and none of them is read. The last character may be without
+//! its last bytes. Other tokens are *cut*: they begin amid a character, or have very many. The idea of taking tokens together that are read alike is that of
+//! llguidance's slices (Moskal and others, guidance-ai/llguidance, "Optimizations").
+
+use std::sync::OnceLock;
+
+use super::{CharacterSet, TokenBits, TokenId, Trie, Vocabulary};
+
+/// The most characters of a rest. Few tokens have more, most of them are spaces or lines; what has to be followed is so much shorter.
+pub(crate) const LONGEST: usize = 32;
+
+/// Of the tokens that have some character in their rests a trie is made where these are at most this part of the vocabulary.
+const FEW: usize = 16;
+
+/// The tokens of a vocabulary by their characters.
+pub(crate) struct Characters {
+    /// By its first character, without a space before it and with one.
+    first: [Groups; 2],
+    /// By the characters of the rest.
+    rest: Groups,
+    /// `[256]`: the tokens that have such a character in their rests, where they are few.
+    tries: Vec<OnceLock<Trie>>,
+    /// The most tokens of which that is.
+    few: usize,
+    /// The tokens whose rests have at most so many characters.
+    up_to: Vec<TokenBits>,
+    cut: Trie,
+}
+
+/// The first bytes of characters that often go together, larger sets before parts of them: control characters, digits, letters, those
+/// beyond `f`, which is where hexadecimal digits end, other characters of ASCII, and all others, of two bytes and of more.
+const UNIONS: [(u8, u8); 12] = [
+    (0, 0x1f),
+    (b'0', b'9'),
+    (b'A', b'Z'),
+    (b'G', b'Z'),
+    (b'a', b'z'),
+    (b'g', b'z'),
+    (b'!', b'/'),
+    (b':', b'@'),
+    (b'[', b'`'),
+    (b'{', 0x7f),
+    (0xc2, 0xf4),
+    (0xe0, 0xf4),
+];
+
+/// Sets of tokens by a character that they have.
+struct Groups {
+    /// `[256]`: empty where there are none.
+    tokens: Vec<TokenBits>,
+    counts: [u32; 256],
+    /// The characters that some tokens have.
+    present: CharacterSet,
+    /// The tokens of several characters that often go together.
+    unions: Vec<(CharacterSet, TokenBits)>,
+    /// The tokens of all characters.
+    all: TokenBits,
+}
+
+impl Groups {
+    fn new() -> Self {
+        Self {
+            tokens: vec![TokenBits::none(0); 256],
+            counts: [0; 256],
+            present: CharacterSet::default(),
+            unions: Vec::new(),
+            all: TokenBits::none(0),
+        }
+    }
+
+    fn insert(&mut self, byte: u8, token: TokenId, all: usize) {
+        let (tokens, count) = (&mut self.tokens[byte as usize], &mut self.counts[byte as usize]);
+        if *count == 0 {
+            *tokens = TokenBits::none(all);
+            self.present.insert(byte);
+        }
+        *count += 1;
+        tokens.set(token.0);
+    }
+
+    /// Unites what was inserted.
+    fn unite(&mut self, all: usize) {
+        let united = |characters: CharacterSet| {
+            let mut tokens = TokenBits::none(all);
+            characters.bytes().for_each(|byte| tokens.unite(&self.tokens[byte as usize]));
+            (characters, tokens)
+        };
+        let unions = UNIONS.iter().map(|&(first, last)| CharacterSet::of(first..=last).and(self.present));
+        let unions = unions.filter(|characters| !characters.is_empty()).map(united).collect();
+        (self.unions, self.all) = (unions, united(self.present).1);
+    }
+
+    /// Adds sets that the tokens of some characters are in, and no other tokens.
+    fn add_to<'a>(&'a self, found: &mut Vec<&'a TokenBits>, characters: CharacterSet) {
+        let mut characters = characters.and(self.present);
+        for (set, tokens) in &self.unions {
+            if set.is_within(characters) {
+                found.push(tokens);
+                characters = characters.without(*set);
+            }
+        }
+        found.extend(characters.bytes().map(|byte| &self.tokens[byte as usize]));
+    }
+
+    /// How many tokens have one of some characters, those that have several counted several times.
+    fn count(&self, characters: CharacterSet) -> usize {
+        characters.and(self.present).bytes().map(|byte| self.counts[byte as usize] as usize).sum()
+    }
+}
+
+/// A token of whole characters, the last of which may lack bytes.
+struct Whole<'a> {
+    is_spaced: bool,
+    first: u8,
+    rest: &'a [u8],
+    /// Number of its characters.
+    length: u8,
+}
+
+impl<'a> Whole<'a> {
+    fn of(bytes: &'a [u8]) -> Option<Self> {
+        // Whether an invalid sequence stands somewhere, or the last character is not complete.
+        std::str::from_utf8(bytes).or_else(|error| error.error_len().map_or(Ok(""), |_| Err(error))).ok()?;
+        let behind = bytes.strip_prefix(b" ").filter(|behind| !behind.is_empty());
+        let own = behind.unwrap_or(bytes);
+        let first = *own.first()?;
+        let rest = &own[1..];
+        let continued = rest.iter().take_while(|&&byte| !begins(byte)).count();
+        let rest = &rest[continued..];
+        let length = rest.iter().filter(|&&byte| begins(byte)).count();
+        let is_spaced = behind.is_some();
+        (length <= LONGEST).then_some(Self { is_spaced, first, rest, length: length as u8 })
+    }
+}
+
+/// Whether a byte begins a character.
+fn begins(byte: u8) -> bool {
+    byte & 0xc0 != 0x80
+}
+
+impl Characters {
+    pub(super) fn of(vocabulary: &Vocabulary) -> Self {
+        let all = vocabulary.len();
+        let few = all / FEW;
+        let mut up_to = vec![TokenBits::none(all); LONGEST + 1];
+        let (mut first, mut rest) = ([Groups::new(), Groups::new()], Groups::new());
+        let of_rest =
+            |whole: &Whole<'_>| CharacterSet::of(whole.rest.iter().copied().filter(|&byte| begins(byte)));
+        // In the order of the ids, so that bits are set one after the other.
+        for (id, bytes) in vocabulary.iter() {
+            let Some(whole) = Whole::of(bytes) else { continue };
+            up_to[usize::from(whole.length)].set(id.0);
+            first[usize::from(whole.is_spaced)].insert(whole.first, id, all);
+            of_rest(&whole).bytes().for_each(|byte| rest.insert(byte, id, all));
+        }
+        let is_few = |byte: u8| byte < 128 && rest.counts[byte as usize] as usize <= few;
+        let of_few = CharacterSet::of((0..128).filter(|&byte| is_few(byte)));
+        let (mut cut, mut words) = (Vec::new(), vec![Vec::new(); 128]);
+        for &id in vocabulary.trie().all_tokens() {
+            let bytes = vocabulary.bytes(id).unwrap_or_default();
+            match Whole::of(bytes) {
+                Some(whole) => of_rest(&whole)
+                    .and(of_few)
+                    .bytes()
+                    .for_each(|byte| words[byte as usize].push((bytes, id))),
+                None => cut.push((bytes, id)),
+            }
+        }
+        first.iter_mut().chain([&mut rest]).for_each(|groups| groups.unite(all));
+        for length in 1..=LONGEST {
+            let (less, own) = up_to.split_at_mut(length);
+            own[0].unite(&less[length - 1]);
+        }
+        let tries: Vec<OnceLock<Trie>> = (0..256).map(|_| OnceLock::new()).collect();
+        // Those of ASCII are made at once, since most constraints ask for some of them.
+        for (trie, words) in tries.iter().zip(&words).filter(|(_, words)| !words.is_empty()) {
+            let _ = trie.set(Trie::of(words));
+        }
+        Self { first, rest, tries, few, up_to, cut: Trie::of(&cut) }
+    }
+
+    /// The tokens that are cut.
+    pub(crate) fn cut(&self) -> &Trie {
+        &self.cut
+    }
+
+    /// Whether more tokens than this have such a first character, without a space before it and with one.
+    pub(crate) fn begin_more(&self, first: [CharacterSet; 2], than: usize) -> bool {
+        let counts = self.first.iter().zip(first).flat_map(|(groups, set)| {
+            set.and(groups.present).bytes().map(|byte| groups.counts[byte as usize] as usize)
+        });
+        let sums = counts.scan(0, |sum, count| {
+            *sum += count;
+            Some(*sum)
+        });
+        sums.into_iter().any(|sum| sum > than)
+    }
+
+    /// How many tokens have one of some characters in their rests, those that have several counted several times.
+    pub(crate) fn count_rest(&self, characters: CharacterSet) -> usize {
+        self.rest.count(characters)
+    }
+
+    /// Whether no single one of some characters is in the rests of many tokens.
+    pub(crate) fn are_few(&self, characters: CharacterSet) -> bool {
+        characters.bytes().all(|byte| self.rest.counts[byte as usize] as usize <= self.few)
+    }
+
+    /// The tokens that have a character with this first byte in their rests, which are [few](Self::are_few).
+    pub(crate) fn with(&self, byte: u8, vocabulary: &Vocabulary) -> &Trie {
+        self.tries[byte as usize].get_or_init(|| {
+            let tokens = vocabulary.trie().all_tokens().iter().filter(|id| {
+                self.rest.counts[byte as usize] > 0 && self.rest.tokens[byte as usize].has(id.0)
+            });
+            let words = tokens.map(|&id| (vocabulary.bytes(id).unwrap_or_default(), id));
+            Trie::of(&words.collect::<Vec<_>>())
+        })
+    }
+
+    /// Sets the bits of the tokens that have one of the `first` characters, without a space before it and with one, and at most
+    /// so many more, all of which are `within` a set.
+    #[inline(always)]
+    pub(crate) fn add(
+        &self,
+        bits: &mut TokenBits,
+        first: [CharacterSet; 2],
+        within: CharacterSet,
+        most: usize,
+    ) {
+        let mut beyond = Vec::new();
+        self.rest.add_to(&mut beyond, CharacterSet::ALL.without(within));
+        let up_to = &self.up_to[most.min(LONGEST)];
+        // Characters that are missing, or those that are there, whichever are fewer.
+        let others = [0, 1].map(|is_spaced| self.first[is_spaced].present.without(first[is_spaced]));
+        let are_most = |is_spaced: usize| {
+            let there = first[is_spaced].and(self.first[is_spaced].present);
+            others[is_spaced].bytes().count() <= there.bytes().count()
+        };
+        if are_most(0) && are_most(1) {
+            (0..2).for_each(|is_spaced| self.first[is_spaced].add_to(&mut beyond, others[is_spaced]));
+            return bits.unite_between(&[up_to], &[], &beyond);
+        }
+        for (is_spaced, groups) in self.first.iter().enumerate() {
+            let (mut begun, shared) = (Vec::new(), beyond.len());
+            if are_most(is_spaced) {
+                groups.add_to(&mut beyond, others[is_spaced]);
+                bits.unite_between(&[up_to, &groups.all], &[], &beyond);
+                beyond.truncate(shared);
+            } else {
+                groups.add_to(&mut begun, first[is_spaced]);
+                if !begun.is_empty() {
+                    bits.unite_between(&[up_to], &begun, &beyond);
+                }
+            }
+        }
+    }
+}
