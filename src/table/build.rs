@@ -7,7 +7,7 @@ use super::compile::{Source, TokenRun};
 use crate::automaton::Csr;
 use crate::error::{Error, Result};
 use crate::limits::Meter;
-use crate::vocabulary::{TokenKind, Vocabulary};
+use crate::vocabulary::{ClassTokens, TokenKind, Vocabulary};
 
 /// A state that is not in the table.
 const ABSENT: u32 = u32::MAX;
@@ -74,7 +74,15 @@ pub(super) fn build(source: Source, vocabulary: &Vocabulary, meter: &Meter) -> R
     let tokens_to_end =
         RESERVED_TOKENS_TO_END.into_iter().chain(order.iter().map(|&old| to_end[old as usize])).collect();
     let start = StateId(number[source.start as usize]);
-    Ok(TokenTable::tabulated(next, class_count, class, tokens_to_end, start, vocabulary.fingerprint()))
+    // Column 0 leads nowhere.
+    let own_classes = TokenTable::UNMATCHED + 1..columns.len() as u32 + TokenTable::UNMATCHED;
+    let runs = source.runs.iter().filter_map(|run| {
+        let class = class_of_column[run.column as usize].filter(|class| own_classes.contains(class))?;
+        Some((class, &source.tokens[run.from as usize..run.to as usize]))
+    });
+    let tokens = ClassTokens::by_runs(&class, class_count, runs, |class| !own_classes.contains(&class));
+    let fingerprint = vocabulary.fingerprint();
+    Ok(TokenTable::tabulated(next, class_count, class, tokens_to_end, start, fingerprint, tokens.into()))
 }
 
 pub(super) fn no_token_path() -> Error {
@@ -110,7 +118,8 @@ pub(super) fn unconstrained(vocabulary: &Vocabulary) -> TokenTable {
     let class = reserved_classes(vocabulary);
     let next = reserved_rows(StateId::RESERVED as usize, class_count);
     let to_end = RESERVED_TOKENS_TO_END.to_vec();
-    TokenTable::tabulated(next, class_count, class, to_end, StateId::UNCONSTRAINED, vocabulary.fingerprint())
+    let (start, fingerprint) = (StateId::UNCONSTRAINED, vocabulary.fingerprint());
+    TokenTable::tabulated(next, class_count, class, to_end, start, fingerprint, Default::default())
 }
 
 /// `(from, to)` for every token, nearly without duplicates.

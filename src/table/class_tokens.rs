@@ -12,6 +12,12 @@ const FIRST_SPECIAL: u32 = TokenTable::RESERVED_COLUMNS as u32 + 1;
 #[derive(Default)]
 pub(crate) struct MadeClassTokens(OnceLock<Arc<ClassTokens>>);
 
+impl From<ClassTokens> for MadeClassTokens {
+    fn from(tokens: ClassTokens) -> Self {
+        Self(OnceLock::from(Arc::new(tokens)))
+    }
+}
+
 impl Clone for MadeClassTokens {
     /// They are made anew.
     fn clone(&self) -> Self {

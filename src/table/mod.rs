@@ -72,6 +72,7 @@ use crate::constraint::{Called, Constraint, Lowered, TextAutomaton, Unrolled};
 use crate::error::{Error, Limit, Result};
 use crate::limits::{Limits, Meter};
 use crate::vocabulary::{Fingerprint, TokenId, Vocabulary};
+use class_tokens::MadeClassTokens;
 pub(crate) use landings::Landings;
 pub(crate) use left::Left;
 pub(crate) use parts::{TableParts, TokenReading};
@@ -255,6 +256,7 @@ impl TokenTable {
         tokens_to_end: Vec<u32>,
         start: StateId,
         fingerprint: Fingerprint,
+        class_tokens: MadeClassTokens,
     ) -> Self {
         let vocabulary_len = class.len();
         let reading = TokenReading::Classes(class);
@@ -265,7 +267,7 @@ impl TokenTable {
             tokens_to_end,
             calls: None,
             landings: None,
-            class_tokens: Default::default(),
+            class_tokens,
             start,
             vocabulary_len,
             fingerprint,

@@ -210,7 +210,9 @@ fn each_token<'a, R: Reader>(
         let begun = unread.prefix().iter().try_fold(start, |at, &byte| reader.read(at, byte));
         let Some(begun) = begun.filter(|_| !unread.first.is_empty()) else { continue };
         path[before] = (begun, false);
-        for (byte, nodes) in trie.by_byte_behind(unread.prefix()).iter() {
+        let siblings = trie.by_byte_behind(unread.prefix());
+        read += siblings.len();
+        for (byte, nodes) in siblings.iter() {
             // Nodes are far apart: what is dead at once is found without them.
             if !unread.first.contains(*byte) || reader.read(begun, *byte).is_none() {
                 continue;

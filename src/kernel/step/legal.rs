@@ -8,7 +8,7 @@ use crate::tensor::{HostRow, Legal, place};
 use crate::vocabulary::{CharacterSet, Characters, ClassTokens, TokenBits, TokenId, Vocabulary};
 
 /// What took more work than this to find, counted in tokens and nodes of the trie, is kept.
-const WORTH_KEEPING: usize = 160;
+const WORTH_KEEPING: usize = 512;
 
 /// The tokens that may follow in a row.
 pub(super) fn legal(at: &HostRow<'_>) -> Arc<Legal> {
