@@ -7,7 +7,7 @@ use super::compile::{Source, TokenRun};
 use crate::automaton::Csr;
 use crate::error::{Error, Result};
 use crate::limits::Meter;
-use crate::vocabulary::{ClassTokens, TokenKind, Vocabulary};
+use crate::vocabulary::{ClassTokens, TokenId, TokenKind, Vocabulary};
 
 /// A state that is not in the table.
 const ABSENT: u32 = u32::MAX;
@@ -75,12 +75,12 @@ pub(super) fn build(source: Source, vocabulary: &Vocabulary, meter: &Meter) -> R
         RESERVED_TOKENS_TO_END.into_iter().chain(order.iter().map(|&old| to_end[old as usize])).collect();
     let start = StateId(number[source.start as usize]);
     // Column 0 leads nowhere.
-    let own_classes = TokenTable::UNMATCHED + 1..columns.len() as u32 + TokenTable::UNMATCHED;
     let runs = source.runs.iter().filter_map(|run| {
-        let class = class_of_column[run.column as usize].filter(|class| own_classes.contains(class))?;
+        let class = class_of_column[run.column as usize].filter(|&class| class > TokenTable::UNMATCHED)?;
         Some((class, &source.tokens[run.from as usize..run.to as usize]))
     });
-    let tokens = ClassTokens::by_runs(&class, class_count, runs, |class| !own_classes.contains(&class));
+    let eos: Vec<TokenId> = vocabulary.eos().iter().copied().collect();
+    let tokens = ClassTokens::by_runs(class_count, runs.chain([(TokenTable::EOS, &*eos)]));
     let fingerprint = vocabulary.fingerprint();
     Ok(TokenTable::tabulated(next, class_count, class, tokens_to_end, start, fingerprint, tokens.into()))
 }

@@ -8,13 +8,18 @@ use crate::vocabulary::ClassTokens;
 /// The classes of walked text, which has none of its own: those of the reserved columns, text; then those of special tokens.
 const FIRST_SPECIAL: u32 = TokenTable::RESERVED_COLUMNS as u32 + 1;
 
-/// The tokens of every class, once they were asked for.
+/// The tokens of the classes.
 #[derive(Default)]
-pub(crate) struct MadeClassTokens(OnceLock<Arc<ClassTokens>>);
+pub(crate) struct MadeClassTokens {
+    /// Of some classes, as they came out of a compilation; the others are empty. Most tokens of a small constraint are in none of these.
+    known: Option<ClassTokens>,
+    /// Of all classes, once another one was asked for.
+    all: OnceLock<Arc<ClassTokens>>,
+}
 
 impl From<ClassTokens> for MadeClassTokens {
-    fn from(tokens: ClassTokens) -> Self {
-        Self(OnceLock::from(Arc::new(tokens)))
+    fn from(known: ClassTokens) -> Self {
+        Self { known: Some(known), all: OnceLock::new() }
     }
 }
 
@@ -35,9 +40,11 @@ impl PartialEq for MadeClassTokens {
 impl Eq for MadeClassTokens {}
 
 impl TableParts {
-    /// The tokens of every class. Made once.
-    pub(crate) fn class_tokens(&self) -> &ClassTokens {
-        self.class_tokens.0.get_or_init(|| self.make_class_tokens())
+    /// The tokens of a class.
+    pub(crate) fn tokens_of(&self, class: usize) -> &[u32] {
+        let MadeClassTokens { known, all } = &self.class_tokens;
+        let known = known.as_ref().map_or(&[][..], |known| known.of(class));
+        if known.is_empty() { all.get_or_init(|| self.make_class_tokens()).of(class) } else { known }
     }
 
     fn make_class_tokens(&self) -> Arc<ClassTokens> {

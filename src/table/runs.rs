@@ -14,6 +14,10 @@ use crate::vocabulary::{
     CONTINUATION, CharacterSet, Characters, LENGTH_CLASSES, LONGEST, LengthClass, Vocabulary,
 };
 
+/// The most states of which runs, and steps to the next state, are known at a time: about 2 and 4 MB.
+const MOST_RUNS: usize = 1 << 12;
+const MOST_STEPS: usize = 1 << 15;
+
 /// Where no more nodes of the trie begin with a byte that is alive, all of them are read.
 const FEW_NODES: usize = 768;
 
@@ -68,13 +72,14 @@ struct Wide {
     behind: Vec<Vec<u32>>,
 }
 
-/// Of states where most of the vocabulary leads to, which characters lead there, and which nowhere; it was found before, and
-/// holds whatever is on the stack.
+/// What was found before, and holds whatever is on the stack.
 #[derive(Default)]
 struct Known {
-    /// By state: where they lead, the number of the sets, and the states amid characters on the way there.
+    /// By state: the runs there, where a token may end in all of some states.
+    runs: FastMap<u32, (Arc<CharacterRuns>, Box<[StateId]>)>,
+    /// By state: where most of the vocabulary leads, the number of the sets, and the states amid characters on the way there.
     steps: FastMap<u32, (StateId, u32, Arc<[StateId]>)>,
-    /// What leads there, and what leads nowhere: the same for most states.
+    /// Which characters lead there, and which nowhere: the same for most states.
     sets: Vec<[CharacterSet; 2]>,
     numbers: FastMap<[CharacterSet; 2], u32>,
     /// The columns of the alphabet; empty until they were asked for.
@@ -135,6 +140,13 @@ impl Alphabet {
     }
 }
 
+/// Forgets all of a map that is full.
+fn make_room<T>(known: &mut FastMap<u32, T>, most: usize) {
+    if known.len() >= most {
+        known.clear();
+    }
+}
+
 impl Clone for Alphabet {
     /// What was found is found anew.
     fn clone(&self) -> Self {
@@ -155,7 +167,11 @@ impl Eq for Alphabet {}
 impl TableParts {
     /// What is known of the tokens that may follow at `position`, where so many are `left` behind the next one; `None` where all
     /// are to be read.
-    pub(crate) fn character_runs(&self, position: &RowPosition, left: &mut Left) -> Option<CharacterRuns> {
+    pub(crate) fn character_runs(
+        &self,
+        position: &RowPosition,
+        left: &mut Left,
+    ) -> Option<Arc<CharacterRuns>> {
         let TokenReading::Bytes { vocabulary, alphabet, .. } = &self.reading else { return None };
         let (stacks, top) = self.calls.as_ref().map(|calls| Stacks::of(calls, position)).unzip();
         let characters = vocabulary.characters();
@@ -181,8 +197,10 @@ impl TableParts {
             at: Vec::new(),
             next: Vec::new(),
             amid: Vec::new(),
+            moves_stack: false,
+            ends: Some(Vec::new()),
         };
-        reader.runs((position.state, top.unwrap_or(Top::EMPTY)))
+        reader.known_runs((position.state, top.unwrap_or(Top::EMPTY)))
     }
 }
 
@@ -239,6 +257,10 @@ struct Reader<'a> {
     at: Vec<Place>,
     next: Vec<Place>,
     amid: Vec<Place>,
+    /// Whether a call or a return was made.
+    moves_stack: bool,
+    /// The states in which tokens may end; `None` once there was one in which none may.
+    ends: Option<Vec<StateId>>,
 }
 
 /// A state that characters lead to by their first bytes.
@@ -251,6 +273,27 @@ struct Entered {
 }
 
 impl Reader<'_> {
+    fn known_runs(&mut self, start: Place) -> Option<Arc<CharacterRuns>> {
+        let known = self.known.runs.get(&start.0.0).filter(|(_, ends)| {
+            let to_end = |state: StateId| match &self.stacks {
+                None => self.parts.tokens_to_end[state.index()],
+                Some(stacks) => stacks.to_end(state, start.1),
+            };
+            ends.iter().all(|&state| self.left.reach(to_end(state)))
+        });
+        if let Some((runs, _)) = known {
+            return Some(Arc::clone(runs));
+        }
+        let runs = Arc::new(self.runs(start)?);
+        if let Some(mut ends) = self.ends.take().filter(|_| !self.moves_stack) {
+            ends.sort_unstable();
+            ends.dedup();
+            make_room(&mut self.known.runs, MOST_RUNS);
+            self.known.runs.insert(start.0.0, (Arc::clone(&runs), ends.into()));
+        }
+        Some(runs)
+    }
+
     fn runs(&mut self, start: Place) -> Option<CharacterRuns> {
         self.enter(start.0);
         if !self.entered.iter().any(|entered| self.is_broad(StateId(entered.to))) {
@@ -440,6 +483,7 @@ impl Reader<'_> {
                 all.push(sets);
                 all.len() as u32 - 1
             });
+            make_room(steps, MOST_STEPS);
             steps.insert(place.0.0, (next.0, number, main.amid.iter().map(|&(state, _)| state).collect()));
         }
         self.can_end_at(&main.amid).then_some((next, sets))
@@ -547,7 +591,8 @@ impl Reader<'_> {
     fn settle(&mut self, entered: u32, top: Top, moves_stack: &mut bool) -> Option<Place> {
         let Some(stacks) = &mut self.stacks else { return Some((StateId(entered), top)) };
         let place = stacks.settle(StateId(entered), top);
-        *moves_stack |= place != (StateId(entered), top);
+        let moves = place != (StateId(entered), top);
+        (*moves_stack, self.moves_stack) = (*moves_stack | moves, self.moves_stack | moves);
         (place.0 != StateId::DEAD).then_some(place)
     }
 
@@ -557,9 +602,15 @@ impl Reader<'_> {
     }
 
     fn can_end(&mut self, (state, top): Place) -> bool {
-        match &self.stacks {
-            None => self.left.reach(self.parts.tokens_to_end[state.index()]),
-            Some(stacks) => self.left.reach(stacks.to_end(state, top)),
+        let to_end = match &self.stacks {
+            None => self.parts.tokens_to_end[state.index()],
+            Some(stacks) => stacks.to_end(state, top),
+        };
+        let can_end = self.left.reach(to_end);
+        match &mut self.ends {
+            Some(ends) if can_end => ends.push(state),
+            ends => *ends = None,
         }
+        can_end
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::vectorized::vectorized;
 use crate::table::{CharacterRuns, Left, SpecialTokens, Stacks, StateId, TokenReading, TokenTable, Unread};
 use crate::tensor::{HostRow, Legal, place};
-use crate::vocabulary::{CharacterSet, Characters, ClassTokens, TokenBits, TokenId, Vocabulary};
+use crate::vocabulary::{CharacterSet, Characters, TokenBits, TokenId, Vocabulary};
 
 /// What took more work than this to find, counted in tokens and nodes of the trie, is kept.
 const WORTH_KEEPING: usize = 512;
@@ -18,8 +18,9 @@ pub(super) fn legal(at: &HostRow<'_>) -> Arc<Legal> {
     at.kept.find(&place, left).unwrap_or_else(|| {
         let (mut found, mut left) = (Found::default(), Left::new(left));
         found.look_up(at, &mut left);
-        let legal = Arc::new(found.legal(at));
-        if found.work > WORTH_KEEPING {
+        let (legal, work) = found.legal(at);
+        let legal = Arc::new(legal);
+        if work > WORTH_KEEPING {
             at.kept.keep(place, left.alike(), Arc::clone(&legal));
         }
         legal
@@ -93,55 +94,37 @@ impl Found {
         self.work += at.table.parts().each_text(&at.position, left, unread, found);
     }
 
-    /// The same in the form in which a row is masked.
-    fn legal(&mut self, at: &HostRow<'_>) -> Legal {
+    /// The same in the form in which a row is masked, and what it took to find it.
+    fn legal(self, at: &HostRow<'_>) -> (Legal, usize) {
+        let Self { classes, known, text, work } = self;
         let all = at.table.vocabulary_len();
         let few = Legal::longest_list(all);
-        let of_classes: usize =
-            self.of_classes(at.table.parts().class_tokens(), true).map(<[u32]>::len).sum();
-        if let Some(mut bits) = self.known.take() {
-            self.of_classes(at.table.parts().class_tokens(), true)
-                .flatten()
-                .for_each(|&token| bits.set(token));
+        let of_classes = |taken: bool| {
+            let classes = classes.iter().enumerate().filter(move |&(_, &legal)| legal == taken);
+            classes.flat_map(|(class, _)| at.table.parts().tokens_of(class)).copied()
+        };
+        if let Some(mut bits) = known {
+            of_classes(true).for_each(|token| bits.set(token));
             let count = bits.count();
-            return Legal::of(bits, count);
+            return (Legal::of(bits, count), work);
         }
-        let count = of_classes + self.text.len();
-        self.work += count.min(all - count);
-        if count <= few {
-            let tokens = self.of_classes(at.table.parts().class_tokens(), true).flatten().chain(&self.text);
-            return Legal::Few(tokens.copied().collect());
+        // Without a constraint few tokens may not follow, if any.
+        if at.position.state == StateId::UNCONSTRAINED {
+            let missing: Vec<u32> = of_classes(false).collect();
+            if missing.len() <= few {
+                return (Legal::Most(missing), work);
+            }
         }
-        if self.text.is_empty() && all - count <= few {
-            return Legal::Most(
-                self.of_classes(at.table.parts().class_tokens(), false).flatten().copied().collect(),
-            );
+        let mut tokens: Vec<u32> = of_classes(true).take(few + 1).collect();
+        if tokens.len() + text.len() <= few {
+            tokens.extend(text);
+            let work = work + tokens.len();
+            return (Legal::Few(tokens), work);
         }
-        self.work += self.text.len();
-        let mut bits;
-        if 2 * of_classes <= all {
-            bits = TokenBits::none(all);
-            self.of_classes(at.table.parts().class_tokens(), true)
-                .flatten()
-                .for_each(|&token| bits.set(token));
-        } else {
-            bits = TokenBits::all(all);
-            self.of_classes(at.table.parts().class_tokens(), false)
-                .flatten()
-                .for_each(|&token| bits.clear(token));
-        }
-        self.text.iter().for_each(|&token| bits.set(token));
-        Legal::of(bits, count)
-    }
-
-    /// The tokens of the classes that are taken, or of the others.
-    fn of_classes<'a>(
-        &'a self,
-        tokens: &'a ClassTokens,
-        taken: bool,
-    ) -> impl Iterator<Item = &'a [u32]> + 'a {
-        let classes = self.classes.iter().enumerate().filter(move |&(_, &legal)| legal == taken);
-        classes.map(|(class, _)| tokens.of(class))
+        let mut bits = TokenBits::none(all);
+        of_classes(true).chain(text).for_each(|token| bits.set(token));
+        let count = bits.count();
+        (Legal::of(bits, count), work + count)
     }
 }
 
@@ -364,7 +347,7 @@ ws ::= " "*"#;
                     let (mut found, mut left) = (Found::default(), Left::new(remaining - 1));
                     found.look_up(&row, &mut left);
                     *(if found.known.is_some() { &mut by_runs } else { &mut read }) += 1;
-                    let mut found = tokens(&found.legal(&row), vocabulary.len());
+                    let mut found = tokens(&found.legal(&row).0, vocabulary.len());
                     found.sort_unstable();
                     let is_found = |id: &TokenId| found.binary_search(&id.0).is_ok();
                     let may_follow = |id: &TokenId| table.can_end(&table.after(&row.position, *id));
