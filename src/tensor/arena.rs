@@ -108,6 +108,8 @@ impl Arena {
             device,
             #[cfg(feature = "flex")]
             || {
+                // Requests come later, and none of them should wait for it.
+                vocabulary.prepare();
                 let (tables, pages) = (sizes.tables, sizes.pages());
                 HostTable::paged(&free, tables, pages, sizes.frame(), options.max_kept_bytes)
             },

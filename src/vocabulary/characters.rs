@@ -260,3 +260,69 @@ impl Characters {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_known_by_their_first_characters_and_their_rests() {
+        let long = format!("x{}", "y".repeat(LONGEST + 1));
+        let words: [&[u8]; 20] = [
+            b"a",
+            b" a",
+            b" ",
+            b"  ",
+            b"ab",
+            b" ab",
+            b"aB",
+            b"a b",
+            "é".as_bytes(),
+            "aé".as_bytes(),
+            " éa".as_bytes(),
+            // Without the last byte.
+            b"a\xc3",
+            b"\xc3",
+            // Cut.
+            b"\xa9",
+            b"\xa9a",
+            b"a\xff",
+            long.as_bytes(),
+            &long.as_bytes()[..LONGEST + 1],
+            b"\n",
+            b"a\n",
+        ];
+        let vocabulary = Vocabulary::from_bytes(words.map(Some)).unwrap();
+        let characters = vocabulary.characters();
+        let mut cut: Vec<u32> = characters.cut().all_tokens().iter().map(|id| id.0).collect();
+        cut.sort_unstable();
+        assert_eq!(cut, [13, 14, 15, 16]);
+        let set = |bytes: &[u8]| CharacterSet::of(bytes.iter().copied());
+        let known = |first: [&[u8]; 2], within: CharacterSet, most| {
+            let mut bits = TokenBits::none(words.len());
+            characters.add(&mut bits, first.map(set), within, most);
+            bits.ones().collect::<Vec<_>>()
+        };
+        let all: Vec<u8> = (0..=u8::MAX).collect();
+        let every = [&all[..], &all];
+        let whole: Vec<u32> = (0..20).filter(|id| !cut.contains(id)).collect();
+        assert_eq!(known(every, CharacterSet::ALL, LONGEST), whole);
+        assert_eq!(known(every, CharacterSet::ALL, 0), [0, 1, 2, 3, 8, 12, 18]);
+        assert_eq!(known(every, set(b"b"), LONGEST), [0, 1, 2, 3, 4, 5, 8, 12, 18]);
+        assert_eq!(known([b"a", b""], CharacterSet::ALL, LONGEST), [0, 4, 6, 7, 9, 11, 19]);
+        assert_eq!(known([b"", b"a \xc3"], CharacterSet::ALL, LONGEST), [1, 3, 5, 10]);
+        assert_eq!(known([b"a", b"a"], set(b"b\xc3"), 1), [0, 1, 4, 5, 9, 11]);
+        assert_eq!(characters.count_rest(set(b"b \n")), 5);
+        assert!(
+            characters.begin_more([set(b"a"), set(b"a")], 8)
+                && !characters.begin_more([set(b"a"), set(b"a")], 9)
+        );
+        let with = |byte| {
+            let mut ids: Vec<u32> =
+                characters.with(byte, &vocabulary).all_tokens().iter().map(|id| id.0).collect();
+            ids.sort_unstable();
+            ids
+        };
+        assert_eq!([b'b', b'\n', 0xc3, b'q'].map(with), [vec![4, 5, 7], vec![19], vec![9, 11], vec![]]);
+    }
+}
