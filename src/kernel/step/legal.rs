@@ -267,7 +267,9 @@ mod tests {
         }
         words.extend((2..70).chain([127, 128, 129, 130, 200]).map(|length| " ".repeat(length)));
         words.extend((2..140).map(|length| "a".repeat(length)));
-        let parts = [&b"ab\xc3"[..], b"\xa9ab", b" \xe6\xbc", b"\"\xf0\x9f", b"a\xff"].map(<[u8]>::to_vec);
+        words.extend(["q-", " q-", "q-ab", " q-ab", "qa-b"].map(str::to_owned));
+        let parts =
+            [&b"ab\xc3"[..], b"ab\xe6", b"\xa9ab", b" \xe6\xbc", b"\"\xf0\x9f", b"a\xff"].map(<[u8]>::to_vec);
         let words = words.into_iter().map(String::into_bytes).filter(|word| word.len() > 1);
         let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
         let words: Vec<_> = bytes.chain(words).chain(parts).map(Some).chain([None]).collect();
@@ -292,6 +294,12 @@ number ::= [0-9]+ ("." [0-9]+)?
 ws ::= " "*"#;
         let object =
             json!({"type": "object", "properties": {"name": {"type": "string"}, "nap": {"type": "integer"}}});
+        let counted = json!({"type": "object", "required": ["a", "b"], "properties": {
+            "a": {"type": "string", "maxLength": 70}, "b": {"type": "string", "maxLength": 140}}});
+        let texts = concat!(
+            "{\"a\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\",\"b\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+            "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+        );
         let long = "\"aaaaaaaaaaaaaaaa bbbbbbbbbbbbbbbé bbbbbbbbbb ccccccccc漢ccccccc dd";
         vec![
             (schema(json!({"type": "string"})), "\"ab \\\\ é漢🙂 c"),
@@ -312,6 +320,12 @@ ws ::= " "*"#;
                 "ab é漢 <f\n\"\\ 0123456789 abcdefghijklmnop 0123456789 abcdefghijklmnop 0123456789",
             ),
             (regex(r"([a-z]{2})*-[^\x00-\x1f]{8}\n?"), "abcdef-ab é漢"),
+            // Tokens of the same characters that may end, and those without the last bytes of one that may not.
+            (regex("[a-z](?s:.)*"), "ab"),
+            // Few tokens begin with a character behind which more may follow.
+            (regex("(q-?|[a-pr-z ])[a-z]*"), "q-ab"),
+            // Blocks of characters that return to different places.
+            (schema(counted), texts),
             (gbnf(nested), "((0123456789abcdefghij(0123456789abcdefghij))0123"),
             (gbnf(names), "  ab_1 + 12 * \"é\" / x"),
             (Constraint::structural_tag(&tag).unwrap(), "ab < <g sto\n é<f=a>\"b c\"</f> b"),
