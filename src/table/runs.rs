@@ -14,9 +14,12 @@ use crate::vocabulary::{
     CONTINUATION, CharacterSet, Characters, LENGTH_CLASSES, LONGEST, LengthClass, Vocabulary,
 };
 
-/// The most states of which runs, and steps to the next state, are known at a time: about 2 and 4 MB.
-const MOST_RUNS: usize = 1 << 12;
-const MOST_STEPS: usize = 1 << 15;
+/// The most states of which runs, and steps to the next state, are known at a time: about a quarter of a megabyte in all.
+const MOST_RUNS: usize = 128;
+const MOST_STEPS: usize = 1024;
+
+/// Runs at which tokens end in more states than this are those of counted text, each state of which a text passes once.
+const MOST_ENDS: usize = 16;
 
 /// Where no more nodes of the trie begin with a byte that is alive, all of them are read.
 const FEW_NODES: usize = 768;
@@ -288,8 +291,10 @@ impl Reader<'_> {
         if let Some(mut ends) = self.ends.take().filter(|_| !self.moves_stack) {
             ends.sort_unstable();
             ends.dedup();
-            make_room(&mut self.known.runs, MOST_RUNS);
-            self.known.runs.insert(start.0.0, (Arc::clone(&runs), ends.into()));
+            if ends.len() <= MOST_ENDS {
+                make_room(&mut self.known.runs, MOST_RUNS);
+                self.known.runs.insert(start.0.0, (Arc::clone(&runs), ends.into()));
+            }
         }
         Some(runs)
     }
