@@ -87,6 +87,14 @@ const ATTACKS: &[Attack] = attacks! {
         let branches: Vec<Value> = (0..900_000).map(|i| json!({"const": i, "title": "a branch", "type": "integer"})).collect();
         schema(gauge, json!({"oneOf": branches}))
     };
+    "20,000 branches": Limit = |gauge| {
+        let branches: Vec<Value> = (0..20_000).map(|i| json!({"const": i, "type": "integer"})).collect();
+        schema(gauge, json!({"oneOf": branches}))
+    };
+    "a list of 200,000 different items": Limit = |gauge| {
+        let items: Vec<Value> = (0..200_000).map(Value::from).collect();
+        schema(gauge, json!({"const": items, "uniqueItems": true}))
+    };
     "50 MB of unknown keywords": Any = |gauge| {
         let all: Map<String, Value> = (0..2_000_000).map(|i| (format!("unknown keyword {i}"), Value::Null)).collect();
         schema(gauge, Value::Object(all))

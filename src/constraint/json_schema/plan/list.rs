@@ -18,6 +18,11 @@ impl List {
         Self { scalars: HashSet::from_iter(scalars), others }
     }
 
+    /// How many values of the list one is compared with.
+    pub(super) fn compared_with(&self, value: &Json) -> usize {
+        if value.is_nested() { self.others.len() } else { 1 }
+    }
+
     pub(super) fn contains(&self, value: &Json) -> bool {
         if value.is_nested() {
             self.others.iter().any(|other| other.is_same(value))

@@ -138,6 +138,8 @@ pub(super) struct Planner<'a> {
     /// The number of states of all plans, and the most that are allowed.
     states: usize,
     most: usize,
+    /// The work of verdicts: the claims that were asked, and the parts of values that were read for them.
+    judged: usize,
     /// The work that was done when the limits were last checked.
     looked: usize,
 }
@@ -167,6 +169,7 @@ impl<'a> Planner<'a> {
             places: [None; 2],
             states: 0,
             most: usize::MAX,
+            judged: 0,
             looked: 0,
         }
     }
@@ -383,7 +386,7 @@ impl<'a> Planner<'a> {
 
     /// Checks the limits now and then.
     fn look(&mut self) -> Result<()> {
-        let work = self.formulas.work() + self.states * STATE_WORK;
+        let work = self.formulas.work() + self.states * STATE_WORK + self.judged;
         if work - self.looked >= LOOK {
             self.looked = work;
             self.meter.time()?;

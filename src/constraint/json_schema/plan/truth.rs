@@ -79,11 +79,17 @@ impl Planner<'_> {
     }
 
     fn leaf_holds(&mut self, formula: Formula, leaf: &Leaf, value: &Json) -> Result<Verdict> {
+        self.judge(match value {
+            Json::String(text) => 1 + text.len(),
+            _ => 1,
+        })?;
         let holds = match (leaf, value) {
             (Leaf::Types(types), _) => types.meets(Types::of(value)),
             (Leaf::Values(values), _) => {
                 let list = self.lists.entry(formula).or_insert_with(|| List::new(values).into());
-                Arc::clone(list).contains(value)
+                let list = Arc::clone(list);
+                self.judge(list.compared_with(value))?;
+                list.contains(value)
             }
             (Leaf::Later(_), _) => {
                 let formula = self.looked_up(formula)?;
@@ -156,13 +162,24 @@ impl Planner<'_> {
                 return Ok(tally.at_least(*count));
             }
             (Leaf::Items(count), Json::Array(items)) => items.len() as u64 >= *count,
-            (Leaf::Unique { .. }, Json::Array(items)) => !items
-                .iter()
-                .enumerate()
-                .any(|(at, item)| items[..at].iter().any(|other| other.is_same(item))),
+            (Leaf::Unique { .. }, Json::Array(items)) => {
+                for (at, item) in items.iter().enumerate() {
+                    self.judge(at)?;
+                    if items[..at].iter().any(|other| other.is_same(item)) {
+                        return Ok(Some(false));
+                    }
+                }
+                true
+            }
             _ => true,
         };
         Ok(Some(holds))
+    }
+
+    /// Counts the work of verdicts, and checks the limits now and then.
+    fn judge(&mut self, work: usize) -> Result<()> {
+        self.judged += work;
+        self.look()
     }
 
     /// Whether `name` is none of the names that `additionalProperties` leaves out.
