@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::panic::resume_unwind;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -49,9 +50,11 @@ pub(crate) fn rows<T: Send>(
     });
 }
 
-/// As many threads as the machine runs at once: one where there are no others.
+/// As many threads as the machine runs at once, as far as the first call found: one where there are no others.
 pub(crate) fn available() -> usize {
-    thread::available_parallelism().map_or(1, NonZeroUsize::get)
+    // The system is asked once: on Linux the answer is in files.
+    static AVAILABLE: OnceLock<usize> = OnceLock::new();
+    *AVAILABLE.get_or_init(|| thread::available_parallelism().map_or(1, NonZeroUsize::get))
 }
 
 #[cfg(test)]
