@@ -26,9 +26,10 @@ pub struct Limits {
     /// Most bytes of a table that [`TokenTable::compile`](crate::TokenTable::compile) tabulates; a larger one is
     /// walked. Default: 64 MiB.
     pub tabulated_bytes: usize,
-    /// Most states of an automaton that [`TokenTable::compile`](crate::TokenTable::compile) tabulates; a larger one
-    /// is walked, so that its first mask does not wait for the table. Default: 1,000.
-    pub tabulated_states: usize,
+    /// Most entries, one for each state and each token, of a table that [`TokenTable::compile`](crate::TokenTable::compile)
+    /// tabulates; a larger one is walked, so that its first mask does not wait for it. Default: 5,000,000, about 100 states
+    /// with 50,000 tokens.
+    pub tabulated_entries: usize,
     /// Most frames on the stack of a row that follows a recursive JSON schema, or one that allows any JSON: about how deep
     /// its arrays and objects may be nested; at most [`MAX_FRAMES`](Self::MAX_FRAMES). With 0 there is no stack, and such a
     /// schema is copied to a depth, see [`JsonOptions::recursion`](crate::constraint::JsonOptions::recursion). Default: 64.
@@ -50,7 +51,7 @@ impl Default for Limits {
             states: 1_000_000,
             bytes: 512 << 20,
             tabulated_bytes: 64 << 20,
-            tabulated_states: 1_000,
+            tabulated_entries: 5_000_000,
             frames: 64,
             stacks: Self::MAX_STACKS,
             time: Duration::from_secs(30),
@@ -89,10 +90,10 @@ impl Limits {
         Self { tabulated_bytes: bytes, ..self }
     }
 
-    /// Sets the most states of an automaton whose table is tabulated without being asked for.
+    /// Sets the most entries of a table that is tabulated without being asked for.
     #[must_use]
-    pub fn with_tabulated_states(self, states: usize) -> Self {
-        Self { tabulated_states: states, ..self }
+    pub fn with_tabulated_entries(self, entries: usize) -> Self {
+        Self { tabulated_entries: entries, ..self }
     }
 
     /// Sets the most frames on the stack of a row.

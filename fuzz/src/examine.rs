@@ -13,7 +13,7 @@ pub fn limits() -> Limits {
         states: 20_000,
         bytes: 32 << 20,
         tabulated_bytes: 4 << 20,
-        tabulated_states: 300,
+        tabulated_entries: 100_000,
         frames: 0,
         stacks: Limits::MAX_STACKS,
         time: Duration::from_secs(1),

@@ -118,7 +118,7 @@ impl TokenTable {
     pub(crate) const RESERVED_COLUMNS: usize = 3;
 
     /// Compiles `constraint` for `vocabulary`: tabulated where that takes at most
-    /// [`Limits::tabulated_bytes`] and at most [`Limits::tabulated_states`] states, walked otherwise. A constraint that
+    /// [`Limits::tabulated_bytes`] and has at most [`Limits::tabulated_entries`], walked otherwise. A constraint that
     /// [counts tokens](crate::constraint::Expression::max_tokens) is tabulated, however large.
     ///
     /// # Errors
@@ -133,9 +133,10 @@ impl TokenTable {
             ControlFlow::Break(table) => return Ok(table),
             ControlFlow::Continue(lowered) => lowered,
         };
+        let is_large = |states: usize| states.saturating_mul(vocabulary.len()) > limits.tabulated_entries;
         let text = match lowered {
             Lowered::Bytes(text) => text,
-            Lowered::Rows(rows, unrolled) if rows.rows().state_count() > limits.tabulated_states => {
+            Lowered::Rows(rows, unrolled) if is_large(rows.rows().state_count()) => {
                 return Ok(walk::from_rows(&rows, vocabulary, &meter)?.followed(Some(unrolled)));
             }
             Lowered::Rows(rows, unrolled) => TextAutomaton::of_rows(&rows, unrolled, &meter)?,
@@ -152,7 +153,7 @@ impl TokenTable {
             Err(error) if error.is_grammar() => compile::from_bytes(&text, vocabulary, &meter),
             result => result,
         };
-        if text.dfa.state_count() > limits.tabulated_states {
+        if is_large(text.dfa.state_count()) {
             return Ok(walked()?.followed(text.unrolled));
         }
         let tabulated = Limits { bytes: limits.bytes.min(limits.tabulated_bytes), ..limits.clone() };

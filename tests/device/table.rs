@@ -131,7 +131,7 @@ fn real_vocabularies_match_the_brute_force_walk() {
         for pattern in [r"-?\d+(\.\d+)?", r#"\{"name":"[^"\\]{1,5}"\}"#, r"(\p{L}+ ){2}", "日本|née?"] {
             let constraint = Constraint::regex(pattern).unwrap();
             let dfa = constraint.to_byte_dfa(&Limits::default()).unwrap().unwrap();
-            let table = TokenTable::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
+            let table = TokenTable::tabulate(&constraint, &vocabulary, &Limits::default()).unwrap();
             assert_equal_to_brute_force(&table, &dfa, &vocabulary);
         }
     }

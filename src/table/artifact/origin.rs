@@ -52,10 +52,10 @@ impl Origin {
 
 /// All limits on which a table depends, by name.
 pub(in crate::table) fn to_json(limits: &Limits) -> String {
-    let &Limits { states, bytes, tabulated_bytes, tabulated_states, frames, stacks, time, threads: _ } =
+    let &Limits { states, bytes, tabulated_bytes, tabulated_entries, frames, stacks, time, threads: _ } =
         limits;
     json!({
-        "states": states, "bytes": bytes, "tabulated_bytes": tabulated_bytes, "tabulated_states": tabulated_states,
+        "states": states, "bytes": bytes, "tabulated_bytes": tabulated_bytes, "tabulated_entries": tabulated_entries,
         "frames": frames, "stacks": stacks, "time": Duration::as_secs_f64(&time),
     })
     .to_string()

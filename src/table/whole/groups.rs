@@ -124,7 +124,7 @@ impl Groups {
         }
         if owners.len() > MOST_COLUMNS {
             return Err(Error::grammar_as_a_whole(format!(
-                "it names {} tokens, too many of which are text for a table that is walked: let it be tabulated, by `Limits::tabulated_states` and `Limits::tabulated_bytes`",
+                "it names {} tokens, too many of which are text for a table that is walked: let it be tabulated, by `Limits::tabulated_entries` and `Limits::tabulated_bytes`",
                 tokens.len()
             )));
         }

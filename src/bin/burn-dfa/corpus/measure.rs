@@ -132,7 +132,7 @@ impl<'a> Bench<'a> {
         // What is derived of a vocabulary once is derived here, for tables of both forms. Whether these compile, within
         // the limits and with the tokens that there are, does not matter.
         vocabulary.fingerprint();
-        let many = bench.limits.tabulated_states;
+        let many = bench.limits.tabulated_entries / vocabulary.len().max(1) + 1;
         for regex in ["a", &format!("\"[ -~]{{{many}}}")] {
             let _no_matter = bench.first_mask(vocabulary, || Constraint::regex(regex));
         }
