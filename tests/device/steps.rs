@@ -271,6 +271,13 @@ fn a_table_too_large_to_tabulate_is_walked() {
     let tensors = TensorTable::new(&[&table], WIDTH, &options, &Device::flex()).unwrap();
     assert_eq!(tensors.layout(), Layout::Walk);
     assert!(!TokenTable::compile(&constraint, &vocabulary, &Limits::default()).unwrap().is_walked());
+    let states = constraint.to_byte_dfa(&Limits::default()).unwrap().unwrap().state_count();
+    let entries = states * vocabulary.len();
+    for (most, is_walked) in [(entries, false), (entries - 1, true)] {
+        let limits = Limits::default().with_tabulated_entries(most);
+        let table = TokenTable::compile(&constraint, &vocabulary, &limits).unwrap();
+        assert_eq!(table.is_walked(), is_walked, "{most} of {entries}");
+    }
     let classes = TensorOptions { layout: Some(Layout::Classes), ..options };
     let error = TensorTable::new(&[&table], WIDTH, &classes, &Device::flex()).unwrap_err();
     assert!(error.is_input(), "{error}");

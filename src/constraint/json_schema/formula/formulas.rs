@@ -224,6 +224,12 @@ impl Formulas {
             Term::Constant(_) => Arc::new([]),
             Term::Leaf(_) => Arc::new([formula]),
             Term::Not(inner) => self.leaves(inner),
+            // Parts are distinct.
+            Term::And(parts) | Term::Or(parts) | Term::One(parts)
+                if parts.iter().all(|&part| self.as_leaf(part).is_some()) =>
+            {
+                parts
+            }
             Term::And(parts) | Term::Or(parts) | Term::One(parts) => {
                 let mut seen: FastMap<u32, ()> = FastMap::default();
                 let mut all = Vec::new();
@@ -257,42 +263,55 @@ impl Formulas {
         self.replaced(formula, with, &mut FastMap::default())
     }
 
+    /// The same, where it is known of some formulas what becomes of them.
     fn replaced(
         &mut self,
         formula: Formula,
         with: &mut impl FnMut(&mut Self, Formula) -> Option<Formula>,
-        done: &mut FastMap<u32, Formula>,
+        known: &mut FastMap<u32, Formula>,
     ) -> Formula {
-        if formula.decided().is_some() {
-            return formula;
-        }
-        if let Some(&known) = done.get(&formula.0) {
+        self.work += 1;
+        let term = match self.term(formula) {
+            Term::Constant(_) => return formula,
+            Term::Leaf(_) => return with(self, formula).unwrap_or(formula),
+            term => term.clone(),
+        };
+        if let Some(&known) = known.get(&formula.0) {
             return known;
         }
-        self.work += 1;
-        let replaced = match self.term(formula).clone() {
-            Term::Constant(_) => formula,
-            Term::Leaf(_) => with(self, formula).unwrap_or(formula),
-            Term::Not(inner) => {
-                let inner = self.replaced(inner, with, done);
-                self.not(inner)
-            }
-            ref term @ (Term::And(ref parts) | Term::Or(ref parts) | Term::One(ref parts)) => {
-                self.work += parts.len();
-                let new: Vec<Formula> = parts.iter().map(|&part| self.replaced(part, with, done)).collect();
-                if new[..] == parts[..] {
-                    formula
-                } else {
-                    match term {
-                        Term::And(_) => self.and(new),
-                        Term::Or(_) => self.or(new),
-                        _ => self.one(new),
-                    }
+        let replaced = match &term {
+            Term::And(parts) | Term::Or(parts) | Term::One(parts) => {
+                let new: Vec<Formula> = parts.iter().map(|&part| self.replaced(part, with, known)).collect();
+                match &term {
+                    _ if new[..] == parts[..] => formula,
+                    Term::And(_) => self.reduced(parts, new, true),
+                    Term::Or(_) => self.reduced(parts, new, false),
+                    _ => self.one(new),
                 }
             }
+            Term::Not(inner) => {
+                let inner = self.replaced(*inner, with, known);
+                self.not(inner)
+            }
+            Term::Constant(_) | Term::Leaf(_) => formula,
         };
-        done.insert(formula.0, replaced);
+        known.insert(formula.0, replaced);
         replaced
+    }
+
+    /// The conjunction (or the disjunction) of `parts` once these have become `new`.
+    fn reduced(&mut self, parts: &[Formula], mut new: Vec<Formula>, and: bool) -> Formula {
+        let neutral = Formula::constant(and);
+        if !new.iter().zip(parts).all(|(new, part)| new == part || *new == neutral) {
+            return if and { self.and(new) } else { self.or(new) };
+        }
+        // Of parts that are distinct, and none the negation of another, some are left.
+        new.retain(|part| *part != neutral);
+        match new[..] {
+            [] => neutral,
+            [only] => only,
+            _ => self.add(if and { Term::And(new.into()) } else { Term::Or(new.into()) }),
+        }
     }
 
     /// The formula with some leaves decided.

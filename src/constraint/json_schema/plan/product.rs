@@ -3,6 +3,7 @@
 //! An automaton in its dead state has decided its leaf. An automaton on which the formula no longer depends is dropped. A
 //! string that is undecided under a `format` is accepted only if the formula does not depend on that.
 
+use super::frame::answers;
 use super::labelled::Labelled;
 use super::live::live;
 use super::{Plan, Planner};
@@ -32,6 +33,8 @@ pub(super) struct Product<'p, 'a, 'b> {
     /// The set that was met last, which mostly is the next one too, and its number.
     dead: Vec<bool>,
     last: usize,
+    /// The answers of texts that end with some verdicts on the leaves.
+    answers: FastMap<Vec<u8>, Option<Vec<bool>>>,
 }
 
 impl<'p, 'a, 'b> Product<'p, 'a, 'b> {
@@ -50,6 +53,7 @@ impl<'p, 'a, 'b> Product<'p, 'a, 'b> {
             number_of: FastMap::default(),
             dead: Vec::new(),
             last: 0,
+            answers: FastMap::default(),
         }
     }
 
@@ -96,7 +100,7 @@ impl<'p, 'a, 'b> Product<'p, 'a, 'b> {
                 }
             }
             rows.push(row);
-            found.push(self.ends(&vector)?);
+            found.push(self.ends(&vector));
             if at % 256 == 0 {
                 self.planner.meter.states(vectors.len())?;
                 self.planner.meter.bytes(vectors.bytes())?;
@@ -164,23 +168,29 @@ impl<'p, 'a, 'b> Product<'p, 'a, 'b> {
     }
 
     /// The answers of a text that ends here.
-    fn ends(&mut self, vector: &[u32]) -> Result<Option<Vec<bool>>> {
+    fn ends(&mut self, vector: &[u32]) -> Option<Vec<bool>> {
         let accepts = |at: usize| self.automata[at].is_accepting(ByteStateId(vector[at]));
         if !accepts(0) {
-            return Ok(None);
+            return None;
+        }
+        let verdict = |judged: &Judged| match (accepts(judged.surely), accepts(judged.possibly)) {
+            (true, _) => 2,
+            (_, possibly) => u8::from(possibly),
+        };
+        let verdicts: Vec<u8> = self.leaves.iter().map(verdict).collect();
+        if let Some(known) = self.answers.get(&verdicts) {
+            return known.clone();
         }
         // Undecided leaves are kept; the text is accepted only if the formula is decided without them.
-        let truth = |judged: &Judged| match (accepts(judged.surely), accepts(judged.possibly)) {
-            (true, _) => Some((judged.leaf, Formula::TRUE)),
-            (_, false) => Some((judged.leaf, Formula::FALSE)),
+        let truth = |(judged, verdict): (&Judged, &u8)| match verdict {
+            0 => Some((judged.leaf, Formula::FALSE)),
+            2 => Some((judged.leaf, Formula::TRUE)),
             _ => None,
         };
-        let values = self.leaves.iter().filter_map(truth).collect();
-        let residues = self.planner.assign(&self.residues, &values);
-        if residues[0] != Formula::TRUE {
-            return Ok(None);
-        }
-        Ok(residues[1..].iter().map(|residue| residue.decided()).collect())
+        let values = self.leaves.iter().zip(&verdicts).filter_map(truth).collect();
+        let answers = answers(&self.planner.assign(&self.residues, &values));
+        self.answers.insert(verdicts, answers.clone());
+        answers
     }
 }
 
