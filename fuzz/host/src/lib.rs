@@ -16,6 +16,8 @@ mod limits;
 mod random;
 #[path = "../../../src/table/mod.rs"]
 pub mod table;
+#[path = "../../../src/threads.rs"]
+mod threads;
 #[path = "../../../src/vocabulary/mod.rs"]
 pub mod vocabulary;
 
