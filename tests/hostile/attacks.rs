@@ -95,6 +95,13 @@ const ATTACKS: &[Attack] = attacks! {
         let items: Vec<Value> = (0..200_000).map(Value::from).collect();
         schema(gauge, json!({"const": items, "uniqueItems": true}))
     };
+    "40 numbers of 1 MB beside 200 multiples": Limit = |gauge| {
+        let branches: Vec<String> = (1..=200).map(|step| format!(r#"{{"multipleOf": {step}}}"#)).collect();
+        let numbers: Vec<String> = (1_000_000..1_000_040).map(|digits| "7".repeat(digits)).collect();
+        let schema = format!(r#"{{"enum": [{}], "oneOf": [{}]}}"#, numbers.join(", "), branches.join(", "));
+        let limits = gauge.arm();
+        lower(&Constraint::json_schema_from_str(&schema)?, limits)
+    };
     "50 MB of unknown keywords": Any = |gauge| {
         let all: Map<String, Value> = (0..2_000_000).map(|i| (format!("unknown keyword {i}"), Value::Null)).collect();
         schema(gauge, Value::Object(all))

@@ -62,6 +62,11 @@ impl Decimal {
         Ok(Self { negative, digits, point })
     }
 
+    /// The number of its digits without zeros at either end.
+    pub(in super::super) fn len(&self) -> usize {
+        self.digits.len()
+    }
+
     pub(super) fn is_zero(&self) -> bool {
         self.digits.is_empty()
     }

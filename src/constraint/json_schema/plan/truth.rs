@@ -81,6 +81,7 @@ impl Planner<'_> {
     fn leaf_holds(&mut self, formula: Formula, leaf: &Leaf, value: &Json) -> Result<Verdict> {
         self.judge(match value {
             Json::String(text) => 1 + text.len(),
+            Json::Number(number) => 1 + number.len(),
             _ => 1,
         })?;
         let holds = match (leaf, value) {
