@@ -10,6 +10,8 @@
 //!
 //! Reference: R. Alur and P. Madhusudan, *Visibly Pushdown Languages*, STOC 2004.
 
+use std::sync::Arc;
+
 use super::specialise::Specialised;
 use super::{ByteRows, ByteStateId, Configuration, Csr, FastMap, Graph, Rows, Run, Way};
 use crate::error::Result;
@@ -56,7 +58,7 @@ pub(crate) enum Jump {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Pushdown {
-    rows: ByteRows,
+    rows: Arc<ByteRows>,
     jumps: Vec<Jump>,
     /// Number of ends of a state, at most.
     ends: usize,
@@ -164,7 +166,7 @@ impl Pushdown {
             }
         }
         let ways = queue.iter().flat_map(|&state| &ways[state as usize * ends..][..ends]).copied().collect();
-        Ok(Some(Self { rows: rows.into(), jumps, ends, ways, frames: meter.limits().frames }))
+        Ok(Some(Self { rows: Arc::new(rows.into()), jumps, ends, ways, frames: meter.limits().frames }))
     }
 
     /// This behind `front`, the rows of states from 1 on, one of which leads to the start: the state after the last of them.
@@ -202,7 +204,7 @@ impl Pushdown {
             }),
             jump => jump,
         }));
-        Ok(Self { rows: rows.into(), jumps, ends, ways, frames: self.frames })
+        Ok(Self { rows: Arc::new(rows.into()), jumps, ends, ways, frames: self.frames })
     }
 
     /// Number of states, the dead one included.
@@ -213,6 +215,11 @@ impl Pushdown {
     /// Its rows.
     pub(crate) fn rows(&self) -> &ByteRows {
         &self.rows
+    }
+
+    /// Its rows, shared.
+    pub(crate) fn shared_rows(&self) -> Arc<ByteRows> {
+        Arc::clone(&self.rows)
     }
 
     /// The most frames on the stack.
@@ -285,7 +292,7 @@ impl Pushdown {
     /// The same where each byte is read as the byte `read_as` says; states keep their numbers, even where no run is left that
     /// leads to them, and their ways to the ends, which are those by all runs.
     pub(crate) fn read_as(self, read_as: &[u8; 256]) -> Self {
-        Self { rows: self.rows.read_as(read_as), ..self }
+        Self { rows: Arc::new(self.rows.read_as(read_as)), ..self }
     }
 
     /// What `state` does to the stack.

@@ -1,5 +1,7 @@
 //! Finished automata as rows of runs, which take less memory than a table with an entry for each state and byte class.
 
+use std::sync::Arc;
+
 use super::canonical::{number, spread};
 use super::{ByteDfa, ByteRows, Rows};
 use crate::error::Result;
@@ -8,7 +10,7 @@ use crate::limits::Meter;
 /// A deterministic automaton over bytes, trimmed and numbered as a [`ByteDfa`] is, but not minimal.
 #[derive(Clone, Debug)]
 pub(crate) struct RowDfa {
-    rows: ByteRows,
+    rows: Arc<ByteRows>,
     /// The least number of bytes to an accepting state; `u32::MAX` in the dead one.
     bytes_to_end: Vec<u32>,
 }
@@ -38,7 +40,7 @@ impl RowDfa {
 
     fn of(rows: ByteRows) -> Self {
         let bytes_to_end = rows.rows().distances();
-        Self { rows, bytes_to_end }
+        Self { rows: Arc::new(rows), bytes_to_end }
     }
 
     /// The automaton with its table written out.
@@ -52,12 +54,17 @@ impl RowDfa {
     /// The same where each byte is read as the byte `read_as` says; states keep their numbers, even where no run is left that
     /// leads to them, and their distances to the end, which are those by all runs.
     pub(crate) fn read_as(&self, read_as: &[u8; 256]) -> Self {
-        Self { rows: self.rows.read_as(read_as), bytes_to_end: self.bytes_to_end.clone() }
+        Self { rows: Arc::new(self.rows.read_as(read_as)), bytes_to_end: self.bytes_to_end.clone() }
     }
 
     /// Its rows.
     pub(crate) fn rows(&self) -> &ByteRows {
         &self.rows
+    }
+
+    /// Its rows, shared.
+    pub(crate) fn shared_rows(&self) -> Arc<ByteRows> {
+        Arc::clone(&self.rows)
     }
 
     /// The least number of bytes from every state to an accepting one; `u32::MAX` where there is no way.

@@ -36,7 +36,7 @@ impl TokenTable {
 
 /// The tokens of each column of a tabulated table, of each reserved column of a walked one.
 fn tokens_of(parts: &TableParts) -> Vec<Vec<TokenId>> {
-    let mut tokens_of = vec![Vec::new(); parts.columns];
+    let mut tokens_of = vec![Vec::new(); parts.columns()];
     for id in (0..parts.vocabulary_len as u32).map(TokenId) {
         let column = match &parts.reading {
             TokenReading::Classes(class) => Some(class[id.index()]),
@@ -92,7 +92,7 @@ impl TableParts {
         tokens_of: &[Vec<TokenId>],
         vocabulary: &Vocabulary,
     ) -> Vec<Option<(u8, StateId)>> {
-        let (mut single, mut starts) = ([None; 256], vec![Starts::default(); self.columns]);
+        let (mut single, mut starts) = ([None; 256], vec![Starts::default(); self.columns()]);
         match &self.reading {
             TokenReading::Classes(_) => {
                 for (column, tokens_of) in starts.iter_mut().zip(tokens_of) {

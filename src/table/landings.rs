@@ -120,14 +120,15 @@ impl TableParts {
             unreachable!("a table with calls is walked")
         };
         let reserved = TokenTable::RESERVED_COLUMNS;
-        let count = self.columns - reserved - special.columns();
+        let count = self.columns() - reserved - special.columns();
         let states = self.tokens_to_end.len() as u32;
+        let (next, columns) = (self.next.all(), self.columns());
         let mut transitions = Vec::with_capacity((states as usize + 1) * count);
         for state in 0..=states {
             if state < StateId::RESERVED {
                 transitions.extend(std::iter::repeat_n(0, count));
             } else if state < states && self.rests(StateId(state)) {
-                transitions.extend_from_slice(&self.row(StateId(state))[reserved..][..count]);
+                transitions.extend_from_slice(&next[state as usize * columns + reserved..][..count]);
             } else {
                 transitions.extend(std::iter::repeat_n(states, count));
             }

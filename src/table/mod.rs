@@ -47,6 +47,7 @@ mod pending;
 mod position;
 mod prune;
 mod pushdown;
+mod rows;
 mod runs;
 mod sample;
 mod special;
@@ -76,6 +77,7 @@ use class_tokens::MadeClassTokens;
 pub(crate) use landings::Landings;
 pub(crate) use left::Left;
 pub(crate) use parts::{TableParts, TokenReading};
+use rows::TableRows;
 pub(crate) use runs::{Alphabet, CharacterRuns};
 pub(crate) use special::SpecialTokens;
 pub(crate) use stack::Stacks;
@@ -262,8 +264,7 @@ impl TokenTable {
         let vocabulary_len = class.len();
         let reading = TokenReading::Classes(class);
         let parts = TableParts {
-            next,
-            columns: classes,
+            next: TableRows::whole(next, classes),
             reading,
             tokens_to_end,
             calls: None,
@@ -323,7 +324,7 @@ impl TokenTable {
     /// Number of columns of `D`, reserved ones included: classes of tokens, or of bytes where the table is
     /// walked.
     pub fn class_count(&self) -> usize {
-        self.parts.columns
+        self.parts.columns()
     }
 
     /// How deep a JSON schema was followed where it has no end; `None` for other constraints, and for tables that

@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use super::class_tokens::MadeClassTokens;
 use super::landings::Landings;
+use super::rows::TableRows;
 use super::runs::Alphabet;
 use super::stack::{Calls, Stacks, Top};
 use super::{RowPosition, SpecialTokens, StateId, TokenTable, reserved_column};
 use crate::error::{Error, Result};
-use crate::vocabulary::{Fingerprint, Symbols, TokenId, Vocabulary};
+use crate::vocabulary::{Fingerprint, TokenId, Vocabulary};
 
 /// The arrays of a table.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct TableParts {
-    /// `D`, `[states, columns]`, row by row.
-    pub(crate) next: Vec<u32>,
-    pub(crate) columns: usize,
+    /// `D`, `[states, columns]`.
+    pub(crate) next: TableRows,
     pub(crate) reading: TokenReading,
     /// `[states]`; `u32::MAX` where no token path leads to the end. With calls, to the nearest outcome of the state's piece.
     pub(crate) tokens_to_end: Vec<u32>,
@@ -42,14 +42,26 @@ pub(crate) enum TokenReading {
         special: SpecialTokens,
         /// How its characters are read.
         alphabet: Box<Alphabet>,
-        /// `[states]`: the symbols whose bytes lead from a state to itself.
-        rests: Vec<Symbols>,
     },
 }
 
 impl TableParts {
+    /// Number of columns of `D`.
+    pub(crate) fn columns(&self) -> usize {
+        self.next.columns()
+    }
+
+    /// The most frames that a token adds to the stack at any time, at most; 0 where there is none.
+    pub(crate) fn pushes(&self) -> u32 {
+        match (&self.calls, &self.reading) {
+            (Some(calls), TokenReading::Bytes { vocabulary, .. }) => calls.pushes(vocabulary),
+            _ => 0,
+        }
+    }
+
+    #[inline]
     pub(super) fn row(&self, state: StateId) -> &[u32] {
-        &self.next[state.index() * self.columns..][..self.columns]
+        self.next.row(state)
     }
 
     /// The state after `token`; of a table with calls, on an empty stack.
@@ -105,31 +117,26 @@ impl TableParts {
     }
 
     pub(super) fn validate(&self) -> Result<()> {
-        let (states, columns) = (self.tokens_to_end.len(), self.columns);
+        let (states, columns) = (self.tokens_to_end.len(), self.columns());
         if states < StateId::RESERVED as usize || columns < TokenTable::RESERVED_COLUMNS {
             return Err(Error::table(format!(
                 "{states} states and {columns} columns are fewer than the reserved ones"
             )));
         }
-        if self.next.len() != states * columns {
+        if self.next.states() != states {
             return Err(Error::table(format!(
-                "{} transitions for {states} states and {columns} columns",
-                self.next.len()
+                "rows of {} states, and distances of {states}",
+                self.next.states()
             )));
         }
         if self.start.index() >= states || self.start == StateId::DEAD {
             return Err(Error::table(format!("start state {} of {states} states", self.start)));
         }
-        // In one pass without a way out, which takes several entries at a time.
-        let greatest = self.next.iter().fold(0, |greatest, &next| greatest.max(next));
-        if greatest as usize >= states
-            && let Some(at) = self.next.iter().position(|&next| next as usize >= states)
-        {
+        if let Some((at, next)) = self.next.first_beyond() {
             return Err(Error::table(format!(
-                "state {}, column {}: next state {} of {states} states",
+                "state {}, column {}: next state {next} of {states} states",
                 at / columns,
-                at % columns,
-                self.next[at]
+                at % columns
             )));
         }
         let read: &[u32] = match &self.reading {

@@ -49,17 +49,15 @@ impl TokenTable {
             TokenReading::Classes(class) => {
                 TokenReading::Classes(ids.iter().map(|id| class[id.index()]).collect())
             }
-            TokenReading::Bytes { column_of, special, alphabet, rests, .. } => TokenReading::Bytes {
+            TokenReading::Bytes { column_of, special, alphabet, .. } => TokenReading::Bytes {
                 column_of: column_of.clone(),
                 vocabulary: own.clone(),
                 special: special.prune(ids),
                 alphabet: alphabet.clone(),
-                rests: rests.clone(),
             },
         };
         let parts = TableParts {
             next: parts.next.clone(),
-            columns: parts.columns,
             reading,
             tokens_to_end: parts.tokens_to_end.clone(),
             calls: parts.calls.clone(),

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::build::RESERVED_TOKENS_TO_END;
+use super::rows::SHIFT;
 use super::special::spelled_classes;
 use super::stack::Calls;
-use super::walk::SHIFT;
 use super::whole::Groups;
 use super::{StateId, TableParts, TokenTable};
 use crate::automaton::{Jump, Pushdown, Way};
@@ -15,7 +15,7 @@ use crate::error::{Error, Limit, Result};
 use crate::limits::Meter;
 use crate::vocabulary::Vocabulary;
 
-/// Spreads the rows out; `None` where the vocabulary does not [spell the ways](spelled_ways) to the end.
+/// The table; `None` where the vocabulary does not [spell the ways](spelled_ways) to the end.
 ///
 /// # Errors
 /// Where a limit is breached.
@@ -29,8 +29,8 @@ pub(super) fn from_called(
     let ends = automaton.ends();
     let groups = Groups::new(free, vocabulary)?;
     let mut parts =
-        TableParts::spread(automaton.rows(), free.states, &groups, 2 + 3 * ends, vocabulary, meter)?;
-    let calls = calls(automaton, &ways, vocabulary, meter);
+        TableParts::of_rows(automaton.shared_rows(), free.states, &groups, 2 + 3 * ends, vocabulary, meter)?;
+    let calls = calls(automaton, &ways, meter);
     let needed = calls.frames[parts.start.index() * ends];
     if needed > calls.depth {
         return Err(Error::limit(Limit::Frames(calls.depth as usize)));
@@ -42,7 +42,7 @@ pub(super) fn from_called(
 }
 
 /// What the states do to the stack.
-fn calls(automaton: &Pushdown, spelled: &[Way], vocabulary: &Vocabulary, meter: &Meter) -> Calls {
+fn calls(automaton: &Pushdown, spelled: &[Way], meter: &Meter) -> Calls {
     let ends = automaton.ends();
     let mut jumps = vec![0; StateId::RESERVED as usize * (1 + ends)];
     let mut ways = reserved_ways(ends);
@@ -65,7 +65,7 @@ fn calls(automaton: &Pushdown, spelled: &[Way], vocabulary: &Vocabulary, meter: 
             entered[run.first as usize..=run.last as usize].fill(true);
         }
     }
-    Calls::new(meter.limits().frames, ends, jumps, &ways, &entered, vocabulary)
+    Calls::new(meter.limits().frames, ends, jumps, &ways, &entered)
 }
 
 /// The ways of the reserved states.

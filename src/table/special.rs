@@ -100,11 +100,15 @@ impl TableParts {
     }
 
     /// Takes out the special-token edges to where no token path leads on.
-    pub(super) fn seal_special_edges(&mut self) {
-        let (first, columns) = (self.columns - self.special().columns(), self.columns);
-        for row in self.next.chunks_exact_mut(columns).skip(StateId::RESERVED as usize) {
+    pub(super) fn seal_special_edges(&mut self, threads: usize) {
+        let count = self.special().columns();
+        if count == 0 {
+            return;
+        }
+        let columns = self.columns();
+        for row in self.next.all_mut(threads).chunks_exact_mut(columns).skip(StateId::RESERVED as usize) {
             let lost = |to: u32| !can_end(&self.tokens_to_end, StateId(to), RowPosition::UNLIMITED);
-            row[first..].iter_mut().filter(|to| lost(**to)).for_each(|to| *to = StateId::DEAD.0);
+            row[columns - count..].iter_mut().filter(|to| lost(**to)).for_each(|to| *to = StateId::DEAD.0);
         }
     }
 }

@@ -41,8 +41,8 @@ pub(crate) struct Calls {
     pub(crate) frames: Vec<u32>,
     /// The most call and RETURN states that follow one another without a byte between them.
     pub(crate) chain: u32,
-    /// The most frames that a token of the vocabulary adds to the stack at any time, at most.
-    pub(crate) pushes: u32,
+    /// The bytes that lead to a call or RETURN state from some state.
+    entered: Box<[bool; 256]>,
 }
 
 impl Calls {
@@ -54,7 +54,6 @@ impl Calls {
         jumps: Vec<i32>,
         ways: &[Way],
         entered: &[bool; 256],
-        vocabulary: &Vocabulary,
     ) -> Self {
         let mut calls = Self {
             depth: depth as u32,
@@ -63,11 +62,15 @@ impl Calls {
             ways: ways.iter().map(|way| if way.is_some() { way.bytes } else { NONE }).collect(),
             frames: ways.iter().map(|way| if way.is_some() { way.frames } else { 0 }).collect(),
             chain: 0,
-            pushes: 0,
+            entered: Box::new(*entered),
         };
         calls.chain = calls.longest_chain();
-        calls.pushes = vocabulary.most_bytes_of(entered).max(1).saturating_mul(calls.chain).min(calls.depth);
         calls
+    }
+
+    /// The most frames that a token of the vocabulary adds to the stack at any time, at most.
+    pub(crate) fn pushes(&self, vocabulary: &Vocabulary) -> u32 {
+        vocabulary.most_bytes_of(&self.entered).max(1).saturating_mul(self.chain).min(self.depth)
     }
 
     /// The most call and RETURN states that follow one another without a byte between them.

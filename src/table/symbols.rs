@@ -29,7 +29,7 @@ impl TableParts {
     /// The column of every symbol in a walked table; nothing where tokens are read by class.
     pub(crate) fn symbol_columns(&self) -> Vec<u32> {
         let TokenReading::Bytes { column_of, special, .. } = &self.reading else { return Vec::new() };
-        let count = self.columns as u32;
+        let count = self.columns() as u32;
         let own = count - special.columns() as u32..count;
         column_of.iter().copied().chain(0..TokenTable::RESERVED_COLUMNS as u32).chain(own).collect()
     }

@@ -2,7 +2,7 @@
 
 use super::stack::{Stacks, Top};
 use super::{Left, RowPosition, StateId, TableParts, TokenReading};
-use crate::vocabulary::{CharacterSet, Symbols, TokenId, Trie, symbol};
+use crate::vocabulary::{CharacterSet, TokenId, Trie};
 
 /// Tokens that are to be read.
 #[derive(Clone, Copy)]
@@ -72,33 +72,10 @@ impl TableParts {
 }
 
 impl TableParts {
-    /// The symbols whose bytes leave a row in `state` there, with its stack as it is.
-    #[inline]
-    fn rests_on(&self, state: StateId) -> Symbols {
-        match &self.reading {
-            TokenReading::Bytes { rests, .. } => rests[state.index()],
-            TokenReading::Classes(_) => 0,
-        }
-    }
-
-    /// Finds for each state the symbols whose bytes leave a row there. A row that reads such a byte neither makes a call nor
-    /// returns, since it rests in no state that does.
+    /// Finds for each state the symbols whose bytes leave a row there, where rows are not written on demand.
     pub(super) fn find_rests(&mut self) {
-        let TokenReading::Bytes { column_of, .. } = &self.reading else { return };
-        let mut symbols_of = vec![0; self.columns];
-        for byte in 0..=u8::MAX {
-            symbols_of[column_of[byte as usize] as usize] |= 1 << symbol(byte);
-        }
-        let rests_on = |(state, row): (u32, &[u32])| {
-            if !row.contains(&state) {
-                return 0;
-            }
-            let changing = row.iter().zip(&symbols_of).filter(|&(&to, _)| to != state);
-            !changing.fold(0, |all, (_, symbols)| all | symbols)
-        };
-        let found = (0..).zip(self.next.chunks_exact(self.columns)).map(rests_on).collect();
-        if let TokenReading::Bytes { rests, .. } = &mut self.reading {
-            *rests = found;
+        if let TokenReading::Bytes { column_of, .. } = &self.reading {
+            self.next.find_rests(column_of);
         }
     }
 }
@@ -136,7 +113,7 @@ impl Reader for Bytes<'_> {
     #[inline]
     fn read(&mut self, at: StateId, byte: u8) -> Option<StateId> {
         let column = self.column_of[byte as usize] as usize;
-        let next = StateId(self.parts.next[at.index() * self.parts.columns + column]);
+        let next = StateId(self.parts.row(at)[column]);
         (next != StateId::DEAD).then_some(next)
     }
 
@@ -239,7 +216,8 @@ fn each_token<'a, R: Reader>(
                 path[depth] = (next, is_read);
                 // Whatever comes below a byte behind which the row rests leads there as well.
                 let below = trie.below(node);
-                let rests = is_read && below & !reader.parts().rests_on(R::state(next)) == 0;
+                let rests =
+                    is_read && (below == 0 || below & !reader.parts().next.rests_on(R::state(next)) == 0);
                 let (tokens, after) = if rests {
                     (trie.subtree(node), trie.end(node) as usize)
                 } else {
@@ -259,6 +237,7 @@ fn each_token<'a, R: Reader>(
 mod tests {
     use super::*;
     use crate::constraint::Syntax;
+    use crate::vocabulary::symbol;
     use crate::{Constraint, Limits, TokenTable, Vocabulary};
 
     /// The tokens of text that may follow, found by walking the trie, and one after the other.
@@ -309,7 +288,8 @@ name ::= [a-z] [a-z0-9]*"#;
                 }
             }
         }
-        let TokenReading::Bytes { rests, .. } = &tables[1].parts().reading else { panic!("a walked table") };
-        assert!(rests.iter().any(|&rests| rests & 1 << symbol(b'b') != 0 && rests & 1 << symbol(b'+') == 0));
+        let rests_on = |state| tables[1].parts().next.rests_on(StateId(state));
+        let mut rests = (0..tables[1].state_count() as u32).map(rests_on);
+        assert!(rests.any(|rests| rests & 1 << symbol(b'b') != 0 && rests & 1 << symbol(b'+') == 0));
     }
 }

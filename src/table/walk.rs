@@ -2,22 +2,16 @@
 
 use std::sync::Arc;
 
-use super::build::{RESERVED_TOKENS_TO_END, no_token_path, reserved_rows, with_the_end};
+use super::build::{RESERVED_TOKENS_TO_END, no_token_path, with_the_end};
 use super::compile::Rests;
+use super::rows::{SHIFT, TableRows};
 use super::runs::Alphabet;
 use super::whole::{Groups, TokenStates};
 use super::{SpecialTokens, StateId, TableParts, TokenReading, TokenTable};
 use crate::automaton::{ByteRows, Csr, RowDfa};
 use crate::error::Result;
 use crate::limits::Meter;
-use crate::threads;
 use crate::vocabulary::{TokenId, TokenKind, Vocabulary};
-
-/// What is added to a live state of the automaton: its dead state stays, the reserved states come before.
-pub(super) const SHIFT: u32 = StateId::RESERVED - 1;
-
-/// The least number of rows that are spread out by a thread of their own.
-const SHARED_ROWS: usize = 8_192;
 
 /// The column of a token that is not text, in the walked form.
 pub(crate) fn reserved_column(vocabulary: &Vocabulary, token: TokenId) -> u32 {
@@ -39,14 +33,14 @@ pub(super) fn from_rows(rows: &RowDfa, vocabulary: &Vocabulary, meter: &Meter) -
 }
 
 impl TableParts {
-    /// The rows, spread out behind the reserved ones, with `beside` further numbers a state to come; of the automaton's states 1
+    /// The rows behind the reserved ones, to be written on demand, with `beside` further numbers a state to come; of the automaton's states 1
     /// to `free` are free text. How far the end is, what the states do to the stack, and where tokens lead that are read whole is
     /// not known yet.
     ///
     /// # Errors
     /// Where a limit is breached.
-    pub(super) fn spread(
-        rows: &ByteRows,
+    pub(super) fn of_rows(
+        rows: Arc<ByteRows>,
         free: u32,
         groups: &Groups,
         beside: usize,
@@ -61,31 +55,15 @@ impl TableParts {
         meter.states(states)?;
         let cells = states.saturating_mul(columns + beside).saturating_mul(4);
         meter.bytes(cells.saturating_add(rows.bytes()))?;
-        let mut next = reserved_rows(states, columns);
-        let own = &mut next[StateId::RESERVED as usize * columns..];
-        threads::rows(own, columns, meter.limits().threads, SHARED_ROWS, |first, own| {
-            for (state, row) in (1 + first as u32..).zip(own.chunks_exact_mut(columns)) {
-                if rows.is_accepting(state) {
-                    row[TokenTable::EOS as usize] = StateId::DONE.0;
-                }
-                rows.fill(state, &mut row[reserved..], SHIFT);
-            }
-        });
-        // Tokens without bytes leave free text as it is.
-        for state in 1 + SHIFT..=free + SHIFT {
-            next[state as usize * columns + TokenTable::UNMATCHED as usize] = state;
-        }
         meter.time()?;
         let column_of = rows.classes().map(|class| u32::from(class) + reserved as u32);
         Ok(Self {
-            next,
-            columns,
+            next: TableRows::on_demand(rows, free, columns),
             reading: TokenReading::Bytes {
                 alphabet: Alphabet::new(&column_of).into(),
                 column_of: Box::new(column_of),
                 vocabulary: vocabulary.clone(),
                 special,
-                rests: Vec::new(),
             },
             tokens_to_end: Vec::new(),
             calls: None,
@@ -111,7 +89,7 @@ fn walked(
 ) -> Result<TokenTable> {
     let none = Groups::default();
     let (free, groups) = text.map_or((0, &none), |text| (text.free, &text.groups));
-    let mut parts = TableParts::spread(dfa.rows(), free, groups, 2, vocabulary, meter)?;
+    let mut parts = TableParts::of_rows(dfa.shared_rows(), free, groups, 2, vocabulary, meter)?;
     parts.read_whole(groups, text, vocabulary, meter)?;
     let own = dfa.bytes_to_end()[1..].iter().map(|&bytes| bytes.saturating_add(1));
     parts.tokens_to_end = RESERVED_TOKENS_TO_END.into_iter().chain(own).collect();
@@ -125,14 +103,15 @@ fn walked(
     if !parts.has_end(parts.start) {
         return Err(no_token_path());
     }
-    parts.seal_special_edges();
+    parts.seal_special_edges(meter.limits().threads);
     parts.find_rests();
     Ok(TokenTable { parts: Arc::new(parts), unrolled: None })
 }
 
 /// `(from, to)` for every byte that a live state takes.
 fn byte_edges(parts: &TableParts) -> Vec<(u32, u32)> {
-    let rows = parts.next.chunks_exact(parts.columns).enumerate().skip(StateId::RESERVED as usize);
+    let all = parts.next.all();
+    let rows = all.chunks_exact(parts.columns()).enumerate().skip(StateId::RESERVED as usize);
     let mut edges = Vec::new();
     let mut targets = Vec::new();
     for (state, row) in rows {
@@ -150,7 +129,7 @@ fn token_edges(parts: &TableParts, vocabulary: &Vocabulary, meter: &Meter) -> Re
     let TokenReading::Bytes { column_of, special, .. } = &parts.reading else {
         return Ok(Vec::new());
     };
-    let (trie, states) = (vocabulary.trie(), parts.next.len() / parts.columns);
+    let (trie, states) = (vocabulary.trie(), parts.next.states());
     let read = |from: u32, byte: u8| parts.row(StateId(from))[column_of[byte as usize] as usize];
     let is_text = |tokens: &[TokenId]| tokens.iter().any(|&id| special.column(id).is_none());
     let mut edges = Vec::new();
@@ -196,11 +175,10 @@ fn token_edges(parts: &TableParts, vocabulary: &Vocabulary, meter: &Meter) -> Re
 
 /// Steps along `edges` to the end, one for the end of sequence included; `u32::MAX` where there is no way.
 fn to_end(parts: &TableParts, edges: Vec<(u32, u32)>) -> Vec<u32> {
-    let states = parts.next.len() / parts.columns;
+    let states = parts.next.states();
     let backward = Csr::new(states, edges.into_iter().map(|(from, to)| (to, from)));
     let own = StateId::RESERVED..states as u32;
-    let is_accepting =
-        |&s: &u32| parts.next[s as usize * parts.columns + TokenTable::EOS as usize] == StateId::DONE.0;
+    let is_accepting = |&s: &u32| parts.row(StateId(s))[TokenTable::EOS as usize] == StateId::DONE.0;
     let mut to_end = with_the_end(backward.distances(own.filter(is_accepting)));
     to_end[..RESERVED_TOKENS_TO_END.len()].copy_from_slice(&RESERVED_TOKENS_TO_END);
     to_end
@@ -211,8 +189,8 @@ impl TableParts {
     /// column, so that being alive in bytes is being alive in tokens.
     fn spells_every_byte(&self, vocabulary: &Vocabulary) -> bool {
         let TokenReading::Bytes { column_of, special, .. } = &self.reading else { return false };
-        let bytes = TokenTable::RESERVED_COLUMNS..self.columns - special.columns();
-        let mut usable = vec![false; self.columns];
+        let bytes = TokenTable::RESERVED_COLUMNS..self.columns() - special.columns();
+        let mut usable = vec![false; self.columns()];
         usable[bytes.end..].fill(true);
         if special.columns() == 0 {
             let spelled = column_of.iter().zip(vocabulary.spelled_bytes());
@@ -227,9 +205,9 @@ impl TableParts {
             }
         }
         let (usable, open): (Vec<usize>, Vec<usize>) =
-            (bytes.start..self.columns).partition(|&column| usable[column]);
+            (bytes.start..self.columns()).partition(|&column| usable[column]);
         open.is_empty()
-            || self.next.chunks_exact(self.columns).skip(StateId::RESERVED as usize).all(|row| {
+            || self.next.all().chunks_exact(self.columns()).skip(StateId::RESERVED as usize).all(|row| {
                 let mut taken = open.iter().map(|&column| row[column]).filter(|&to| to != StateId::DEAD.0);
                 taken.all(|to| usable.iter().any(|&column| row[column] == to))
             })

@@ -19,6 +19,11 @@ pub(crate) fn is_fused(device: &Device) -> bool {
 
 /// Whether `device` records operations and replays them.
 pub(crate) fn records(device: &Device) -> bool {
+    runs_kernels(device)
+}
+
+/// Whether the fused operations are kernels there.
+pub(crate) fn runs_kernels(device: &Device) -> bool {
     match device.as_dispatch() {
         #[cfg(feature = "cube")]
         DispatchDevice::Cube(_) => true,

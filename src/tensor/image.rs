@@ -6,6 +6,7 @@
 //!
 //! One buffer, because WebGPU grants a kernel eight of them.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use burn::tensor::{Device, Int, Tensor};
@@ -136,6 +137,8 @@ struct Source<'a> {
     index: i32,
     text: i32,
     numbers: Numbers<'a>,
+    /// The rows of the table, one after the other.
+    next: Cow<'a, [u32]>,
 }
 
 /// The numbers that the states of a table have in the image.
@@ -154,7 +157,8 @@ impl Source<'_> {
     }
 
     fn next(&self, state: StateId, out: &mut Vec<i32>) {
-        let (table, row) = (self.table, self.table.row(state));
+        let (table, columns) = (self.table, self.table.class_count());
+        let row = &self.next[state.index() * columns..][..columns];
         match (self.sizes.layout, &table.parts().reading) {
             (Layout::Dense, TokenReading::Classes(class)) => {
                 out.extend(class.iter().map(|&class| self.number(row[class as usize])));
@@ -272,8 +276,14 @@ impl Image {
         let sizes = self.sizes;
         self.chain = self.chain.max(chain_of(&[table]));
         let text = if table.is_walked() { 0 } else { super::BY_CLASS };
-        let source =
-            Source { sizes: &sizes, table, index: index as i32, text, numbers: Numbers::Paged(pages) };
+        let source = Source {
+            sizes: &sizes,
+            table,
+            index: index as i32,
+            text,
+            numbers: Numbers::Paged(pages),
+            next: table.parts().next.all(),
+        };
         for (array, offset) in Array::ALL.into_iter().zip(self.offsets) {
             let Declared { columns, idle, written, .. } = array.declare(&sizes);
             let mut values = Vec::new();
@@ -350,6 +360,7 @@ fn write_all(sizes: &Sizes, tables: &[&TokenTable], joined: &Joined, texts: &[Te
             index: index as i32,
             text: text_of(texts, table),
             numbers: Numbers::Joined(joined, index),
+            next: table.parts().next.all(),
         })
         .collect();
     let mut values = Vec::with_capacity(Array::offset(sizes, Array::ALL.len()));

@@ -47,8 +47,8 @@ pub use position::Position;
 use crate::error::{Error, Result};
 use crate::table::{StateId, TokenTable};
 use crate::vocabulary::Fingerprint;
-use device::largest_binding;
 pub(crate) use device::{is_fused, reads, records};
+use device::{largest_binding, runs_kernels};
 #[cfg(feature = "flex")]
 pub(crate) use host::{HostRow, HostTable};
 #[cfg(feature = "remote")]
@@ -214,7 +214,8 @@ impl TensorTable {
     ) -> Result<Self> {
         let fingerprint = check(tables, width)?;
         let joined = Joined::new(tables);
-        let sizes = Sizes::new(options.layout, tables, joined.states, width, options.capacity)?;
+        let sizes =
+            Sizes::new(options.layout, tables, joined.states, width, options.capacity, runs_kernels(device))?;
         sizes.check(options.max_bytes, largest_binding(device))?;
         let store = Store::new(
             &sizes,
@@ -251,7 +252,7 @@ impl TensorTable {
     pub fn plan(tables: &[&TokenTable], width: usize, options: &TensorOptions) -> Result<(Layout, usize)> {
         check(tables, width)?;
         let states = Joined::new(tables).states;
-        let sizes = Sizes::new(options.layout, tables, states, width, options.capacity)?;
+        let sizes = Sizes::new(options.layout, tables, states, width, options.capacity, false)?;
         sizes.check(options.max_bytes, None)?;
         Ok((sizes.layout, sizes.bytes()))
     }
@@ -272,7 +273,9 @@ impl TensorTable {
         }
         let joined = Joined::new(tables);
         let layout = Some(self.sizes.layout);
-        let needed = Sizes::new(layout, tables, joined.states, self.sizes.width, Capacity::default())?;
+        let runs_kernels = runs_kernels(&self.device);
+        let needed =
+            Sizes::new(layout, tables, joined.states, self.sizes.width, Capacity::default(), runs_kernels)?;
         if !self.sizes.hold(&needed) {
             return Err(Error::input(format!(
                 "{} tables of {} states and up to {} columns do not fit a capacity of {}, {} and {}: reserve more in `TensorOptions::capacity`",

@@ -25,7 +25,7 @@ pub(crate) struct Sizes {
     /// Of tables with calls: the most outcomes of a piece, and the most frames of a stack; else 0.
     pub(crate) ends: usize,
     pub(crate) depth: usize,
-    /// The most frames that one token adds to a stack at any time.
+    /// The most frames that one token adds to a stack at any time, or more where no kernel asks.
     pub(crate) pushes: usize,
     /// Of tables with calls in [`Layout::Classes`]: the most token classes; else 0.
     pub(crate) landings: usize,
@@ -38,12 +38,13 @@ impl Sizes {
         states: usize,
         width: usize,
         capacity: Capacity,
+        runs_kernels: bool,
     ) -> Result<Self> {
         let walked = tables.iter().position(|table| table.is_walked());
         let states = states.max(capacity.states);
         // Only tables that are walked have calls.
         let capacity = if walked.is_some() { capacity } else { Capacity { outcomes: 0, ..capacity } };
-        let (ends, depth, pushes) = stack_of(tables, layout, capacity)?;
+        let (ends, depth, pushes) = stack_of(tables, layout, capacity, runs_kernels)?;
         // The first table that is walked and has no classes of tokens.
         let unclassed = tables.iter().position(|table| table.is_walked() && !table.has_token_classes());
         let classes = tables.iter().map(|table| table.class_count()).max().unwrap_or(0).max(capacity.classes);
@@ -198,6 +199,7 @@ fn stack_of(
     tables: &[&TokenTable],
     layout: Option<Layout>,
     capacity: Capacity,
+    runs_kernels: bool,
 ) -> Result<(usize, usize, usize)> {
     let calls =
         tables.iter().enumerate().filter_map(|(index, table)| Some((index, table.parts().calls.as_ref()?)));
@@ -218,10 +220,10 @@ fn stack_of(
     }
     let ends = calls.iter().map(|(_, calls)| calls.ends).max().unwrap_or(0);
     // Tables that are to take their place may have longer tokens of brackets.
-    let pushes = if capacity.outcomes > 0 {
+    let pushes = if capacity.outcomes > 0 || !runs_kernels {
         depth
     } else {
-        calls.iter().map(|(_, calls)| calls.pushes as usize).max().unwrap_or(0)
+        tables.iter().map(|table| table.parts().pushes() as usize).max().unwrap_or(0)
     };
     Ok((ends.max(capacity.outcomes), depth, pushes))
 }

@@ -93,7 +93,7 @@ impl StoredArray {
                 element: I32,
                 shape: &[States, Columns],
                 entries: Some(States),
-                values: |parts| (&parts.next).into(),
+                values: |parts| parts.next.all(),
             },
             Self::TokensToEnd => Declared {
                 name: "tokens_to_end",

@@ -9,7 +9,6 @@ use crate::limits::Meter;
 use crate::table::pushdown::reserved_ways;
 use crate::table::stack::Calls;
 use crate::table::{StateId, TokenTable};
-use crate::vocabulary::Vocabulary;
 
 impl StoredTable<'_> {
     /// The numbers of a state in the array of jumps, which were checked.
@@ -166,7 +165,7 @@ impl StoredTable<'_> {
     ///
     /// # Errors
     /// As [`ways`](Self::ways).
-    pub(super) fn calls(&self, vocabulary: &Vocabulary, meter: &Meter) -> Result<Calls> {
+    pub(super) fn calls(&self, meter: &Meter) -> Result<Calls> {
         let ways = self.ways(meter)?;
         let mut entered = [false; 256];
         for row in self.rows().skip(StateId::RESERVED as usize) {
@@ -175,6 +174,6 @@ impl StoredTable<'_> {
             }
         }
         let jumps = self[StoredArray::Jumps].iter().map(|number| number.cast_signed()).collect();
-        Ok(Calls::new(self.frames, self.outcomes(), jumps, &ways, &entered, vocabulary))
+        Ok(Calls::new(self.frames, self.outcomes(), jumps, &ways, &entered))
     }
 }

@@ -124,7 +124,7 @@ impl<'a> Artifact<'a> {
         if !counted {
             stored.check_token_distances(vocabulary, &meter)?;
         }
-        let called = if stored.form == Form::Called { Some(stored.calls(vocabulary, &meter)?) } else { None };
+        let called = if stored.form == Form::Called { Some(stored.calls(&meter)?) } else { None };
         finish(stored.into_parts(vocabulary), called)
     }
 
@@ -141,7 +141,7 @@ impl<'a> Artifact<'a> {
         if stored.tokens() != vocabulary.len() || fingerprint != vocabulary.fingerprint() {
             return Err(broken("fingerprint", "of another vocabulary than that which came with the tables"));
         }
-        let called = if stored.form == Form::Called { Some(stored.calls(vocabulary, &meter)?) } else { None };
+        let called = if stored.form == Form::Called { Some(stored.calls(&meter)?) } else { None };
         finish(stored.into_parts(vocabulary), called)
     }
 }

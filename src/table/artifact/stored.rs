@@ -8,6 +8,7 @@ use super::broken;
 use super::container::Container;
 use crate::error::Result;
 use crate::limits::Meter;
+use crate::table::rows::TableRows;
 use crate::table::symbols::FIRST_SPECIAL;
 use crate::table::{Alphabet, SpecialTokens, StateId, TableParts, TokenReading, TokenTable};
 use crate::vocabulary::{Fingerprint, TokenId, Vocabulary};
@@ -42,7 +43,7 @@ impl<'a> StoredTable<'a> {
         let (frames, jumps) =
             parts.calls.as_ref().map_or((0, 0), |calls| (calls.depth as usize, calls.frame()));
         let mut sizes =
-            Sizes::default().with(Dimension::Columns, parts.columns).with(Dimension::Jumps, jumps);
+            Sizes::default().with(Dimension::Columns, parts.columns()).with(Dimension::Jumps, jumps);
         let mut stored = Self { form, start: parts.start, frames, sizes, values: Default::default() };
         for array in StoredArray::of(form) {
             let values = (array.declare().values)(parts);
@@ -102,15 +103,13 @@ impl<'a> StoredTable<'a> {
                     column_of: Box::new(column_of),
                     vocabulary: vocabulary.clone(),
                     special: self.special_tokens(),
-                    rests: vec![0; self.states()],
                 }
             }
         };
         let mut tokens_to_end = self.take(StoredArray::TokensToEnd);
         tokens_to_end.iter_mut().filter(|tokens| **tokens == NO_WAY).for_each(|tokens| *tokens = u32::MAX);
         TableParts {
-            next: self.take(StoredArray::Next),
-            columns: self.columns(),
+            next: TableRows::whole(self.take(StoredArray::Next), self.columns()),
             reading,
             tokens_to_end,
             calls: None,

@@ -4,7 +4,7 @@ use super::groups::Groups;
 use super::states::TokenStates;
 use crate::error::{Error, Result};
 use crate::limits::Meter;
-use crate::table::walk::SHIFT;
+use crate::table::rows::SHIFT;
 use crate::table::{StateId, TableParts, TokenReading};
 use crate::vocabulary::{TokenId, Vocabulary};
 
@@ -22,8 +22,11 @@ impl TableParts {
         meter: &Meter,
     ) -> Result<()> {
         let (_, owners) = groups.walked()?;
-        let first = self.columns - owners.len();
-        let states = (self.next.len() / self.columns) as u32;
+        let first = self.columns() - owners.len();
+        let states = self.next.states() as u32;
+        if !owners.is_empty() {
+            self.next.all_mut(meter.limits().threads);
+        }
         for (column, owner) in (first..).zip(owners) {
             meter.time()?;
             let group = &groups.groups[owner.group];
@@ -39,7 +42,7 @@ impl TableParts {
                         self.either(state, whole, bytes, joined).ok_or_else(|| two_ways(token, vocabulary))?
                     }
                 };
-                self.next[state as usize * self.columns + column] = next;
+                self.next.row_mut(StateId(state))[column] = next;
             }
         }
         match groups.groups.iter().find(|group| group.is_open && group.is_text) {

@@ -5,7 +5,7 @@
 
 use crate::automaton::FastMap;
 use crate::error::{Error, Result};
-use crate::table::walk::SHIFT;
+use crate::table::rows::SHIFT;
 use crate::table::{StateId, TableParts, TokenTable};
 
 impl TableParts {
@@ -16,7 +16,7 @@ impl TableParts {
     /// begins or ends amid, and in states that a token leaves for another one.
     pub(super) fn read_any(&mut self, edges: &[(u32, u32)]) -> Result<()> {
         let leads: FastMap<u32, u32> = edges.iter().map(|&(from, to)| (from + SHIFT, to + SHIFT)).collect();
-        let bytes = TokenTable::RESERVED_COLUMNS..self.columns - self.special().columns();
+        let bytes = TokenTable::RESERVED_COLUMNS..self.columns() - self.special().columns();
         let entered = self.entered_by_bytes();
         let fits = |(&from, &to): (&u32, &u32)| {
             let silent = self.row(StateId(from))[bytes.clone()].iter().all(|&to| to == StateId::DEAD.0);
@@ -29,16 +29,16 @@ impl TableParts {
             ));
         }
         for (from, to) in leads {
-            self.next[from as usize * self.columns..][bytes.clone()].fill(to);
+            self.next.row_mut(StateId(from))[bytes.clone()].fill(to);
         }
         Ok(())
     }
 
     /// The states in which a byte may leave a row.
     fn entered_by_bytes(&self) -> Vec<bool> {
-        let bytes = TokenTable::RESERVED_COLUMNS..self.columns - self.special().columns();
-        let mut entered = vec![false; self.next.len() / self.columns];
-        for row in self.next.chunks_exact(self.columns).skip(StateId::RESERVED as usize) {
+        let bytes = TokenTable::RESERVED_COLUMNS..self.columns() - self.special().columns();
+        let mut entered = vec![false; self.next.states()];
+        for row in self.next.all().chunks_exact(self.columns()).skip(StateId::RESERVED as usize) {
             row[bytes.clone()].iter().for_each(|&to| entered[to as usize] = true);
         }
         let Some(calls) = &self.calls else { return entered };

@@ -1,0 +1,229 @@
+//! Where each column leads from each state: the array `D` of a table.
+//!
+//! A walked table has a row for every state of its automaton, and a text passes few of them. So a row of a table that was compiled is
+//! written when it is first read, from the runs of bytes that the automaton has there. Tables that are tabulated or come from
+//! a file have all rows, one after the other.
+
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
+
+use super::build::reserved_rows;
+use super::{StateId, TokenTable};
+use crate::automaton::ByteRows;
+use crate::threads;
+use crate::vocabulary::{Symbols, symbol};
+
+/// What is added to a live state of the automaton: its dead state stays, the reserved states come before.
+pub(super) const SHIFT: u32 = StateId::RESERVED - 1;
+
+/// The least number of rows that are written by a thread of their own.
+const SHARED_ROWS: usize = 8_192;
+
+/// The words of the bits of what a state rests on.
+const REST_WORDS: usize = size_of::<Symbols>() / size_of::<u32>();
+
+/// `D`, `[states, columns]`.
+#[derive(Clone)]
+pub(crate) struct TableRows {
+    columns: usize,
+    form: Form,
+}
+
+#[derive(Clone)]
+enum Form {
+    /// All rows, one after the other.
+    Whole {
+        next: Vec<u32>,
+        /// `[states]`, see [`TableRows::rests_on`]; nothing before they were found.
+        rests: Vec<Symbols>,
+    },
+    OnDemand(Arc<OnDemand>),
+}
+
+/// Rows that are written when they are first read.
+struct OnDemand {
+    rows: Arc<ByteRows>,
+    free: u32,
+    /// The symbols of the bytes of each column.
+    symbols: Vec<Symbols>,
+    /// `[states, columns + 4]`: behind the columns of a state are the bits of what it rests on.
+    written: Box<[OnceLock<Box<[u32]>>]>,
+}
+
+impl TableRows {
+    /// All rows, one after the other.
+    pub(super) fn whole(next: Vec<u32>, columns: usize) -> Self {
+        Self { columns, form: Form::Whole { next, rests: Vec::new() } }
+    }
+
+    /// The rows of an automaton behind the reserved ones, of whose states 1 to `free` are free text. The columns of bytes follow the
+    /// reserved ones, and in those behind them nothing is legal yet.
+    pub(super) fn on_demand(rows: Arc<ByteRows>, free: u32, columns: usize) -> Self {
+        let mut symbols = vec![0; columns];
+        for (byte, &class) in (0..=u8::MAX).zip(rows.classes()) {
+            symbols[TokenTable::RESERVED_COLUMNS + class as usize] |= 1 << symbol(byte);
+        }
+        let states = rows.state_count() + SHIFT as usize;
+        let written = std::iter::repeat_with(OnceLock::new).take(states).collect();
+        Self { columns, form: Form::OnDemand(Arc::new(OnDemand { rows, free, symbols, written })) }
+    }
+
+    pub(crate) fn columns(&self) -> usize {
+        self.columns
+    }
+
+    pub(crate) fn states(&self) -> usize {
+        match &self.form {
+            Form::Whole { next, .. } => next.len() / self.columns.max(1),
+            Form::OnDemand(rows) => rows.written.len(),
+        }
+    }
+
+    /// The row of a state, `[columns]`.
+    ///
+    /// # Panics
+    /// Where there is no such state.
+    #[inline]
+    pub(crate) fn row(&self, state: StateId) -> &[u32] {
+        match &self.form {
+            Form::Whole { next, .. } => &next[state.index() * self.columns..][..self.columns],
+            Form::OnDemand(rows) => &rows.row(state)[..self.columns],
+        }
+    }
+
+    /// The symbols whose bytes leave a row in `state` there, with its stack as it is. A row that reads such a byte neither makes a
+    /// call nor returns, since it rests in no state that does. Known of walked tables only.
+    #[inline]
+    pub(super) fn rests_on(&self, state: StateId) -> Symbols {
+        match &self.form {
+            Form::Whole { rests, .. } => rests.get(state.index()).copied().unwrap_or(0),
+            Form::OnDemand(rows) => {
+                let words = rows.row(state)[self.columns..].iter().rev();
+                words.fold(0, |all, &word| all << 32 | Symbols::from(word))
+            }
+        }
+    }
+
+    /// All rows, one after the other.
+    pub(crate) fn all(&self) -> Cow<'_, [u32]> {
+        match &self.form {
+            Form::Whole { next, .. } => next.into(),
+            Form::OnDemand(rows) => rows.all(self.columns, 1).into(),
+        }
+    }
+
+    /// All rows, to be changed: they are written first. `threads` is the most that share the work.
+    pub(super) fn all_mut(&mut self, threads: usize) -> &mut [u32] {
+        if let Form::OnDemand(rows) = &self.form {
+            *self = Self::whole(rows.all(self.columns, threads), self.columns);
+        }
+        match &mut self.form {
+            Form::Whole { next, .. } => next,
+            Form::OnDemand(_) => unreachable!("all rows are written"),
+        }
+    }
+
+    /// The row of a state, to be changed, where all are written.
+    pub(super) fn row_mut(&mut self, state: StateId) -> &mut [u32] {
+        let columns = self.columns;
+        &mut self.all_mut(1)[state.index() * columns..][..columns]
+    }
+
+    /// Finds what the states rest on, where `column_of` has the column of each byte.
+    pub(super) fn find_rests(&mut self, column_of: &[u32; 256]) {
+        let Form::Whole { next, rests } = &mut self.form else { return };
+        let mut symbols = vec![0; self.columns];
+        for (byte, &column) in (0..=u8::MAX).zip(column_of) {
+            symbols[column as usize] |= 1 << symbol(byte);
+        }
+        *rests = (0..)
+            .zip(next.chunks_exact(self.columns))
+            .map(|(state, row)| resting(state, row, &symbols))
+            .collect();
+    }
+
+    /// Where an entry first leads to a state that is not there: its place in all rows, and the entry.
+    pub(super) fn first_beyond(&self) -> Option<(usize, u32)> {
+        let states = self.states();
+        match &self.form {
+            Form::Whole { next, .. } => {
+                // In one pass without a way out, which takes several entries at a time.
+                let greatest = next.iter().fold(0, |greatest, &next| greatest.max(next));
+                if (greatest as usize) < states {
+                    return None;
+                }
+                (0..).zip(next.iter().copied()).find(|&(_, next)| next as usize >= states)
+            }
+            // Targets of automata are states of theirs.
+            Form::OnDemand(_) => None,
+        }
+    }
+}
+
+/// The symbols whose bytes lead from a state with this row to itself.
+fn resting(state: u32, row: &[u32], symbols: &[Symbols]) -> Symbols {
+    if !row.contains(&state) {
+        return 0;
+    }
+    let changing = row.iter().zip(symbols).filter(|&(&to, _)| to != state);
+    !changing.fold(0, |all, (_, symbols)| all | symbols)
+}
+
+impl OnDemand {
+    /// The row of a state, and what it rests on behind it.
+    #[inline]
+    fn row(&self, state: StateId) -> &[u32] {
+        self.written[state.index()].get_or_init(|| self.write(state.0))
+    }
+
+    #[cold]
+    fn write(&self, state: u32) -> Box<[u32]> {
+        let columns = self.symbols.len();
+        let mut row = Vec::with_capacity(columns + REST_WORDS);
+        match state.checked_sub(SHIFT).filter(|&own| own > 0) {
+            None => row.extend_from_slice(
+                &reserved_rows(StateId::RESERVED as usize, columns)[state as usize * columns..][..columns],
+            ),
+            Some(own) => {
+                row.resize(columns, StateId::DEAD.0);
+                self.fill(own, &mut row);
+            }
+        }
+        let rests = resting(state, &row, &self.symbols);
+        row.extend((0..REST_WORDS).map(|word| (rests >> (32 * word)) as u32));
+        row.into()
+    }
+
+    /// All rows, one after the other.
+    fn all(&self, columns: usize, threads: usize) -> Vec<u32> {
+        let mut next = reserved_rows(self.written.len(), columns);
+        let own = &mut next[StateId::RESERVED as usize * columns..];
+        threads::rows(own, columns, threads, SHARED_ROWS, |first, own| {
+            for (state, row) in (1 + first as u32..).zip(own.chunks_exact_mut(columns)) {
+                self.fill(state, row);
+            }
+        });
+        next
+    }
+
+    /// Writes the row of a state of the automaton, of which all entries are dead.
+    fn fill(&self, state: u32, row: &mut [u32]) {
+        if self.rows.is_accepting(state) {
+            row[TokenTable::EOS as usize] = StateId::DONE.0;
+        }
+        if state <= self.free {
+            // Tokens without bytes leave free text as it is.
+            row[TokenTable::UNMATCHED as usize] = state + SHIFT;
+        }
+        self.rows.fill(state, &mut row[TokenTable::RESERVED_COLUMNS..], SHIFT);
+    }
+}
+
+impl PartialEq for TableRows {
+    /// Whether they lead to the same states, written or not.
+    fn eq(&self, other: &Self) -> bool {
+        self.columns == other.columns && self.states() == other.states() && self.all() == other.all()
+    }
+}
+
+impl Eq for TableRows {}
