@@ -9,19 +9,21 @@ pub(crate) struct Csr {
 impl Csr {
     /// The edges `(from, to)` of `states` states; the targets of a state keep their order.
     pub(crate) fn new(states: usize, edges: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
-        let mut offsets = vec![0; states + 1];
+        // One place ahead while they are filled: where the targets of a state go next is where those of the state before end.
+        let mut offsets = vec![0; states + 2];
         for (from, _) in edges.clone() {
-            offsets[from as usize + 1] += 1;
+            offsets[from as usize + 2] += 1;
         }
         for state in 0..states {
-            offsets[state + 1] += offsets[state];
+            offsets[state + 2] += offsets[state + 1];
         }
-        let mut fill = offsets.clone();
-        let mut targets = vec![0; offsets[states]];
+        let mut targets = vec![0; offsets[states + 1]];
         for (from, to) in edges {
-            targets[fill[from as usize]] = to;
-            fill[from as usize] += 1;
+            let next = &mut offsets[from as usize + 1];
+            targets[*next] = to;
+            *next += 1;
         }
+        offsets.truncate(states + 1);
         Self { offsets, targets }
     }
 

@@ -31,7 +31,7 @@ pub(crate) struct Call {
 pub(crate) enum Jump {
     /// Nothing: it reads a byte.
     None,
-    Call(Call),
+    Call(Box<Call>),
     /// Returns with an outcome.
     Return(u32),
 }
@@ -134,8 +134,9 @@ impl Pushdown {
             }
             *number
         };
-        let mut rows = Rows::new();
-        let mut jumps = vec![Jump::None];
+        let mut rows = Rows::with_capacity(draft.rows.state_count(), draft.rows.run_count());
+        let mut jumps = Vec::with_capacity(draft.rows.state_count());
+        jumps.push(Jump::None);
         let mut at = 1;
         while let Some(&state) = queue.get(at) {
             let row = draft.rows.row(state);
@@ -153,7 +154,7 @@ impl Pushdown {
                         }
                         returns.push(if ends_so { number(to, &mut queue) } else { 0 });
                     }
-                    Jump::Call(Call { enter: number(call.enter, &mut queue), returns })
+                    Jump::Call(Call { enter: number(call.enter, &mut queue), returns }.into())
                 }
                 None if row.is_empty() => {
                     outcomes.get(&state).map_or(Jump::None, |&outcome| Jump::Return(outcome))
@@ -198,10 +199,10 @@ impl Pushdown {
         ways.extend_from_slice(&self.ways[ends..]);
         let mut jumps = vec![Jump::None; shift as usize + 1];
         jumps.extend(self.jumps.into_iter().skip(1).map(|jump| match jump {
-            Jump::Call(Call { enter, returns }) => Jump::Call(Call {
-                enter: shifted(enter),
-                returns: returns.into_iter().map(shifted).collect(),
-            }),
+            Jump::Call(call) => {
+                let returns = call.returns.into_iter().map(shifted).collect();
+                Jump::Call(Call { enter: shifted(call.enter), returns }.into())
+            }
             jump => jump,
         }));
         Ok(Self { rows: Arc::new(rows.into()), jumps, ends, ways, frames: self.frames })
@@ -329,7 +330,7 @@ impl Pushdown {
             _ => None,
         });
         let calls = jumps().filter_map(|(state, jump)| match jump {
-            Jump::Call(call) => Some((state, call.clone())),
+            Jump::Call(call) => Some((state, Call::clone(call))),
             _ => None,
         });
         let graph = Graph {

@@ -38,6 +38,22 @@ impl Rows {
         Self { runs: Vec::new(), spans: vec![(0, 0)], accepting: vec![false] }
     }
 
+    /// The dead state alone, with room for some states of so many runs in all.
+    pub(super) fn with_capacity(states: usize, runs: usize) -> Self {
+        let mut rows = Self {
+            runs: Vec::with_capacity(runs),
+            spans: Vec::with_capacity(states),
+            accepting: Vec::with_capacity(states),
+        };
+        rows.reserve(1);
+        rows
+    }
+
+    /// Number of runs of all states.
+    pub(super) fn run_count(&self) -> usize {
+        self.runs.len()
+    }
+
     /// Adds a state and returns its number: 1 for the first, and so on.
     ///
     /// `runs` are in order and do not overlap. A target may be a state that is yet to be added; runs to 0 are left

@@ -24,12 +24,15 @@ pub(crate) struct SharedRows {
     returning: Vec<u32>,
 }
 
+/// The states for which there is room at first.
+const ROOM: usize = 1 << 10;
+
 impl SharedRows {
     /// The dead state alone.
     pub(crate) fn new() -> Self {
         Self {
-            rows: Rows::new(),
-            known: vec![Known::default(); 1 << 6],
+            rows: Rows::with_capacity(ROOM, 2 * ROOM),
+            known: vec![Known::default(); ROOM],
             known_count: 0,
             scratch: Vec::new(),
             calls: FastMap::default(),

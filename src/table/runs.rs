@@ -101,15 +101,6 @@ struct Column {
     nodes: usize,
 }
 
-impl Column {
-    fn new(column: u32, set: CharacterSet, vocabulary: &Vocabulary) -> Self {
-        let weight = vocabulary.characters().count_rest(set);
-        let nodes = vocabulary.trie().by_first_byte().filter(|&(byte, _)| set.contains(byte));
-        let nodes = nodes.map(|(_, nodes)| nodes.len()).sum();
-        Self { column: column as usize, set, weight, nodes }
-    }
-}
-
 impl Alphabet {
     pub(super) fn new(column_of: &[u32; 256]) -> Self {
         let columns_of = |(first, last): (u8, u8)| {
@@ -119,12 +110,14 @@ impl Alphabet {
             columns
         };
         let mut columns: Vec<(u32, CharacterSet)> = Vec::new();
+        let mut place_of = vec![None; column_of.iter().max().map_or(0, |&most| most as usize + 1)];
         for byte in CharacterSet::CHARACTERS.bytes() {
             let column = column_of[byte as usize];
-            match columns.iter_mut().find(|(known, _)| *known == column) {
-                Some((_, set)) => set.insert(byte),
-                None => columns.push((column, CharacterSet::of([byte]))),
-            }
+            let place = *place_of[column as usize].get_or_insert_with(|| {
+                columns.push((column, CharacterSet::default()));
+                columns.len() - 1
+            });
+            columns[place].1.insert(byte);
         }
         let wide = |class: &LengthClass| Wide {
             first: CharacterSet::of(class.first..=class.last),
@@ -140,6 +133,22 @@ impl Alphabet {
             }
         }
         Self { columns, wide: all, known: Mutex::default() }
+    }
+
+    /// The columns, and what the vocabulary has of their characters.
+    fn weighed(&self, vocabulary: &Vocabulary) -> Vec<Column> {
+        let characters = vocabulary.characters();
+        let mut nodes_of = [0; 256];
+        for (byte, nodes) in vocabulary.trie().by_first_byte() {
+            nodes_of[byte as usize] = nodes.len();
+        }
+        let weighed = self.columns.iter().map(|&(column, set)| Column {
+            column: column as usize,
+            set,
+            weight: characters.count_rest(set),
+            nodes: set.bytes().map(|byte| nodes_of[byte as usize]).sum(),
+        });
+        weighed.collect()
     }
 }
 
@@ -180,8 +189,7 @@ impl TableParts {
         let characters = vocabulary.characters();
         let mut known = alphabet.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.columns.is_empty() {
-            known.columns =
-                alphabet.columns.iter().map(|&(column, set)| Column::new(column, set, vocabulary)).collect();
+            known.columns = alphabet.weighed(vocabulary);
             known.weight = known.columns.iter().map(|column| column.weight).sum();
         }
         let row = self.row(position.state);

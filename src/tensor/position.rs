@@ -1,8 +1,7 @@
 //! Where the rows of a batch are, on the device.
 
-use burn::tensor::{Bool, Device, Int, Tensor};
+use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
 
-use super::ints;
 use crate::persistent::{Persistent, RowState};
 use crate::table::{RowPosition, StateId};
 
@@ -44,7 +43,8 @@ impl Position {
             values.extend([position.state.0 as i32, position.remaining as i32]);
             values.resize((row + 1) * numbers, 0);
         }
-        Self { values: ints(values, device).reshape([-1, numbers as i32]) }
+        let shape = [values.len() / numbers, numbers];
+        Self { values: Tensor::from_data(TensorData::new(values, shape), (device, DType::I32)) }
     }
 
     /// Puts states and remaining tokens together, `[batch]` each, with nothing on the stacks.

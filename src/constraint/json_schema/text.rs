@@ -75,11 +75,11 @@ impl Writer<'_> {
             Json::String(text) => self.string(text),
             Json::Array(items) => {
                 let parts = items.iter().map(|item| (None, item));
-                self.parts([b'[', b']'], parts, level);
+                self.parts([b'[', b']'], items.is_empty(), parts, level);
             }
             Json::Object(members) => {
                 let parts = members.iter().map(|(name, member)| (Some(name), member));
-                self.parts([b'{', b'}'], parts, level);
+                self.parts([b'{', b'}'], members.is_empty(), parts, level);
             }
         }
     }
@@ -87,11 +87,11 @@ impl Writer<'_> {
     fn parts<'v>(
         &mut self,
         [open, close]: [u8; 2],
-        parts: impl ExactSizeIterator<Item = (Option<&'v String>, &'v Json)>,
+        empty: bool,
+        parts: impl Iterator<Item = (Option<&'v String>, &'v Json)>,
         level: usize,
     ) {
         let punctuation = Punctuation::of(self.options);
-        let empty = parts.len() == 0;
         self.text.push(open);
         for (at, (name, value)) in parts.enumerate() {
             if at == 0 {

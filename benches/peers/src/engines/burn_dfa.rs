@@ -46,9 +46,7 @@ impl Engine for BurnDfa {
         let compile = || {
             let constraint = match grammar {
                 Grammar::Regex(regex) => Constraint::regex(regex)?,
-                Grammar::Schema(schema) => {
-                    Constraint::json_schema(serde_json::from_str(schema).expect("JSON"))?
-                }
+                Grammar::Schema(schema) => Constraint::json_schema_from_str(schema)?,
                 Grammar::ContextFree { syntax, text, .. } => Constraint::grammar(*syntax, text)?,
                 Grammar::Tools { tag, .. } => Constraint::structural_tag(&StructuralTag::read(tag)?)?,
             };

@@ -35,8 +35,8 @@ pub(super) struct Builder {
 
 enum Open {
     Array(Vec<Json>),
-    /// The members so far, and the name of the member whose value comes next.
-    Object(Members, Option<String>),
+    /// The members so far, and whether the value of the last one comes next.
+    Object(Members, bool),
 }
 
 impl Builder {
@@ -45,19 +45,20 @@ impl Builder {
     }
 
     pub(super) fn object(&mut self) {
-        self.open.push(Open::Object(Members::default(), None));
+        self.open.push(Open::Object(Members::default(), false));
     }
 
     /// The name of the next member.
     pub(super) fn name(&mut self, name: String) -> Result<(), Malformed> {
-        let Some(Open::Object(members, next)) = self.open.last_mut() else { return Ok(()) };
-        let again = members.contains_key(&name);
-        *next = Some(name);
-        if again {
-            Err(self.malformed("its object has this name twice; leave one of them out"))
-        } else {
-            Ok(())
+        let Some(Open::Object(members, is_named)) = self.open.last_mut() else { return Ok(()) };
+        if members.contains_key(&name) {
+            *is_named = false;
+            let mut malformed = self.malformed("its object has this name twice; leave one of them out");
+            push(&mut malformed.pointer, &name);
+            return Err(malformed);
         }
+        *is_named = members.insert(name, Json::Null);
+        Ok(())
     }
 
     /// The end of the array or object that was opened last.
@@ -81,8 +82,9 @@ impl Builder {
     pub(super) fn value(&mut self, value: Json) {
         match self.open.last_mut() {
             Some(Open::Array(items)) => items.push(value),
-            Some(Open::Object(members, next)) => {
-                members.insert(next.take().unwrap_or_default(), value);
+            Some(Open::Object(members, is_named)) => {
+                members.set_last(value);
+                *is_named = false;
             }
             None => self.done = Some(value),
         }
@@ -99,8 +101,11 @@ impl Builder {
         for open in &self.open {
             match open {
                 Open::Array(items) => push(&mut pointer, &items.len().to_string()),
-                Open::Object(_, Some(name)) => push(&mut pointer, name),
-                Open::Object(_, None) => {}
+                Open::Object(members, is_named) => {
+                    if let Some(name) = members.last_name().filter(|_| *is_named) {
+                        push(&mut pointer, name);
+                    }
+                }
             }
         }
         Malformed { pointer, reason: reason.into() }

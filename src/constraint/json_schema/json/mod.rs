@@ -9,6 +9,8 @@ mod build;
 mod read;
 
 use std::hash::{Hash, Hasher, RandomState};
+use std::iter::{Chain, Map};
+use std::slice;
 
 use indexmap::IndexMap;
 
@@ -29,22 +31,58 @@ pub(crate) enum Json {
 
 /// The members of an object, in their order, each name once.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Members(IndexMap<String, Json, RandomState>);
+pub(crate) struct Members {
+    /// All of them, as long as there are at most [`FEW`](Self::FEW).
+    few: Vec<(String, Json)>,
+    /// All of them, where there are more.
+    many: IndexMap<String, Json, RandomState>,
+}
+
+/// The name and the value of each member.
+pub(crate) type Iter<'a> = Chain<
+    Map<slice::Iter<'a, (String, Json)>, fn(&'a (String, Json)) -> (&'a String, &'a Json)>,
+    indexmap::map::Iter<'a, String, Json>,
+>;
 
 impl Members {
+    /// Most objects of a schema have few members and are asked for many: to compare names is faster than to hash them.
+    const FEW: usize = 8;
+
     /// Adds a member, and returns whether its name is new.
     fn insert(&mut self, name: String, member: Json) -> bool {
-        self.0.insert(name, member).is_none()
+        if self.many.is_empty() {
+            if let Some((_, known)) = self.few.iter_mut().find(|(known, _)| *known == name) {
+                *known = member;
+                return false;
+            }
+            if self.few.len() < Self::FEW {
+                self.few.push((name, member));
+                return true;
+            }
+            self.many = self.few.drain(..).collect();
+        }
+        self.many.insert(name, member).is_none()
+    }
+
+    /// Gives the member that was added last another value.
+    fn set_last(&mut self, member: Json) {
+        let few = self.few.last_mut().map(|(_, last)| last);
+        if let Some(last) = few.or_else(|| self.many.last_mut().map(|(_, last)| last)) {
+            *last = member;
+        }
+    }
+
+    /// The name that was added last.
+    fn last_name(&self) -> Option<&String> {
+        self.few.last().map(|(name, _)| name).or_else(|| self.many.last().map(|(name, _)| name))
     }
 
     /// The member of a name.
     pub(crate) fn get(&self, name: &str) -> Option<&Json> {
-        // A schema with few keywords is asked for many: to compare names is faster than to hash them.
-        const FEW: usize = 8;
-        if self.0.len() <= FEW {
-            return self.0.iter().find(|(known, _)| *known == name).map(|(_, member)| member);
+        if self.many.is_empty() {
+            return self.few.iter().find(|(known, _)| *known == name).map(|(_, member)| member);
         }
-        self.0.get(name)
+        self.many.get(name)
     }
 
     pub(crate) fn contains_key(&self, name: &str) -> bool {
@@ -52,38 +90,46 @@ impl Members {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.few.len() + self.many.len()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.len() == 0
     }
 
     pub(crate) fn keys(&self) -> impl Iterator<Item = &String> {
-        self.0.keys()
+        self.iter().map(|(name, _)| name)
     }
 
     pub(crate) fn values(&self) -> impl Iterator<Item = &Json> {
-        self.0.values()
+        self.iter().map(|(_, member)| member)
     }
 
-    pub(crate) fn iter(&self) -> indexmap::map::Iter<'_, String, Json> {
-        self.0.iter()
+    pub(crate) fn iter(&self) -> Iter<'_> {
+        let few: slice::Iter<'_, (String, Json)> = self.few.iter();
+        few.map((|(name, member)| (name, member)) as fn(&(String, Json)) -> (&String, &Json))
+            .chain(&self.many)
+    }
+
+    /// The values alone.
+    fn take_values(&mut self) -> impl Iterator<Item = Json> {
+        let Self { few, many } = std::mem::take(self);
+        few.into_iter().chain(many).map(|(_, member)| member)
     }
 }
 
 impl<'a> IntoIterator for &'a Members {
     type Item = (&'a String, &'a Json);
-    type IntoIter = indexmap::map::Iter<'a, String, Json>;
+    type IntoIter = Iter<'a>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.0.iter()
+        self.iter()
     }
 }
 
 impl PartialEq for Members {
     fn eq(&self, other: &Self) -> bool {
-        self.0.as_slice() == other.0.as_slice()
+        self.iter().eq(other)
     }
 }
 
@@ -91,7 +137,8 @@ impl Eq for Members {}
 
 impl Hash for Members {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.as_slice().hash(state);
+        self.len().hash(state);
+        self.iter().for_each(|member| member.hash(state));
     }
 }
 
@@ -187,9 +234,9 @@ impl Json {
                 Part::Value(Self::Object(members)) => {
                     text.push('{');
                     rest.push(Part::Punctuation('}'));
-                    for (at, (name, member)) in members.iter().enumerate().rev() {
+                    for (left, (name, member)) in (1..).zip(members.iter().rev()) {
                         rest.extend([Part::Value(member), Part::Name(name)]);
-                        rest.extend((at > 0).then_some(Part::Punctuation(',')));
+                        rest.extend((left < members.len()).then_some(Part::Punctuation(',')));
                     }
                 }
             }
@@ -201,7 +248,7 @@ impl Json {
     fn take_parts(&mut self, rest: &mut Vec<Json>) {
         match self {
             Self::Array(items) => rest.append(items),
-            Self::Object(members) => rest.extend(std::mem::take(&mut members.0).into_values()),
+            Self::Object(members) => rest.extend(members.take_values()),
             _ => {}
         }
     }

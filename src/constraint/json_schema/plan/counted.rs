@@ -50,12 +50,25 @@ pub(in super::super) struct Counted {
 }
 
 impl Counted {
+    /// The number of states that all characters take where none of them are called, at most.
+    fn copied_states(&self) -> u64 {
+        let most = self.counts.max.unwrap_or(self.counts.min);
+        most.saturating_mul(self.texts.rows().state_count() as u64)
+    }
+
     pub(in super::super) fn matches(&self, text: &[u8]) -> bool {
         self.texts.count(text).is_some_and(|count| self.counts.contain(count))
     }
 }
 
 impl Planner<'_> {
+    /// The number of states that all strings whose characters are counted would take where none of them were called, about: those of each
+    /// plan once.
+    pub(in super::super) fn copied_characters(&self) -> u64 {
+        let counted = self.plans.iter().filter_map(|plan| plan.counted.as_ref());
+        counted.fold(0, |states, (counted, _)| states.saturating_add(counted.copied_states()))
+    }
+
     /// The strings of `must`, if they are counted when they are emitted. They are never empty.
     pub(super) fn counted(&mut self, must: Formula) -> Result<Option<Counted>> {
         let Some(copies) = self.calls else { return Ok(None) };
@@ -79,15 +92,16 @@ impl Planner<'_> {
         let Some(texts) = texts else { return Ok(None) };
         // Of a block, one outcome says that the string was closed.
         let has_few_units = texts.units().len() < MAX_OUTCOMES;
-        let most = counts.max.unwrap_or(counts.min);
-        let states = most.saturating_mul(texts.rows().state_count() as u64);
         let preferred = if has_few_units { copies.characters } else { copies.patterned };
-        if states <= preferred || texts.free_from().is_none_or(|from| from > most) {
+        let mut counted = Counted { texts, counts, own_block: None };
+        let Counted { texts, .. } = &counted;
+        let most = counts.max.unwrap_or(counts.min);
+        if counted.copied_states() <= preferred || texts.free_from().is_none_or(|from| from > most) {
             return Ok(None);
         }
-        let own_block = (!has_few_units).then(|| texts.narrow_for(MAX_OUTCOMES - 1, OWN_BLOCK.1));
-        let is_counted = own_block.is_none_or(|characters| characters >= OWN_BLOCK.0);
-        Ok(is_counted.then_some(Counted { texts, counts, own_block }))
+        counted.own_block = (!has_few_units).then(|| texts.narrow_for(MAX_OUTCOMES - 1, OWN_BLOCK.1));
+        let is_counted = counted.own_block.is_none_or(|characters| characters >= OWN_BLOCK.0);
+        Ok(is_counted.then_some(counted))
     }
 
     /// Takes the number of items out of what is claimed of an array, if one plan is of all its items and they are counted

@@ -10,7 +10,8 @@ mod objects;
 mod scalars;
 mod values;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::rc::Rc;
 
 use self::evaluated::Evaluated;
 use super::document::{Document, Scope, push};
@@ -63,9 +64,8 @@ pub(super) fn read_part(
         origins: FastMap::default(),
         notes: Vec::new(),
         at: at.to_owned(),
-        open: HashSet::new(),
         in_place: Vec::new(),
-        done: HashMap::new(),
+        met: HashMap::new(),
         later: Vec::new(),
         recursive: Vec::new(),
         depth: 0,
@@ -87,10 +87,13 @@ pub(super) fn read_part(
         let types = reader.formulas.leaf(Leaf::Types(types));
         root = reader.formulas.and([root, types]);
     }
-    let Reader { formulas, origins, notes, later, done, mut recursive, .. } = reader;
+    let Reader { formulas, origins, notes, later, met, mut recursive, .. } = reader;
     recursive.sort_unstable();
     recursive.dedup();
-    let later = later.into_iter().map(|place| done.get(&place).map_or(Formula::FALSE, |r| r.formula));
+    let later = later.into_iter().map(|place| match met.get(&place) {
+        Some(Met::Done(read)) => read.formula,
+        _ => Formula::FALSE,
+    });
     Ok(Schema {
         later: later.collect(),
         formulas,
@@ -112,7 +115,14 @@ struct Read {
 }
 
 /// The JSON pointer of a schema, and the scope in which it is read.
-type Place = (String, Scope);
+type Place = Rc<(String, Scope)>;
+
+/// A schema that was met.
+enum Met {
+    /// It is being read.
+    Open,
+    Done(Read),
+}
 
 /// The reader's position in the schema, and what it has read.
 struct Reader<'a> {
@@ -126,11 +136,9 @@ struct Reader<'a> {
     tracks: bool,
     /// JSON pointer to the schema that is being read.
     at: String,
-    /// The schemas that are being read.
-    open: HashSet<Place>,
-    /// Those of them that apply to the same value as the innermost one.
+    /// The schemas that are being read and apply to the same value as the innermost one.
     in_place: Vec<Place>,
-    done: HashMap<Place, Read>,
+    met: HashMap<Place, Met>,
     /// The schemas that [`Leaf::Later`] stands for.
     later: Vec<Place>,
     /// Pointers of the schemas that refer to themselves.
@@ -152,32 +160,35 @@ impl<'a> Reader<'a> {
     /// The schema at `self.at`.
     fn schema(&mut self, schema: &'a Json) -> Result<Read> {
         self.hold(self.at.len())?;
-        let place = (self.at.clone(), self.document.scope().clone());
-        if let Some(read) = self.done.get(&place) {
-            let read = read.clone();
-            self.hold(read.evaluated.bytes())?;
-            return Ok(read);
-        }
-        if self.in_place.contains(&place) {
-            return Err(
-                self.error("the references lead back to this place without any property or item in between")
-            );
-        }
-        if self.open.contains(&place) {
-            let number = self.later.iter().position(|later| *later == place).unwrap_or_else(|| {
-                self.later.push(place);
-                self.later.len() - 1
-            });
-            self.recursive.push(self.at.clone());
-            let formula = self.formulas.leaf(Leaf::Later(number as u32));
-            return Ok(Read { formula, evaluated: Evaluated::unknown() });
+        let place = Rc::new((self.at.clone(), self.document.scope().clone()));
+        match self.met.get(&place) {
+            None => {}
+            Some(Met::Done(read)) => {
+                let read = read.clone();
+                self.hold(read.evaluated.bytes())?;
+                return Ok(read);
+            }
+            Some(Met::Open) if self.in_place.contains(&place) => {
+                return Err(self.error(
+                    "the references lead back to this place without any property or item in between",
+                ));
+            }
+            Some(Met::Open) => {
+                let number = self.later.iter().position(|later| *later == place).unwrap_or_else(|| {
+                    self.later.push(place);
+                    self.later.len() - 1
+                });
+                self.recursive.push(self.at.clone());
+                let formula = self.formulas.leaf(Leaf::Later(number as u32));
+                return Ok(Read { formula, evaluated: Evaluated::unknown() });
+            }
         }
         if self.depth == MAX_DEPTH {
             return Err(self.error(format!("schemas are nested more than {MAX_DEPTH} deep")));
         }
         self.depth += 1;
-        self.open.insert(place.clone());
-        self.in_place.push(place.clone());
+        self.met.insert(Rc::clone(&place), Met::Open);
+        self.in_place.push(Rc::clone(&place));
         let outside = self.document.enter(&self.at, schema);
         self.hold(outside.bytes())?;
         let read = match schema {
@@ -189,7 +200,6 @@ impl<'a> Reader<'a> {
         };
         self.document.leave(outside);
         self.in_place.pop();
-        self.open.remove(&place);
         self.depth -= 1;
         let read = read?;
         if self.formulas.height(read.formula) > MAX_HEIGHT {
@@ -198,7 +208,7 @@ impl<'a> Reader<'a> {
             );
         }
         self.hold(read.evaluated.bytes())?;
-        self.done.insert(place, read.clone());
+        self.met.insert(place, Met::Done(read.clone()));
         Ok(read)
     }
 
