@@ -27,7 +27,7 @@ pub struct Limits {
     /// walked. Default: 64 MiB.
     pub tabulated_bytes: usize,
     /// Most entries, one for each state and each token, of a table that [`TokenTable::compile`](crate::TokenTable::compile)
-    /// tabulates; a larger one is walked, so that its first mask does not wait for it. Default: 5,000,000, about 100 states
+    /// tabulates; a larger one is walked, so that its first mask does not wait for it. Default: 2,000,000, about 40 states
     /// with 50,000 tokens.
     pub tabulated_entries: usize,
     /// Most frames on the stack of a row that follows a recursive JSON schema, or one that allows any JSON: about how deep
@@ -51,7 +51,7 @@ impl Default for Limits {
             states: 1_000_000,
             bytes: 512 << 20,
             tabulated_bytes: 64 << 20,
-            tabulated_entries: 5_000_000,
+            tabulated_entries: 2_000_000,
             frames: 64,
             stacks: Self::MAX_STACKS,
             time: Duration::from_secs(30),

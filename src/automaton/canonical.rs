@@ -53,13 +53,24 @@ pub(super) fn number(
 /// # Errors
 /// Where a limit is breached.
 pub(super) fn spread(rows: &ByteRows, meter: &Meter) -> Result<ByteDfa> {
+    meter.bytes(rows.state_count().saturating_mul(rows.class_count()).saturating_mul(4))?;
+    Ok(written(rows))
+}
+
+/// The table of rows that are numbered so, of a language that is not empty.
+impl From<Rows> for ByteDfa {
+    fn from(rows: Rows) -> Self {
+        written(&rows.into())
+    }
+}
+
+fn written(rows: &ByteRows) -> ByteDfa {
     let (states, width) = (rows.state_count(), rows.class_count());
-    meter.bytes(states.saturating_mul(width).saturating_mul(4))?;
     let mut transitions = vec![0; states * width];
     let mut accepting = vec![false];
     for (state, row) in transitions.chunks_exact_mut(width).enumerate().skip(1) {
         rows.fill(state as u32, row, 0);
         accepting.push(rows.is_accepting(state as u32));
     }
-    Ok(ByteDfa::from_parts(*rows.classes(), width, transitions, accepting, ByteStateId::START))
+    ByteDfa::from_parts(*rows.classes(), width, transitions, accepting, ByteStateId::START)
 }

@@ -4,22 +4,65 @@ use std::sync::{Arc, OnceLock};
 
 use crate::automaton::{ByteDfa, ByteStateId, Rows, Run};
 
-/// An automaton over texts, and its rows, made when they are first asked for.
+/// An automaton over texts: its table, and its rows. What it was not made with is found when it is first asked for.
 #[derive(Debug)]
-pub(in super::super) struct Texts {
-    pub(super) dfa: ByteDfa,
-    rows: OnceLock<Rows>,
+pub(in super::super) enum Texts {
+    Table(ByteDfa, OnceLock<Rows>),
+    Rows(Rows, OnceLock<ByteDfa>),
 }
 
 impl From<ByteDfa> for Texts {
     fn from(dfa: ByteDfa) -> Self {
-        Self { dfa, rows: OnceLock::new() }
+        Self::Table(dfa, OnceLock::new())
+    }
+}
+
+/// Of rows that are numbered as those of a [`ByteDfa`] are, whose language is not empty.
+impl From<Rows> for Texts {
+    fn from(rows: Rows) -> Self {
+        Self::Rows(rows, OnceLock::new())
     }
 }
 
 impl Texts {
-    fn rows(&self) -> &Rows {
-        self.rows.get_or_init(|| Rows::from(&self.dfa))
+    pub(super) fn dfa(&self) -> &ByteDfa {
+        match self {
+            Self::Table(dfa, _) => dfa,
+            Self::Rows(rows, dfa) => dfa.get_or_init(|| ByteDfa::from(rows.clone())),
+        }
+    }
+
+    pub(super) fn rows(&self) -> &Rows {
+        match self {
+            Self::Table(dfa, rows) => rows.get_or_init(|| Rows::from(dfa)),
+            Self::Rows(rows, _) => rows,
+        }
+    }
+
+    /// The first state; 0 where there are no texts.
+    pub(super) fn start(&self) -> u32 {
+        match self {
+            Self::Table(dfa, _) => dfa.start().0,
+            Self::Rows(..) => ByteStateId::START.0,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.start() == 0
+    }
+
+    pub(super) fn state_count(&self) -> usize {
+        match self {
+            Self::Table(dfa, _) => dfa.state_count(),
+            Self::Rows(rows, _) => rows.state_count(),
+        }
+    }
+
+    fn is_accepting(&self, state: u32) -> bool {
+        match self {
+            Self::Table(dfa, _) => dfa.is_accepting(ByteStateId(state)),
+            Self::Rows(rows, _) => rows.is_accepting(state),
+        }
     }
 }
 
@@ -35,14 +78,14 @@ pub(in super::super) enum Labelled {
 impl Labelled {
     pub(in super::super) fn start(&self) -> u32 {
         match self {
-            Self::Alike { texts, .. } => texts.dfa.start().0,
+            Self::Alike { texts, .. } => texts.start(),
             Self::Apart { start, .. } => *start,
         }
     }
 
     pub(in super::super) fn state_count(&self) -> usize {
         match self {
-            Self::Alike { texts, .. } => texts.dfa.state_count(),
+            Self::Alike { texts, .. } => texts.state_count(),
             Self::Apart { rows, .. } => rows.state_count(),
         }
     }
@@ -58,7 +101,7 @@ impl Labelled {
     /// The outcome of a text that ends in a state.
     pub(in super::super) fn end(&self, state: u32) -> Option<u32> {
         match self {
-            Self::Alike { texts, outcome } => texts.dfa.is_accepting(ByteStateId(state)).then_some(*outcome),
+            Self::Alike { texts, outcome } => texts.is_accepting(state).then_some(*outcome),
             Self::Apart { ends, .. } => ends[state as usize],
         }
     }
@@ -75,7 +118,7 @@ impl Labelled {
     pub(in super::super) fn outcome(&self, text: &[u8]) -> Option<u32> {
         let end = match self {
             Self::Alike { texts, .. } => {
-                text.iter().fold(texts.dfa.start(), |state, &byte| texts.dfa.next(state, byte)).0
+                text.iter().fold(texts.start(), |state, &byte| texts.rows().next(state, byte))
             }
             Self::Apart { start, rows, .. } => {
                 text.iter().fold(*start, |state, &byte| rows.next(state, byte))

@@ -19,6 +19,7 @@
 mod array;
 mod circles;
 mod claims;
+mod common;
 mod counted;
 mod finite;
 mod frame;

@@ -5,17 +5,18 @@
 
 use std::sync::{Arc, OnceLock};
 
+use super::common::Common;
 use super::frame::answers;
 use super::labelled::{Labelled, Texts};
 use super::product::{Judged, Product};
 use super::{Plan, Planner};
 use crate::automaton::{ByteDfa, Expr, Op};
-use crate::constraint::json_schema::format::{Certainty, Exactness, Format};
+use crate::constraint::json_schema::format::{Certainty, Exactness};
 use crate::constraint::json_schema::formula::{Formula, Leaf, Term};
 use crate::constraint::json_schema::json::Json;
 use crate::constraint::json_schema::number::{self, Form};
 use crate::constraint::json_schema::options::Numbers;
-use crate::constraint::json_schema::string::{self, Spelling};
+use crate::constraint::json_schema::string;
 use crate::error::{Error, Result};
 
 /// The claims of a conjunction on strings.
@@ -57,43 +58,14 @@ impl Planner<'_> {
         (form, self.options().max_digits)
     }
 
-    /// The texts of all numbers, or of all integers. They are made once for all schemas.
+    /// The texts of all numbers, or of all integers.
     fn common_numbers(&self, must: Formula) -> Result<Option<Arc<Texts>>> {
-        static COMMON: [[OnceLock<Arc<Texts>>; 2]; 2] = [const { [const { OnceLock::new() }; 2] }; 2];
         let (form, None) = self.spelled_numbers() else { return Ok(None) };
-        let is_integer = match self.formulas.as_leaf(must) {
-            None if must == Formula::TRUE => false,
-            Some(Leaf::Integer) => true,
-            _ => return Ok(None),
-        };
-        let place = &COMMON[form as usize][usize::from(is_integer)];
-        let made = || -> Result<Arc<Texts>> {
-            let dfa = if is_integer {
-                let universe = number::universe(form, None, self.meter)?;
-                universe.product(&number::integers(self.meter)?, Op::Intersection, self.meter)?
-            } else {
-                number::exponential(form, None, self.meter)?
-            };
-            Ok(Arc::new(dfa.into()))
-        };
-        self.common(place, made).map(Some)
-    }
-
-    /// What is made once for all schemas.
-    fn common(
-        &self,
-        place: &OnceLock<Arc<Texts>>,
-        make: impl FnOnce() -> Result<Arc<Texts>>,
-    ) -> Result<Arc<Texts>> {
-        let texts = match place.get() {
-            Some(texts) => texts,
-            None => {
-                let texts = make()?;
-                place.get_or_init(|| texts)
-            }
-        };
-        self.meter.states(texts.dfa.state_count())?;
-        Ok(Arc::clone(texts))
+        match self.formulas.as_leaf(must) {
+            None if must == Formula::TRUE => self.common(Common::Number(form)).map(Some),
+            Some(Leaf::Integer) => self.common(Common::Integer(form)).map(Some),
+            _ => Ok(None),
+        }
     }
 
     pub(super) fn string(
@@ -110,7 +82,7 @@ impl Planner<'_> {
                 return Ok(None);
             }
             if let Some(texts) = self.conjunction(must)? {
-                if texts.dfa.is_empty() {
+                if texts.is_empty() {
                     return Ok(None);
                 }
                 return Ok(Some(Labelled::Alike { texts, outcome: plan.outcome(&answers) }));
@@ -185,28 +157,17 @@ impl Planner<'_> {
         }
     }
 
-    /// The texts of all strings, or of a single format. They are made once for all schemas.
+    /// The texts of all strings, or of a single format.
     fn common_text(&self, must: Formula) -> Result<Option<Arc<Texts>>> {
-        const SPELLINGS: usize = 6;
-        static COMMON: [OnceLock<Arc<Texts>>; (1 + Format::COUNT) * SPELLINGS] =
-            [const { OnceLock::new() }; (1 + Format::COUNT) * SPELLINGS];
-        let format = match self.formulas.as_leaf(must) {
-            _ if self.options().max_string.is_some() || self.schema.free.is_some() => return Ok(None),
-            None if must == Formula::TRUE => None,
-            Some(Leaf::Format(format)) => Some(*format),
-            _ => return Ok(None),
-        };
-        let Spelling { ascii, escapes } = self.options().spelling();
-        let spelling = 2 * escapes as usize + usize::from(ascii);
-        let place = &COMMON[format.map_or(0, |format| 1 + format as usize) * SPELLINGS + spelling];
-        let made = || -> Result<Arc<Texts>> {
-            let content = match format {
-                Some(format) => format.lower(Certainty::Surely, self.meter)?.into(),
-                None => any_string(self.meter)?,
-            };
-            Ok(Arc::new(self.quoted(&content, 0, None)?.into()))
-        };
-        self.common(place, made).map(Some)
+        if self.options().max_string.is_some() || self.schema.free.is_some() {
+            return Ok(None);
+        }
+        let spelling = self.options().spelling();
+        match self.formulas.as_leaf(must) {
+            None if must == Formula::TRUE => self.common(Common::String(spelling)).map(Some),
+            Some(&Leaf::Format(format)) => self.common(Common::Format(format, spelling)).map(Some),
+            _ => Ok(None),
+        }
     }
 
     /// The strings, without quotes, for which a leaf surely or possibly holds.
@@ -284,7 +245,7 @@ impl Planner<'_> {
         let leaves = self.leaves_of(&residues);
         if leaves.is_empty() {
             return Ok(match answers(&residues) {
-                Some(answers) if !universe.dfa.is_empty() => {
+                Some(answers) if !universe.is_empty() => {
                     Some(Labelled::Alike { texts: universe, outcome: plan.outcome(&answers) })
                 }
                 _ => None,
@@ -304,13 +265,13 @@ impl Planner<'_> {
             }
             judged.push(Judged { leaf, surely, possibly: automata.len() - 1 });
         }
-        let automata: Vec<&ByteDfa> = automata.iter().map(|texts| &texts.dfa).collect();
+        let automata: Vec<&ByteDfa> = automata.iter().map(|texts| texts.dfa()).collect();
         Product::new(self, &automata, &judged, residues).run(plan)
     }
 }
 
 /// All strings.
-fn any_string(meter: &crate::limits::Meter) -> Result<Arc<ByteDfa>> {
+pub(super) fn any_string(meter: &crate::limits::Meter) -> Result<Arc<ByteDfa>> {
     static ANY: OnceLock<Arc<ByteDfa>> = OnceLock::new();
     if let Some(dfa) = ANY.get() {
         return Ok(Arc::clone(dfa));

@@ -119,7 +119,7 @@ impl Planner<'_> {
             }
             (Leaf::MultipleOf(step), Json::Number(number)) => {
                 let text = number.text();
-                self.multiples(formula, step)?.dfa.matches(text.as_bytes())
+                self.multiples(formula, step)?.dfa().matches(text.as_bytes())
             }
 
             (Leaf::Present(name), Json::Object(members)) => members.contains_key(name),
