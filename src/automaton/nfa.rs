@@ -79,7 +79,7 @@ impl<'a> Nfa<'a> {
     }
 
     /// Replaces the first branch of a union.
-    pub(super) fn patch(&mut self, union: u32, branch: u32) {
+    pub(crate) fn patch(&mut self, union: u32, branch: u32) {
         if let State::Union { from, to } = self.states[union as usize] {
             debug_assert!(from < to);
             self.branches[from as usize] = branch;

@@ -119,29 +119,42 @@ impl Pushdown {
         }
         let outcomes: FastMap<u32, u32> =
             draft.returning.iter().enumerate().map(|(at, &state)| (state, at as u32)).collect();
-        // Numbered in the order in which they are met.
-        let mut number_of = vec![0u32; draft.rows.state_count()];
-        let mut queue = vec![0, start];
+        // Numbered in the order in which they are met; those from which no end is reached are dead.
+        const UNMET: u32 = u32::MAX;
+        let unmet = |ways: &[Way]| if ways.iter().any(|way| way.is_some()) { UNMET } else { 0 };
+        let mut number_of: Vec<u32> = ways.chunks_exact(ends).map(unmet).collect();
+        let mut queue = Vec::with_capacity(states);
+        queue.extend([0, start]);
         number_of[start as usize] = 1;
         let mut number = |state: u32, queue: &mut Vec<u32>| {
-            if !is_live(state) {
-                return 0;
-            }
             let number = &mut number_of[state as usize];
-            if *number == 0 {
+            if *number == UNMET {
                 *number = queue.len() as u32;
                 queue.push(state);
             }
             *number
         };
-        let mut rows = Rows::with_capacity(draft.rows.state_count(), draft.rows.run_count());
-        let mut jumps = Vec::with_capacity(draft.rows.state_count());
+        let mut rows = Rows::with_capacity(states, draft.rows.run_count());
+        let mut jumps = Vec::with_capacity(states);
         jumps.push(Jump::None);
         let mut at = 1;
         while let Some(&state) = queue.get(at) {
             let row = draft.rows.row(state);
-            let runs = row.iter().map(|run| Run { target: number(run.target, &mut queue), ..*run });
-            rows.push(draft.rows.is_accepting(state), runs);
+            let accepting = draft.rows.is_accepting(state);
+            let mut numbered = |run: &Run| Run { target: number(run.target, &mut queue), ..*run };
+            match row.first() {
+                // Of most states, whose one run needs not be joined with others.
+                Some(only) if row.len() == 1 => {
+                    let only = numbered(only);
+                    rows.push_whole(
+                        accepting,
+                        if only.target == 0 { &[] } else { std::slice::from_ref(&only) },
+                    );
+                }
+                _ => {
+                    rows.push(accepting, row.iter().map(numbered));
+                }
+            }
             // Call states and RETURN states have no rows.
             let call = if row.is_empty() { draft.calls.get(&state) } else { None };
             jumps.push(match call {

@@ -24,15 +24,17 @@ pub(crate) struct SharedRows {
     returning: Vec<u32>,
 }
 
-/// The states for which there is room at first.
-const ROOM: usize = 1 << 10;
-
 impl SharedRows {
     /// The dead state alone.
     pub(crate) fn new() -> Self {
+        Self::with_room(1 << 6)
+    }
+
+    /// The same, with room for so many states at first, a power of two.
+    pub(crate) fn with_room(states: usize) -> Self {
         Self {
-            rows: Rows::with_capacity(ROOM, 2 * ROOM),
-            known: vec![Known::default(); ROOM],
+            rows: Rows::with_capacity(states, 2 * states),
+            known: vec![Known::default(); states],
             known_count: 0,
             scratch: Vec::new(),
             calls: FastMap::default(),

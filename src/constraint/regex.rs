@@ -15,7 +15,7 @@ use regex_automata::nfa::thompson::{self, WhichCaptures};
 use regex_automata::util::primitives::StateID;
 use regex_syntax::ast::{self, AssertionKind, Ast, ClassSetItem};
 use regex_syntax::hir::translate::TranslatorBuilder;
-use regex_syntax::hir::{Dot, Hir, HirKind, Repetition};
+use regex_syntax::hir::{Hir, HirKind, Repetition};
 
 use super::json_schema::ecma;
 use crate::automaton::{ByteDfa, Nfa};
@@ -176,15 +176,38 @@ pub(super) fn lower(hir: &Hir, meter: &Meter) -> Result<ByteDfa> {
 
 /// The language of the strings that `hir` matches somewhere: `(?s:.*)` before and after.
 pub(super) fn lower_search(hir: &Hir, meter: &Meter) -> Result<ByteDfa> {
-    let any = || {
-        Hir::repetition(regex_syntax::hir::Repetition {
-            min: 0,
-            max: None,
-            greedy: true,
-            sub: Box::new(Hir::dot(Dot::AnyChar)),
-        })
-    };
-    determinize(&Hir::concat(vec![any(), hir.clone(), any()]), meter)
+    let mut nfa = Nfa::new(meter);
+    let behind = any_text(&mut nfa, Nfa::ACCEPT)?;
+    let found = copy(hir, &mut nfa, behind, meter)?;
+    let start = any_text(&mut nfa, found)?;
+    nfa.determinize(start)
+}
+
+/// Any characters in UTF-8, and then `next`. It is written here, since the compiler of patterns takes longer to begin with classes
+/// beyond ASCII than for most patterns.
+fn any_text(nfa: &mut Nfa, next: u32) -> Result<u32> {
+    // The branch is patched once there is a state to go on to.
+    let between = nfa.union([next, next])?;
+    let one = nfa.bytes([(0x80, 0xbf, between)])?;
+    let two = nfa.bytes([(0x80, 0xbf, one)])?;
+    let three = nfa.bytes([(0x80, 0xbf, two)])?;
+    // Behind these bytes some sequences are not well-formed: table 3-7 of the Unicode Standard.
+    let [e0, ed] = [nfa.bytes([(0xa0, 0xbf, one)])?, nfa.bytes([(0x80, 0x9f, one)])?];
+    let [f0, f4] = [nfa.bytes([(0x90, 0xbf, two)])?, nfa.bytes([(0x80, 0x8f, two)])?];
+    let first = [
+        (0x00, 0x7f, between),
+        (0xc2, 0xdf, one),
+        (0xe0, 0xe0, e0),
+        (0xe1, 0xec, two),
+        (0xed, 0xed, ed),
+        (0xee, 0xef, two),
+        (0xf0, 0xf0, f0),
+        (0xf1, 0xf3, three),
+        (0xf4, 0xf4, f4),
+    ];
+    let character = nfa.bytes(first)?;
+    nfa.patch(between, character);
+    Ok(between)
 }
 
 /// A chain of the texts, with the start and the end between any two.
@@ -205,12 +228,12 @@ fn lower_substring(texts: &[String], meter: &Meter) -> Result<ByteDfa> {
 
 fn determinize(hir: &Hir, meter: &Meter) -> Result<ByteDfa> {
     let mut nfa = Nfa::new(meter);
-    let start = copy(hir, &mut nfa, meter)?;
+    let start = copy(hir, &mut nfa, Nfa::ACCEPT, meter)?;
     nfa.determinize(start)
 }
 
-/// Copies the automaton of the pattern in front of [`Nfa::ACCEPT`] and returns where it starts.
-fn copy(hir: &Hir, nfa: &mut Nfa, meter: &Meter) -> Result<u32> {
+/// Copies the automaton of the pattern in front of `behind` and returns where it starts.
+fn copy(hir: &Hir, nfa: &mut Nfa, behind: u32, meter: &Meter) -> Result<u32> {
     let bytes = meter.limits().bytes;
     let config = thompson::Config::new()
         .utf8(false)
@@ -238,7 +261,7 @@ fn copy(hir: &Hir, nfa: &mut Nfa, meter: &Meter) -> Result<u32> {
             thompson::State::BinaryUnion { alt1, alt2 } => nfa.union([at(*alt1), at(*alt2)])?,
             thompson::State::Capture { next, .. } => nfa.union([at(*next)])?,
             thompson::State::Fail => nfa.bytes([])?,
-            thompson::State::Match { .. } => nfa.union([Nfa::ACCEPT])?,
+            thompson::State::Match { .. } => nfa.union([behind])?,
         };
     }
     Ok(at(source.start_anchored()))

@@ -83,6 +83,9 @@ pub(super) fn emit_called(
     }
 }
 
+/// The states for which there is room before any are emitted.
+const ROOM: usize = 1 << 12;
+
 /// An automaton of at most this number of states is not emitted again to become smaller.
 const FEW: usize = 1_000;
 
@@ -119,7 +122,7 @@ impl<'p, 'a> Emitter<'p, 'a> {
     fn new(planner: &'p Planner<'a>, most: usize) -> Self {
         Self {
             planner,
-            rows: SharedRows::new(),
+            rows: SharedRows::with_room(ROOM),
             most,
             calls: None,
             character_blocks: CharacterBlocks::default(),
@@ -281,6 +284,9 @@ impl<'p, 'a> Emitter<'p, 'a> {
     fn spelled(&mut self, name: &Arc<str>) -> Rc<[Spellings]> {
         let spelling = self.planner.options().spelling();
         let entry = self.spelled.entry(Arc::clone(name)).or_insert_with(|| {
+            if name.chars().all(|character| spelling.is_plain(character.into())) {
+                return [vec![format!("\"{name}\"").into_bytes()]].into();
+            }
             let quote = || vec![b"\"".to_vec()];
             let mut all = vec![quote()];
             all.extend(string::spellings(name, spelling));

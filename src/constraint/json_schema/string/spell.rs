@@ -18,6 +18,13 @@ impl Spelling {
         code >= 0x20 && code != u32::from(b'"') && code != u32::from(b'\\') && (code < 0x80 || !self.ascii)
     }
 
+    /// Whether a character stands for itself and is written in no other way.
+    pub(in super::super) fn is_plain(self, code: u32) -> bool {
+        let is_short = self.short().any(|(_, meaning)| u32::from(meaning) == code);
+        let is_numbered = self.numbered().iter().any(|&(first, last)| (first..=last).contains(&code));
+        self.is_raw(code) && !is_short && !is_numbered
+    }
+
     /// The characters that may be written as `\u` with a number, as ranges in order.
     pub(super) fn numbered(self) -> &'static [(u32, u32)] {
         const LAST: u32 = char::MAX as u32;
