@@ -96,8 +96,9 @@ impl Schema {
             _ if planner.get(root).is_empty() => None,
             Followed::Copied(..) => emit::emit(&planner, root)?.map(Texts::Copied),
             Followed::Called(Circular { circles, .. }) => {
-                // What would surely take more states is not begun.
-                let may_be_small = circles.is_empty() && planner.copied_characters() <= copies.schema as u64;
+                // What would take more states, as far as that can be foreseen, is not begun.
+                let may_be_small =
+                    circles.is_empty() && emit::copied_characters(&planner, root) <= copies.schema as u64;
                 let copied =
                     if may_be_small { emit::emit_within(&planner, root, copies.schema)? } else { None };
                 match copied {

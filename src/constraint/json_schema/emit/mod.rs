@@ -18,6 +18,7 @@ use std::sync::Arc;
 use self::calls::{Calls, Part};
 use self::characters::CharacterBlocks;
 use self::items::ItemBlocks;
+pub(super) use self::repeated::copied_characters;
 use super::json::Json;
 use super::plan::{Labelled, PlanId, Planner, Size};
 use super::{MAX_NESTING, string, text};
@@ -129,7 +130,7 @@ impl<'p, 'a> Emitter<'p, 'a> {
             item_blocks: FastMap::default(),
             open: 0,
             large: Vec::new(),
-            done: FastMap::default(),
+            done: FastMap::with_capacity_and_hasher(ROOM / 8, Default::default()),
             texts: FastMap::default(),
             spelled: FastMap::default(),
         }

@@ -48,6 +48,19 @@ pub(super) fn repeated(
     repeated
 }
 
+/// The states of the counted characters alone, by estimate, where everything is copied that is part of the plan `root`, which does not
+/// depend on itself.
+pub(in super::super) fn copied_characters(planner: &Planner, root: PlanId) -> u64 {
+    let mut states: FastMap<PlanId, u64> = FastMap::default();
+    for id in children_first(planner, root) {
+        let plan = planner.get(id);
+        let own = plan.counted.as_ref().map_or(0, |(counted, _)| counted.copied_states());
+        let parts = steps(plan).map(|step| states.get(&step.child).copied().unwrap_or(0));
+        states.insert(id, parts.fold(own, u64::saturating_add));
+    }
+    states.get(&root).copied().unwrap_or(0)
+}
+
 /// The plans below `root`, and it, each behind those that it depends on unless these depend on it.
 fn children_first(planner: &Planner, root: PlanId) -> Vec<PlanId> {
     let mut order = Vec::new();

@@ -27,16 +27,13 @@ pub(in super::super) struct Formulas {
 
 impl Formulas {
     pub(in super::super) fn new() -> Self {
-        let terms = vec![Term::Constant(false), Term::Constant(true)];
-        let known = [(terms[0].clone(), Formula::FALSE), (terms[1].clone(), Formula::TRUE)];
-        Self {
-            terms,
-            known: known.into_iter().collect(),
-            leaves: FastMap::default(),
-            heights: vec![0; 2],
-            bytes: 0,
-            work: 0,
-        }
+        // Most schemas have fewer.
+        const ROOM: usize = 400;
+        let mut terms = Vec::with_capacity(ROOM);
+        terms.extend([Term::Constant(false), Term::Constant(true)]);
+        let mut known = FastMap::with_capacity_and_hasher(ROOM, Default::default());
+        known.extend([(Term::Constant(false), Formula::FALSE), (Term::Constant(true), Formula::TRUE)]);
+        Self { terms, known, leaves: FastMap::default(), heights: vec![0; 2], bytes: 0, work: 0 }
     }
 
     pub(in super::super) fn term(&self, formula: Formula) -> &Term {
@@ -68,6 +65,14 @@ impl Formulas {
             Term::Leaf(leaf) => leaf.below().as_ref().map_or(0, above),
             Term::Constant(_) => 0,
         }
+    }
+
+    /// All leaves that were added so far.
+    pub(in super::super) fn all_leaves(&self) -> impl Iterator<Item = (Formula, &Leaf)> {
+        (0..).map(Formula).zip(&self.terms).filter_map(|(formula, term)| match term {
+            Term::Leaf(leaf) => Some((formula, leaf)),
+            _ => None,
+        })
     }
 
     /// The leaf, if the formula is one.

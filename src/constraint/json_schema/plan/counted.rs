@@ -51,7 +51,7 @@ pub(in super::super) struct Counted {
 
 impl Counted {
     /// The number of states that all characters take where none of them are called, at most.
-    fn copied_states(&self) -> u64 {
+    pub(in super::super) fn copied_states(&self) -> u64 {
         let most = self.counts.max.unwrap_or(self.counts.min);
         most.saturating_mul(self.texts.rows().state_count() as u64)
     }
@@ -62,13 +62,6 @@ impl Counted {
 }
 
 impl Planner<'_> {
-    /// The number of states that all strings whose characters are counted would take where none of them were called, about: those of each
-    /// plan once.
-    pub(in super::super) fn copied_characters(&self) -> u64 {
-        let counted = self.plans.iter().filter_map(|plan| plan.counted.as_ref());
-        counted.fold(0, |states, (counted, _)| states.saturating_add(counted.copied_states()))
-    }
-
     /// The strings of `must`, if they are counted when they are emitted. They are never empty.
     pub(super) fn counted(&mut self, must: Formula) -> Result<Option<Counted>> {
         let Some(copies) = self.calls else { return Ok(None) };

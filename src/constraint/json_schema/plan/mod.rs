@@ -199,6 +199,7 @@ impl<'a> Planner<'a> {
 
     /// The plan of the whole schema, with recursive references followed `recursion` times.
     pub(super) fn root(&mut self, recursion: usize) -> Result<PlanId> {
+        self.lower_patterns();
         let depth = Depth { recursion, any: Any::Asked };
         self.made(|planner| planner.plan(Goal::new(planner.schema.root, [], depth)))
     }

@@ -18,6 +18,7 @@ use crate::constraint::json_schema::number::{self, Form};
 use crate::constraint::json_schema::options::Numbers;
 use crate::constraint::json_schema::string;
 use crate::error::{Error, Result};
+use crate::threads;
 
 /// The claims of a conjunction on strings.
 pub(super) struct Strings {
@@ -168,6 +169,26 @@ impl Planner<'_> {
             Some(&Leaf::Format(format)) => self.common(Common::Format(format, spelling)).map(Some),
             _ => Ok(None),
         }
+    }
+
+    /// Makes the automata of the schema's patterns at once, on as many threads as there may be, where that is not done yet. One that
+    /// breaches a limit is left out: whether it is needed turns out later.
+    pub(super) fn lower_patterns(&mut self) {
+        // Of a schema with more, some may not be needed.
+        const MOST: usize = 256;
+        let patterns = self.formulas.all_leaves().filter_map(|(formula, leaf)| match leaf {
+            Leaf::Pattern(pattern) => Some((formula, Arc::clone(pattern))),
+            _ => None,
+        });
+        let patterns: Vec<_> = patterns.take(MOST).collect();
+        let (meter, threads) = (self.meter, self.meter.limits().threads);
+        if threads < 2 || patterns.len() < 2 || !self.contents.is_empty() {
+            return;
+        }
+        let lowered = threads::each(&patterns, threads, |(_, pattern)| pattern.lower(meter));
+        let lowered =
+            patterns.iter().zip(lowered).filter_map(|((formula, _), dfa)| Some((*formula, dfa.ok()?)));
+        self.contents.extend(lowered.map(|(formula, dfa)| ((formula, Certainty::Surely), Arc::new(dfa))));
     }
 
     /// The strings, without quotes, for which a leaf surely or possibly holds.
