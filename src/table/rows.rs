@@ -227,3 +227,52 @@ impl PartialEq for TableRows {
 }
 
 impl Eq for TableRows {}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::constraint::StructuralTag;
+    use crate::table::TokenReading;
+    use crate::{Constraint, Limits, TokenId, Vocabulary};
+
+    /// Of walked tables with calls and without, and with free text.
+    #[test]
+    fn rows_on_demand_are_those_that_are_written_together() {
+        let words = (0..=u8::MAX).map(|byte| Some(vec![byte])).chain([None]);
+        let vocabulary = Vocabulary::from_bytes(words).unwrap().with_eos([TokenId(256)]).unwrap();
+        let called = json!({"type": "json_schema", "json_schema": {"type": "array", "items": {"$ref": "#"}}});
+        let tag = json!({"begin": "<f>", "content": called, "end": "</f>"});
+        let tag = json!({"type": "structural_tag", "format": {
+            "type": "triggered_tags", "triggers": ["<f"], "tags": [tag]}});
+        let nested = json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {}}});
+        let constraints = [
+            Constraint::regex("[a-z]+(-[0-9]{2,4})?").unwrap(),
+            Constraint::json_schema(nested).unwrap(),
+            Constraint::structural_tag(&StructuralTag::try_from(&tag).unwrap()).unwrap(),
+        ];
+        for constraint in constraints {
+            let table = TokenTable::walk(&constraint, &vocabulary, &Limits::default()).unwrap();
+            let rows = &table.parts().next;
+            let TokenReading::Bytes { column_of, .. } = &table.parts().reading else {
+                panic!("a walked table")
+            };
+            assert!(matches!(rows.form, Form::OnDemand(_)), "{constraint:?}");
+            let mut whole = TableRows::whole(rows.all().into_owned(), rows.columns());
+            whole.find_rests(column_of);
+            assert_eq!(rows.states(), table.state_count());
+            assert!(*rows == whole);
+            let states = || (0..rows.states() as u32).map(StateId);
+            assert!(states().all(|state| rows.row(state) == whole.row(state)));
+            assert!(states().all(|state| rows.rests_on(state) == whole.rests_on(state)));
+            assert!(states().any(|state| rows.rests_on(state) != 0));
+            assert!(whole.first_beyond().is_none());
+            let mut changed = rows.clone();
+            changed.row_mut(table.start())[TokenTable::EOS as usize] = rows.states() as u32;
+            let at = table.start().index() * rows.columns() + TokenTable::EOS as usize;
+            assert_eq!(changed.first_beyond(), Some((at, rows.states() as u32)));
+            assert!(changed != *rows);
+        }
+    }
+}
