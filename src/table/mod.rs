@@ -78,7 +78,7 @@ pub(crate) use landings::Landings;
 pub(crate) use left::Left;
 pub(crate) use parts::{TableParts, TokenReading};
 use rows::TableRows;
-pub(crate) use runs::{Alphabet, CharacterRuns};
+pub(crate) use runs::{Alphabet, CharacterRun, CharacterRuns};
 pub(crate) use special::SpecialTokens;
 pub(crate) use stack::Stacks;
 pub(crate) use text::Unread;

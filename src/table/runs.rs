@@ -5,13 +5,13 @@
 //! of the vocabulary does are *within* the run, those that lead nowhere all along it end it, and the others leave it *open*. Tokens
 //! without an open character are known by this; the others are read.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::stack::{Stacks, Top};
 use super::{Left, RowPosition, StateId, TableParts, TokenReading};
 use crate::automaton::FastMap;
 use crate::vocabulary::{
-    CONTINUATION, CharacterSet, Characters, LENGTH_CLASSES, LONGEST, LengthClass, Vocabulary,
+    ANY_LENGTH, CONTINUATION, CharacterSet, Characters, LENGTH_CLASSES, LONGEST, LengthClass, Vocabulary,
 };
 
 /// The most states of which runs, and steps to the next state, are known at a time: about a quarter of a megabyte in all.
@@ -43,10 +43,22 @@ pub(crate) struct CharacterRun {
     pub(crate) first: [CharacterSet; 2],
     /// The tokens may follow whose rests have these characters alone,
     pub(crate) within: CharacterSet,
-    /// and no more of them than this.
+    /// and no more of them than this; where it is the most that are followed, longer ones are to be read.
     pub(crate) most: usize,
     /// Those whose first other character is one of these are to be read; all others may not follow.
     pub(crate) open: CharacterSet,
+    /// Whether these characters leave a row where the first one led.
+    stays: bool,
+}
+
+impl CharacterRun {
+    /// A beginning that leads to where a row then stays, if it does.
+    pub(crate) fn begun(&self) -> Option<([u8; 2], usize)> {
+        let ascii = |set: CharacterSet| set.and(CharacterSet::ASCII).bytes().next();
+        let bare = || ascii(self.first[0]).map(|byte| ([byte, 0], 1));
+        let spaced = || ascii(self.first[1]).map(|byte| ([b' ', byte], 2));
+        if self.stays { bare().or_else(spaced) } else { None }
+    }
 }
 
 /// What is known without reading tokens.
@@ -65,7 +77,18 @@ pub(crate) struct Alphabet {
     /// The columns that a character begins with, and these characters.
     columns: Vec<(u32, CharacterSet)>,
     wide: Vec<Wide>,
+    /// What the vocabulary has of the characters of each column.
+    weighed: OnceLock<Weighed>,
     known: Mutex<Known>,
+}
+
+/// What a vocabulary has of the characters of columns.
+struct Weighed {
+    /// The columns, and how many nodes of the trie tokens have that begin with their characters.
+    nodes: Vec<(u32, u32)>,
+    columns: Vec<Column>,
+    /// The weights of all columns.
+    weight: usize,
 }
 
 /// Characters beyond ASCII.
@@ -85,10 +108,6 @@ struct Known {
     /// Which characters lead there, and which nowhere: the same for most states.
     sets: Vec<[CharacterSet; 2]>,
     numbers: FastMap<[CharacterSet; 2], u32>,
-    /// The columns of the alphabet; empty until they were asked for.
-    columns: Vec<Column>,
-    /// The weights of all columns.
-    weight: usize,
 }
 
 /// A column of the table with the characters that begin with it.
@@ -97,8 +116,6 @@ struct Column {
     set: CharacterSet,
     /// How many tokens have them in their rests.
     weight: usize,
-    /// How many nodes of the trie tokens have that begin with them.
-    nodes: usize,
 }
 
 impl Alphabet {
@@ -132,23 +149,27 @@ impl Alphabet {
                 None => all.push(wide),
             }
         }
-        Self { columns, wide: all, known: Mutex::default() }
+        Self { columns, wide: all, weighed: OnceLock::new(), known: Mutex::default() }
     }
 
-    /// The columns, and what the vocabulary has of their characters.
-    fn weighed(&self, vocabulary: &Vocabulary) -> Vec<Column> {
-        let characters = vocabulary.characters();
-        let mut nodes_of = [0; 256];
-        for (byte, nodes) in vocabulary.trie().by_first_byte() {
-            nodes_of[byte as usize] = nodes.len();
-        }
-        let weighed = self.columns.iter().map(|&(column, set)| Column {
-            column: column as usize,
-            set,
-            weight: characters.count_rest(set),
-            nodes: set.bytes().map(|byte| nodes_of[byte as usize]).sum(),
-        });
-        weighed.collect()
+    /// What the vocabulary has of the characters of each column.
+    fn weighed(&self, vocabulary: &Vocabulary) -> &Weighed {
+        self.weighed.get_or_init(|| {
+            let characters = vocabulary.characters();
+            let mut nodes_of = [0; 256];
+            for (byte, nodes) in vocabulary.trie().by_first_byte() {
+                nodes_of[byte as usize] = nodes.len() as u32;
+            }
+            let nodes = |set: CharacterSet| set.bytes().map(|byte| nodes_of[byte as usize]).sum();
+            let nodes = self.columns.iter().map(|&(column, set)| (column, nodes(set))).collect();
+            let weigh = |set| characters.count_rest(set);
+            let columns = self.columns.iter();
+            let columns: Vec<Column> = columns
+                .map(|&(column, set)| Column { column: column as usize, set, weight: weigh(set) })
+                .collect();
+            let weight = columns.iter().map(|column| column.weight).sum();
+            Weighed { nodes, columns, weight }
+        })
     }
 }
 
@@ -163,7 +184,12 @@ impl Clone for Alphabet {
     /// What was found is found anew.
     fn clone(&self) -> Self {
         let wide = self.wide.iter().map(|wide| Wide { first: wide.first, behind: wide.behind.clone() });
-        Self { columns: self.columns.clone(), wide: wide.collect(), known: Mutex::default() }
+        Self {
+            columns: self.columns.clone(),
+            wide: wide.collect(),
+            weighed: OnceLock::new(),
+            known: Mutex::default(),
+        }
     }
 }
 
@@ -185,22 +211,19 @@ impl TableParts {
         left: &mut Left,
     ) -> Option<Arc<CharacterRuns>> {
         let TokenReading::Bytes { vocabulary, alphabet, .. } = &self.reading else { return None };
-        let (stacks, top) = self.calls.as_ref().map(|calls| Stacks::of(calls, position)).unzip();
-        let characters = vocabulary.characters();
-        let mut known = alphabet.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.columns.is_empty() {
-            known.columns = alphabet.weighed(vocabulary);
-            known.weight = known.columns.iter().map(|column| column.weight).sum();
-        }
-        let row = self.row(position.state);
-        let alive = known.columns.iter().filter(|column| row[column.column] != StateId::DEAD.0);
-        if alive.map(|column| column.nodes).sum::<usize>() <= FEW_NODES {
+        let (row, weighed) = (self.row(position.state), alphabet.weighed(vocabulary));
+        let alive = weighed.nodes.iter().filter(|&&(column, _)| row[column as usize] != StateId::DEAD.0);
+        if alive.map(|&(_, nodes)| nodes as usize).sum::<usize>() <= FEW_NODES {
             return None;
         }
+        let (stacks, top) = self.calls.as_ref().map(|calls| Stacks::of(calls, position)).unzip();
+        let characters = vocabulary.characters();
+        let known = alphabet.known.lock().unwrap_or_else(PoisonError::into_inner);
         let mut reader = Reader {
             parts: self,
             alphabet,
             characters,
+            weighed,
             stacks,
             left,
             known,
@@ -210,6 +233,7 @@ impl TableParts {
             amid: Vec::new(),
             moves_stack: false,
             ends: Some(Vec::new()),
+            first: None,
         };
         reader.known_runs((position.state, top.unwrap_or(Top::EMPTY)))
     }
@@ -260,6 +284,7 @@ struct Reader<'a> {
     parts: &'a TableParts,
     alphabet: &'a Alphabet,
     characters: &'a Characters,
+    weighed: &'a Weighed,
     stacks: Option<Stacks<'a>>,
     left: &'a mut Left,
     known: MutexGuard<'a, Known>,
@@ -272,6 +297,8 @@ struct Reader<'a> {
     moves_stack: bool,
     /// The states in which tokens may end; `None` once there was one in which none may.
     ends: Option<Vec<StateId>>,
+    /// Where the characters lead from the place from which they were followed first.
+    first: Option<(Place, Ways)>,
 }
 
 /// A state that characters lead to by their first bytes.
@@ -313,9 +340,9 @@ impl Reader<'_> {
             return None;
         }
         let bare = self.ways_entered(start.1);
+        self.first = Some((start, bare.clone()));
         let behind_space = bare.to.iter().find(|way| way.set.contains(b' ')).map(|way| way.to);
         let spaced = match behind_space {
-            Some(place) if place == start => bare.clone(),
             Some(place) => self.ways(place),
             None if bare.split.contains(b' ') => Ways { split: CharacterSet::ALL, ..Ways::default() },
             None => Ways::default(),
@@ -397,7 +424,7 @@ impl Reader<'_> {
         let CharacterRun { within, open, .. } = runs[number];
         let dead = CharacterSet::CHARACTERS.without(within).without(open);
         let except = within.without(on).or(dead.without(off));
-        (MOST_EXCEPT * self.characters.count_rest(except) <= self.known.weight).then_some((number, except))
+        (MOST_EXCEPT * self.characters.count_rest(except) <= self.weighed.weight).then_some((number, except))
     }
 
     fn can_end_at(&mut self, places: &[Place]) -> bool {
@@ -407,16 +434,16 @@ impl Reader<'_> {
     /// Whether many characters may be read in a state, or that is not known.
     fn is_broad(&self, state: StateId) -> bool {
         let row = self.parts.row(state);
-        let alive = self.known.columns.iter().filter(|column| row[column.column] != StateId::DEAD.0);
+        let alive = self.weighed.columns.iter().filter(|column| row[column.column] != StateId::DEAD.0);
         let weight: usize = alive.map(|column| column.weight).sum();
-        BROAD * weight >= self.known.weight || !self.parts.rests(state)
+        BROAD * weight >= self.weighed.weight || !self.parts.rests(state)
     }
 
     /// Finds the states that a state leads to.
     fn enter(&mut self, state: StateId) {
         let row = self.parts.row(state);
         self.entered.clear();
-        for &Column { column, set, weight, .. } in &self.known.columns {
+        for &Column { column, set, weight, .. } in &self.weighed.columns {
             let to = row[column];
             match self.entered.iter_mut().find(|known| known.to == to) {
                 _ if to == StateId::DEAD.0 => {}
@@ -433,6 +460,7 @@ impl Reader<'_> {
             within: CharacterSet::default(),
             most: 0,
             open: CharacterSet::default(),
+            stays: false,
         };
         let (mut dead, mut lasts) = (CharacterSet::ALL, false);
         loop {
@@ -454,8 +482,11 @@ impl Reader<'_> {
                 }
                 break;
             }
-            if next == place || run.most == LONGEST {
-                (run.most, lasts) = (LONGEST, next == place);
+            if next == place {
+                (run.stays, run.most, lasts) = (run.most == 0, ANY_LENGTH, true);
+                break;
+            }
+            if run.most == LONGEST {
                 break;
             }
             run.most += 1;
@@ -503,9 +534,12 @@ impl Reader<'_> {
     }
 
     /// Where the characters lead from a place.
-    fn ways(&mut self, (state, top): Place) -> Ways {
-        self.enter(state);
-        self.ways_entered(top)
+    fn ways(&mut self, place: Place) -> Ways {
+        if let Some((_, ways)) = self.first.as_ref().filter(|(first, _)| *first == place) {
+            return ways.clone();
+        }
+        self.enter(place.0);
+        self.ways_entered(place.1)
     }
 
     /// The same from the states that were [entered](Self::enter).

@@ -210,6 +210,12 @@ impl<'a> Stacks<'a> {
         self.costs.truncate(mark * self.calls.ends);
     }
 
+    /// Whether a row rests in a state that it enters.
+    #[inline]
+    pub(crate) fn is_plain(&self, state: StateId) -> bool {
+        self.calls.is_plain(state)
+    }
+
     /// The plain state, and the stack, at which a row comes to rest that entered `state`; `DEAD` where the stack has no
     /// room, or nothing to return to.
     pub(crate) fn settle(&mut self, mut state: StateId, mut top: Top) -> (StateId, Top) {

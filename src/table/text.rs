@@ -2,7 +2,7 @@
 
 use super::stack::{Stacks, Top};
 use super::{Left, RowPosition, StateId, TableParts, TokenReading};
-use crate::vocabulary::{CharacterSet, TokenId, Trie};
+use crate::vocabulary::{CharacterSet, Children, Tails, TokenId, Trie};
 
 /// Tokens that are to be read.
 #[derive(Clone, Copy)]
@@ -14,6 +14,9 @@ pub(crate) struct Unread<'a> {
     first: CharacterSet,
     /// Behind these come some of a set, and then one that begins with this byte.
     beyond: Option<(CharacterSet, u8)>,
+    /// The trie is that of their tails, before which are these first characters, without a space before them and with one, and
+    /// characters of a set.
+    tails: Option<(&'a Tails, [CharacterSet; 2], CharacterSet)>,
 }
 
 impl<'a> Unread<'a> {
@@ -27,7 +30,7 @@ impl<'a> Unread<'a> {
     pub(crate) fn behind(trie: &'a Trie, prefix: &[u8], first: CharacterSet) -> Self {
         let mut bytes = [0; 2];
         bytes[..prefix.len()].copy_from_slice(prefix);
-        Self { trie, prefix: (bytes, prefix.len()), first, beyond: None }
+        Self { trie, prefix: (bytes, prefix.len()), first, beyond: None, tails: None }
     }
 
     /// Of these, those that have characters `within` a set next, and then one that begins with `byte`.
@@ -35,8 +38,26 @@ impl<'a> Unread<'a> {
         Self { beyond: Some((within, byte)), ..self }
     }
 
+    /// Those before whose tails are these `first` characters, without a space before them and with one, and others `within` a set. All
+    /// that leads to where the bytes `begun` do.
+    pub(crate) fn tails(
+        tails: &'a Tails,
+        begun: ([u8; 2], usize),
+        first: [CharacterSet; 2],
+        within: CharacterSet,
+    ) -> Self {
+        let tails_of = Some((tails, first, within));
+        Self { prefix: begun, tails: tails_of, ..Self::all(tails.trie()) }
+    }
+
+    /// What is read before the trie is.
     fn prefix(&self) -> &[u8] {
         &self.prefix.0[..self.prefix.1]
+    }
+
+    /// What is read of the trie then.
+    fn children(&self) -> Option<Children> {
+        self.trie.children_behind(if self.tails.is_some() { &[] } else { self.prefix() })
     }
 
     /// Whether a byte behind the first one of a character begins what has to be read, where what was before it does not;
@@ -81,14 +102,14 @@ impl TableParts {
 }
 
 /// Follows bytes.
-trait Reader {
+trait Reader<'a> {
     /// Where a row is amid a token.
     type At: Copy;
 
-    fn parts(&self) -> &TableParts;
+    fn bytes(&self) -> &Bytes<'a>;
 
-    /// Where it is after one more byte; `None` where that is illegal.
-    fn read(&mut self, at: Self::At, byte: u8) -> Option<Self::At>;
+    /// Where it is once it entered a state that is alive; `None` where that is illegal.
+    fn enter(&mut self, at: Self::At, entered: StateId) -> Option<Self::At>;
 
     /// Whether a token may end there.
     fn can_end(&mut self, at: Self::At) -> bool;
@@ -103,18 +124,39 @@ struct Bytes<'a> {
     left: &'a mut Left,
 }
 
-impl Reader for Bytes<'_> {
+impl<'a> Bytes<'a> {
+    /// Where each byte leads from a state.
+    #[inline]
+    fn row(&self, state: StateId) -> Row<'a> {
+        Row { next: self.parts.row(state), column_of: self.column_of }
+    }
+}
+
+/// Where each byte leads from a state.
+#[derive(Clone, Copy)]
+struct Row<'a> {
+    next: &'a [u32],
+    column_of: &'a [u32; 256],
+}
+
+impl Row<'_> {
+    /// The state that is entered; `DEAD` where that is illegal.
+    #[inline]
+    fn after(&self, byte: u8) -> StateId {
+        StateId(self.next[self.column_of[byte as usize] as usize])
+    }
+}
+
+impl<'a> Reader<'a> for Bytes<'a> {
     type At = StateId;
 
-    fn parts(&self) -> &TableParts {
-        self.parts
+    fn bytes(&self) -> &Bytes<'a> {
+        self
     }
 
     #[inline]
-    fn read(&mut self, at: StateId, byte: u8) -> Option<StateId> {
-        let column = self.column_of[byte as usize] as usize;
-        let next = StateId(self.parts.row(at)[column]);
-        (next != StateId::DEAD).then_some(next)
+    fn enter(&mut self, _: StateId, entered: StateId) -> Option<StateId> {
+        Some(entered)
     }
 
     #[inline]
@@ -134,16 +176,18 @@ struct StackedBytes<'a> {
     stacks: Stacks<'a>,
 }
 
-impl Reader for StackedBytes<'_> {
+impl<'a> Reader<'a> for StackedBytes<'a> {
     type At = (StateId, Top, usize);
 
-    fn parts(&self) -> &TableParts {
-        self.bytes.parts
+    fn bytes(&self) -> &Bytes<'a> {
+        &self.bytes
     }
 
     #[inline]
-    fn read(&mut self, (state, top, mark): Self::At, byte: u8) -> Option<Self::At> {
-        let entered = self.bytes.read(state, byte)?;
+    fn enter(&mut self, (_, top, mark): Self::At, entered: StateId) -> Option<Self::At> {
+        if self.stacks.is_plain(entered) {
+            return Some((entered, top, mark));
+        }
         self.stacks.forget(mark);
         let (next, top) = self.stacks.settle(entered, top);
         (next != StateId::DEAD).then(|| (next, top, self.stacks.mark()))
@@ -159,16 +203,26 @@ impl Reader for StackedBytes<'_> {
     }
 }
 
+/// A string that tokens go on from: what is left of its children, and where the row is behind it.
+struct Level<'a, At> {
+    children: Children,
+    at: At,
+    row: Row<'a>,
+    /// Whether what follows is to be read.
+    is_read: bool,
+}
+
 /// See [`TableParts::each_text`].
-fn each_token<'a, R: Reader>(
+fn each_token<'a, 'b, R: Reader<'a>>(
     mut reader: R,
     start: R::At,
-    unread: impl IntoIterator<Item = Unread<'a>>,
+    unread: impl IntoIterator<Item = Unread<'b>>,
     mut found: impl FnMut(&[TokenId], StateId),
 ) -> usize {
     let mut read = 0;
-    let mut found = |reader: &R, tokens: &[TokenId], state: StateId| {
-        let special = reader.parts().special();
+    let parts = reader.bytes().parts;
+    let special = parts.special();
+    let mut found = |tokens: &[TokenId], state: StateId| {
         if special.tokens().is_empty() {
             found(tokens, state);
         } else {
@@ -178,55 +232,55 @@ fn each_token<'a, R: Reader>(
                 .for_each(|token| found(token, state));
         }
     };
-    // `path[d]` is where the row is after the first `d` bytes of the node at hand, and whether they are to be read.
-    let mut path = Vec::new();
+    let level = |reader: &R, children: Children, at: R::At, is_read: bool| {
+        let row = reader.bytes().row(R::state(at));
+        Level { children, at, row, is_read }
+    };
+    let mut levels: Vec<Level<'a, R::At>> = Vec::new();
     for unread in unread {
-        let trie = unread.trie;
-        path.resize(path.len().max(trie.max_depth() + 1), (start, false));
-        let before = unread.prefix().len();
-        let begun = unread.prefix().iter().try_fold(start, |at, &byte| reader.read(at, byte));
+        let (trie, prefix) = (unread.trie, unread.prefix());
+        let begun = prefix.iter().try_fold(start, |at, &byte| {
+            let entered = reader.bytes().row(R::state(at)).after(byte);
+            if entered == StateId::DEAD { None } else { reader.enter(at, entered) }
+        });
         let Some(begun) = begun.filter(|_| !unread.first.is_empty()) else { continue };
-        path[before] = (begun, false);
-        let siblings = trie.by_byte_behind(unread.prefix());
-        read += siblings.len();
-        for (byte, nodes) in siblings.iter() {
-            // Nodes are far apart: what is dead at once is found without them.
-            if !unread.first.contains(*byte) || reader.read(begun, *byte).is_none() {
+        let Some(children) = unread.children() else { continue };
+        levels.push(level(&reader, children, begun, false));
+        loop {
+            let is_first = levels.len() == 1;
+            let Some(Level { children, at, row, is_read }) = levels.last_mut() else { break };
+            let is_wanted =
+                |byte| row.after(byte) != StateId::DEAD && (!is_first || unread.first.contains(byte));
+            let Some((node, byte)) = trie.next_child(children, is_wanted) else {
+                levels.pop();
                 continue;
-            }
-            let mut nodes = nodes.start as usize..nodes.end as usize;
-            if before == 0 && *byte == b' ' && unread.first != CharacterSet::ALL {
-                nodes.end = nodes.start + 1;
-            }
-            let mut node = nodes.start;
-            while node < nodes.end {
-                let (depth, byte) = (trie.depth(node), trie.byte(node));
-                let (at, was_read) = path[depth - 1];
-                let is_read = match was_read {
-                    true => Some(true),
-                    false if depth == before + 1 => Some(unread.beyond.is_none()),
-                    false => unread.begins(byte),
-                };
-                read += 1;
-                let next = is_read.and_then(|is_read| Some((reader.read(at, byte)?, is_read)));
-                let Some((next, is_read)) = next else {
-                    node = trie.end(node) as usize;
-                    continue;
-                };
-                path[depth] = (next, is_read);
-                // Whatever comes below a byte behind which the row rests leads there as well.
-                let below = trie.below(node);
-                let rests =
-                    is_read && (below == 0 || below & !reader.parts().next.rests_on(R::state(next)) == 0);
-                let (tokens, after) = if rests {
-                    (trie.subtree(node), trie.end(node) as usize)
-                } else {
-                    (trie.own(node), node + 1)
-                };
-                if !tokens.is_empty() && reader.can_end(next) {
-                    found(&reader, &trie.all_tokens()[tokens], R::state(next));
+            };
+            let is_read = match is_read {
+                true => true,
+                false if is_first => unread.beyond.is_none(),
+                false => match unread.begins(byte) {
+                    Some(begins) => begins,
+                    None => continue,
+                },
+            };
+            read += 1;
+            let Some(next) = reader.enter(*at, row.after(byte)) else { continue };
+            // Whatever comes below a byte behind which the row rests leads there as well.
+            let below = trie.below(node);
+            let rests = is_read && (below == 0 || below & !parts.next.rests_on(R::state(next)) == 0);
+            let tokens = if rests { trie.subtree(node) } else { trie.own(node) };
+            if !tokens.is_empty() && reader.can_end(next) {
+                let state = R::state(next);
+                match unread.tails {
+                    None => found(&trie.all_tokens()[tokens], state),
+                    Some((tails, first, within)) => {
+                        tails.among(tokens, first, within).for_each(|token| found(&[token], state));
+                    }
                 }
-                node = after;
+            }
+            let is_alone = is_first && prefix.is_empty() && byte == b' ' && unread.first != CharacterSet::ALL;
+            if !rests && below != 0 && !is_alone {
+                levels.push(level(&reader, trie.children(Some(node)), next, is_read));
             }
         }
     }

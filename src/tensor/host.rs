@@ -85,6 +85,7 @@ impl HostTable {
         let mut own = RowPosition::new(state, (*remaining).max(0) as u32);
         if let ([depth, frames @ ..], Some(calls)) = (stack, &self.tables[index].table.parts().calls) {
             let depth = (*depth).clamp(0, calls.depth as i32) as usize;
+            own.frames.reserve_exact(depth * calls.frame());
             for frame in frames.chunks_exact(self.frame.max(1)).take(depth) {
                 own.frames.push(self.own_state(frame[0]).1.0);
                 own.frames.extend(

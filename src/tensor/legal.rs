@@ -1,12 +1,14 @@
 //! The tokens that may follow at a place, in the form in which a row is masked soonest.
 
+use std::hash::{Hash, Hasher};
+
 use crate::vocabulary::TokenBits;
 
 /// Most tokens of a list, as a part of the vocabulary: as many take the memory of a bit for each token.
 const LIST: usize = 32;
 
 /// The tokens of a vocabulary that may follow.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Legal {
     /// These.
     Few(Vec<u32>),
@@ -39,6 +41,25 @@ impl Legal {
         match self {
             Self::Few(tokens) | Self::Most(tokens) => tokens.capacity() * size_of::<u32>(),
             Self::Bits(bits, _) => bits.bytes(),
+        }
+    }
+}
+
+impl Hash for Legal {
+    /// Hashes one number for eight tokens of a list, since there are thousands.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        std::mem::discriminant(self).hash(state);
+        match self {
+            Self::Few(tokens) | Self::Most(tokens) => {
+                let (eights, rest) = tokens.as_chunks::<8>();
+                let mut folded = [0u32; 8];
+                for tokens in eights {
+                    let pairs = folded.iter_mut().zip(tokens);
+                    pairs.for_each(|(folded, token)| *folded = folded.rotate_left(1) ^ token);
+                }
+                (tokens.len(), folded, rest).hash(state);
+            }
+            Self::Bits(bits, _) => bits.hash(state),
         }
     }
 }

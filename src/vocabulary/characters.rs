@@ -4,15 +4,18 @@
 //! it begins with one and goes on, its *first* character, and the *rest*. Characters are told apart by their first bytes. Where it
 //! depends on the first character where an automaton comes to, and of the rest only matters which characters it has and how
 //! many, a few passes over sets of tokens find all tokens that may follow, and none of them is read. The last character may be without
-//! its last bytes. Other tokens are *cut*: they begin amid a character, or have very many. The idea of taking tokens together that are read alike is that of
+//! its last bytes. Other tokens are *cut*: they begin amid a character. The idea of taking tokens together that are read alike is that of
 //! llguidance's slices (Moskal and others, guidance-ai/llguidance, "Optimizations").
 
 use std::sync::OnceLock;
 
-use super::{CharacterSet, TokenBits, TokenId, Trie, Vocabulary};
+use super::{CharacterSet, Tails, TokenBits, TokenId, Trie, Vocabulary};
 
-/// The most characters of a rest. Few tokens have more, most of them are spaces or lines; what has to be followed is so much shorter.
+/// So many characters of a rest are followed. Few tokens have more, most of them are spaces or lines; what has to be followed is so much shorter.
 pub(crate) const LONGEST: usize = 32;
+
+/// Any number of characters of a rest.
+pub(crate) const ANY_LENGTH: usize = LONGEST + 1;
 
 /// Of the tokens that have some character in their rests a trie is made where these are at most this part of the vocabulary.
 const FEW: usize = 16;
@@ -27,10 +30,17 @@ pub(crate) struct Characters {
     tries: Vec<OnceLock<Trie>>,
     /// The most tokens of which that is.
     few: usize,
-    /// The tokens whose rests have at most so many characters.
+    /// The tokens that have such a character in their rests by their tails.
+    tails: [Tails; TAILS.len()],
+    /// The tokens whose rests have at most so many characters, the last of them of any length.
     up_to: Vec<TokenBits>,
+    /// The tokens whose rests are longer than the longest that is followed.
+    long: Trie,
     cut: Trie,
 }
+
+/// The characters of whose tails there are tries: those by which strings end, and others begin in them.
+const TAILS: [u8; 2] = *b"\"\\";
 
 /// The first bytes of characters that often go together, larger sets before parts of them: control characters, digits, letters, those
 /// beyond `f`, which is where hexadecimal digits end, other characters of ASCII, and all others, of two bytes and of more.
@@ -114,12 +124,13 @@ impl Groups {
 }
 
 /// A token of whole characters, the last of which may lack bytes.
-struct Whole<'a> {
-    is_spaced: bool,
-    first: u8,
-    rest: &'a [u8],
-    /// Number of its characters.
-    length: u8,
+#[derive(Clone, Copy)]
+pub(super) struct Whole<'a> {
+    pub(super) is_spaced: bool,
+    pub(super) first: u8,
+    pub(super) rest: &'a [u8],
+    /// Number of its characters, or [`ANY_LENGTH`] if there are more than are followed.
+    length: usize,
 }
 
 impl<'a> Whole<'a> {
@@ -132,10 +143,14 @@ impl<'a> Whole<'a> {
         let rest = &own[1..];
         let continued = rest.iter().take_while(|&&byte| !begins(byte)).count();
         let rest = &rest[continued..];
-        let length = rest.iter().filter(|&&byte| begins(byte)).count();
-        let is_spaced = behind.is_some();
-        (length <= LONGEST).then_some(Self { is_spaced, first, rest, length: length as u8 })
+        let length = rest.iter().filter(|&&byte| begins(byte)).count().min(ANY_LENGTH);
+        Some(Self { is_spaced: behind.is_some(), first, rest, length })
     }
+}
+
+/// The characters of whole ones, the last of which may lack bytes.
+pub(super) fn characters_of(text: &[u8]) -> CharacterSet {
+    CharacterSet::of(text.iter().copied().filter(|&byte| begins(byte)))
 }
 
 /// Whether a byte begins a character.
@@ -147,32 +162,38 @@ impl Characters {
     pub(super) fn of(vocabulary: &Vocabulary) -> Self {
         let all = vocabulary.len();
         let few = all / FEW;
-        let mut up_to = vec![TokenBits::none(all); LONGEST + 1];
+        let mut up_to = vec![TokenBits::none(all); ANY_LENGTH + 1];
         let (mut first, mut rest) = ([Groups::new(), Groups::new()], Groups::new());
-        let of_rest =
-            |whole: &Whole<'_>| CharacterSet::of(whole.rest.iter().copied().filter(|&byte| begins(byte)));
         // In the order of the ids, so that bits are set one after the other.
         for (id, bytes) in vocabulary.iter() {
             let Some(whole) = Whole::of(bytes) else { continue };
-            up_to[usize::from(whole.length)].set(id.0);
+            up_to[whole.length].set(id.0);
             first[usize::from(whole.is_spaced)].insert(whole.first, id, all);
-            of_rest(&whole).bytes().for_each(|byte| rest.insert(byte, id, all));
+            characters_of(whole.rest).bytes().for_each(|byte| rest.insert(byte, id, all));
         }
         let is_few = |byte: u8| byte < 128 && rest.counts[byte as usize] as usize <= few;
         let of_few = CharacterSet::of((0..128).filter(|&byte| is_few(byte)));
-        let (mut cut, mut words) = (Vec::new(), vec![Vec::new(); 128]);
+        let (mut cut, mut long, mut words) = (Vec::new(), Vec::new(), vec![Vec::new(); 128]);
+        let mut with_tails = TAILS.map(|_| Vec::new());
         for &id in vocabulary.trie().all_tokens() {
             let bytes = vocabulary.bytes(id).unwrap_or_default();
-            match Whole::of(bytes) {
-                Some(whole) => of_rest(&whole)
-                    .and(of_few)
-                    .bytes()
-                    .for_each(|byte| words[byte as usize].push((bytes, id))),
-                None => cut.push((bytes, id)),
+            let Some(whole) = Whole::of(bytes) else {
+                cut.push((bytes, id));
+                continue;
+            };
+            characters_of(whole.rest)
+                .and(of_few)
+                .bytes()
+                .for_each(|byte| words[byte as usize].push((bytes, id)));
+            if whole.length > LONGEST {
+                long.push((bytes, id));
+            }
+            for (byte, words) in TAILS.iter().zip(&mut with_tails) {
+                words.extend(whole.rest.iter().position(|other| other == byte).map(|at| (whole, at, id)));
             }
         }
         first.iter_mut().chain([&mut rest]).for_each(|groups| groups.unite(all));
-        for length in 1..=LONGEST {
+        for length in 1..=ANY_LENGTH {
             let (less, own) = up_to.split_at_mut(length);
             own[0].unite(&less[length - 1]);
         }
@@ -181,7 +202,21 @@ impl Characters {
         for (trie, words) in tries.iter().zip(&words).filter(|(_, words)| !words.is_empty()) {
             let _ = trie.set(Trie::of(words));
         }
-        Self { first, rest, tries, few, up_to, cut: Trie::of(&cut) }
+        Self {
+            first,
+            rest,
+            tries,
+            few,
+            tails: with_tails.map(Tails::of),
+            up_to,
+            long: Trie::of(&long),
+            cut: Trie::of(&cut),
+        }
+    }
+
+    /// The tokens whose rests are longer than the longest that is followed.
+    pub(crate) fn long(&self) -> &Trie {
+        &self.long
     }
 
     /// The tokens that are cut.
@@ -222,6 +257,11 @@ impl Characters {
         })
     }
 
+    /// The tokens that have a character in their rests by what they are from there on, where that is known.
+    pub(crate) fn tails(&self, byte: u8) -> Option<&Tails> {
+        TAILS.iter().position(|&known| known == byte).map(|at| &self.tails[at])
+    }
+
     /// Sets the bits of the tokens that have one of the `first` characters, without a space before it and with one, and at most
     /// so many more, all of which are `within` a set.
     #[inline(always)]
@@ -234,7 +274,7 @@ impl Characters {
     ) {
         let mut beyond = Vec::new();
         self.rest.add_to(&mut beyond, CharacterSet::ALL.without(within));
-        let up_to = &self.up_to[most.min(LONGEST)];
+        let up_to = &self.up_to[most.min(ANY_LENGTH)];
         // Characters that are missing, or those that are there, whichever are fewer.
         let others = [0, 1].map(|is_spaced| self.first[is_spaced].present.without(first[is_spaced]));
         let are_most = |is_spaced: usize| {
@@ -296,7 +336,8 @@ mod tests {
         let characters = vocabulary.characters();
         let mut cut: Vec<u32> = characters.cut().all_tokens().iter().map(|id| id.0).collect();
         cut.sort_unstable();
-        assert_eq!(cut, [13, 14, 15, 16]);
+        assert_eq!(cut, [13, 14, 15]);
+        assert_eq!(characters.long().all_tokens(), [TokenId(16)]);
         let set = |bytes: &[u8]| CharacterSet::of(bytes.iter().copied());
         let known = |first: [&[u8]; 2], within: CharacterSet, most| {
             let mut bits = TokenBits::none(words.len());
@@ -306,7 +347,9 @@ mod tests {
         let all: Vec<u8> = (0..=u8::MAX).collect();
         let every = [&all[..], &all];
         let whole: Vec<u32> = (0..20).filter(|id| !cut.contains(id)).collect();
-        assert_eq!(known(every, CharacterSet::ALL, LONGEST), whole);
+        assert_eq!(known(every, CharacterSet::ALL, ANY_LENGTH), whole);
+        let shorter: Vec<u32> = whole.iter().copied().filter(|&id| id != 16).collect();
+        assert_eq!(known(every, CharacterSet::ALL, LONGEST), shorter);
         assert_eq!(known(every, CharacterSet::ALL, 0), [0, 1, 2, 3, 8, 12, 18]);
         assert_eq!(known(every, set(b"b"), LONGEST), [0, 1, 2, 3, 4, 5, 8, 12, 18]);
         assert_eq!(known([b"a", b""], CharacterSet::ALL, LONGEST), [0, 4, 6, 7, 9, 11, 19]);

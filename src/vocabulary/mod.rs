@@ -31,28 +31,32 @@ mod characters;
 mod class_tokens;
 mod decoder;
 mod derived;
+
 mod eos;
+mod fans;
 mod file;
 mod fingerprint;
 mod folder;
 mod json;
 mod length_class;
 mod refused;
+mod tails;
 mod token;
 mod token_bits;
 mod tokenizer_json;
 mod trie;
 
 pub(crate) use character_set::CharacterSet;
-pub(crate) use characters::{Characters, LONGEST};
+pub(crate) use characters::{ANY_LENGTH, Characters, LONGEST};
 pub(crate) use class_tokens::ClassTokens;
 pub use eos::eos_from_config;
 pub use fingerprint::Fingerprint;
 pub use folder::ModelFiles;
 pub(crate) use length_class::{CONTINUATION, LENGTH_CLASSES, LengthClass};
+pub(crate) use tails::Tails;
 pub use token::{TokenId, TokenKind};
 pub(crate) use token_bits::TokenBits;
-pub(crate) use trie::{Symbols, Trie, symbol};
+pub(crate) use trie::{Children, Symbols, Trie, symbol};
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -1,10 +1,10 @@
 //! The text tokens of a vocabulary as a trie, in the order of walks that prune.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
 use super::TokenId;
+use super::fans::Fans;
 
 /// A byte trie in pre-order: a node comes right before its subtree, children in order of their bytes.
 ///
@@ -32,10 +32,8 @@ pub(crate) struct Trie {
     /// Tokens in the order of their bytes, then of their ids.
     tokens: Vec<TokenId>,
     max_depth: usize,
-    /// The bytes that tokens begin with, each with the nodes of these tokens.
-    roots: Vec<(u8, Range<u32>)>,
-    /// The bytes that follow a space in the beginning, likewise.
-    behind_space: Vec<(u8, Range<u32>)>,
+    /// The children of nodes that have many; the first ones are those of the root.
+    fans: Fans,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +46,17 @@ struct Node {
     below: u32,
     /// The depth, and in the lowest eight bits the byte.
     step: u32,
+    /// Which of the fans is that of its children; 0 where they are in none.
+    fan: u32,
+}
+
+/// What is left of the children of a node, in the order of their bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct Children {
+    /// Places of a fan, or nodes.
+    next: u32,
+    end: u32,
+    is_fan: bool,
 }
 
 /// A set of symbols; a symbol is a printable ASCII character, or one of a few groups of the other bytes.
@@ -70,8 +79,7 @@ impl Trie {
             sets: vec![0],
             tokens: words.iter().map(|&(_, id)| id).collect(),
             max_depth: 0,
-            roots: Vec::new(),
-            behind_space: Vec::new(),
+            fans: Fans::default(),
         };
         let mut numbers = HashMap::from_iter([(0, 0)]);
         // The nodes of the previous word, from the root's child on, each with the symbols that were met below it.
@@ -92,27 +100,35 @@ impl Trie {
         trie.push(0, 0, trie.tokens.len());
         trie.nodes.shrink_to_fit();
         trie.sets.shrink_to_fit();
-        trie.roots = trie.siblings(0..trie.len());
-        let space = trie.by_first_byte().find(|&(byte, _)| byte == b' ');
-        trie.behind_space =
-            space.map_or_else(Vec::new, |(_, nodes)| trie.siblings(nodes.start + 1..nodes.end));
+        trie.fan_out();
         trie
     }
 
-    /// Nodes that are siblings, with what is below them, and their bytes.
-    fn siblings(&self, nodes: Range<usize>) -> Vec<(u8, Range<u32>)> {
-        let mut siblings = Vec::new();
-        let mut node = nodes.start;
-        while node < nodes.end {
-            siblings.push((self.byte(node), node as u32..self.end(node)));
-            node = self.end(node) as usize;
+    /// Puts the children of nodes that have many beside one another.
+    fn fan_out(&mut self) {
+        let mut children = Vec::new();
+        let children_of = |trie: &Self, nodes: Range<usize>, children: &mut Vec<(u8, u32)>| {
+            children.clear();
+            let mut node = nodes.start;
+            while node < nodes.end {
+                children.push((trie.byte(node), node as u32));
+                node = trie.end(node) as usize;
+            }
+        };
+        children_of(self, 0..self.len(), &mut children);
+        self.fans.push(&children);
+        for node in 0..self.len() {
+            children_of(self, node + 1..self.end(node) as usize, &mut children);
+            if children.len() >= Fans::MANY {
+                self.nodes[node].fan = self.fans.push(&children);
+            }
         }
-        siblings
+        self.fans.shrink_to_fit();
     }
 
     fn push(&mut self, depth: usize, byte: u8, first: usize) {
         let step = (depth as u32) << 8 | u32::from(byte);
-        self.nodes.push(Node { end: 0, first: first as u32, below: 0, step });
+        self.nodes.push(Node { end: 0, first: first as u32, below: 0, step, fan: 0 });
     }
 
     /// Ends the subtrees of the nodes of `path` that are deeper than `depth` here; `numbers` are those of the sets.
@@ -180,32 +196,52 @@ impl Trie {
         first as usize..self.nodes[end as usize].first as usize
     }
 
-    /// The bytes that tokens begin with, each with the nodes of these tokens.
-    pub(crate) fn by_first_byte(&self) -> impl Iterator<Item = (u8, Range<usize>)> + '_ {
-        self.roots.iter().map(|(byte, nodes)| (*byte, nodes.start as usize..nodes.end as usize))
-    }
-
-    /// The bytes that follow a prefix at the beginning of tokens, each with the nodes of these tokens.
-    pub(crate) fn by_byte_behind(&self, prefix: &[u8]) -> Cow<'_, [(u8, Range<u32>)]> {
-        match prefix {
-            [] => self.roots.as_slice().into(),
-            b" " => self.behind_space.as_slice().into(),
-            [before @ .., last] => {
-                let siblings = self.by_byte_behind(before);
-                let found = siblings.iter().find(|(byte, _)| byte == last);
-                found
-                    .map_or_else(Vec::new, |(_, nodes)| {
-                        self.siblings(nodes.start as usize + 1..nodes.end as usize)
-                    })
-                    .into()
+    /// The children of the root, or of a node.
+    #[inline]
+    pub(crate) fn children(&self, node: Option<usize>) -> Children {
+        let fan = node.map_or(0, |node| self.nodes[node].fan);
+        match node {
+            Some(node) if fan == 0 => Children { next: node as u32 + 1, end: self.end(node), is_fan: false },
+            _ => {
+                let Range { start, end } = self.fans.places(fan);
+                Children { next: start, end, is_fan: true }
             }
         }
     }
 
-    /// The tokens of nodes in a row.
-    pub(crate) fn tokens_within(&self, nodes: &Range<u32>) -> &[TokenId] {
-        let [first, end] = [nodes.start, nodes.end].map(|node| self.nodes[node as usize].first as usize);
-        &self.tokens[first..end]
+    /// The next of `children` whose byte `is_wanted`, and this byte.
+    #[inline]
+    pub(crate) fn next_child(
+        &self,
+        children: &mut Children,
+        is_wanted: impl Fn(u8) -> bool,
+    ) -> Option<(usize, u8)> {
+        while children.next < children.end {
+            let at = children.next;
+            let byte = if children.is_fan { self.fans.byte(at) } else { self.byte(at as usize) };
+            children.next = if children.is_fan { at + 1 } else { self.end(at as usize) };
+            if is_wanted(byte) {
+                return Some((if children.is_fan { self.fans.node(at) } else { at } as usize, byte));
+            }
+        }
+        None
+    }
+
+    /// The children of what stands for `prefix`; none where no token begins so.
+    pub(crate) fn children_behind(&self, prefix: &[u8]) -> Option<Children> {
+        prefix.iter().try_fold(self.children(None), |mut children, &byte| {
+            let (node, _) = self.next_child(&mut children, |other| other == byte)?;
+            Some(self.children(Some(node)))
+        })
+    }
+
+    /// The bytes that tokens begin with, each with the nodes of these tokens.
+    pub(crate) fn by_first_byte(&self) -> impl Iterator<Item = (u8, Range<usize>)> + '_ {
+        let mut children = self.children(None);
+        std::iter::from_fn(move || {
+            let (node, byte) = self.next_child(&mut children, |_| true)?;
+            Some((byte, node..self.end(node) as usize))
+        })
     }
 
     /// The length of the longest token.

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use super::vectorized::vectorized;
-use crate::table::{CharacterRuns, Left, SpecialTokens, Stacks, StateId, TokenReading, TokenTable, Unread};
+use crate::table::{
+    CharacterRun, CharacterRuns, Left, SpecialTokens, Stacks, StateId, TokenReading, TokenTable, Unread,
+};
 use crate::tensor::{HostRow, Legal, place};
-use crate::vocabulary::{CharacterSet, Characters, TokenBits, TokenId, Vocabulary};
+use crate::vocabulary::{CharacterSet, Characters, LONGEST, TokenBits, TokenId, Vocabulary};
 
-/// What took more work than this to find, counted in tokens and nodes of the trie, is kept.
-const WORTH_KEEPING: usize = 512;
+/// What took so much work to find, counted in tokens and nodes of the trie, is kept.
+const WORTH_KEEPING: usize = 128;
 
 /// The tokens that may follow in a row.
 pub(super) fn legal(at: &HostRow<'_>) -> Arc<Legal> {
@@ -20,7 +22,7 @@ pub(super) fn legal(at: &HostRow<'_>) -> Arc<Legal> {
         found.look_up(at, &mut left);
         let (legal, work) = found.legal(at);
         let legal = Arc::new(legal);
-        if work > WORTH_KEEPING {
+        if work >= WORTH_KEEPING {
             at.kept.keep(place, left.alike(), Arc::clone(&legal));
         }
         legal
@@ -73,16 +75,30 @@ impl Found {
         let except = exceptions(&runs).map(|(prefix, except)| Unread::behind(trie, &prefix, except));
         let spaces = [(0, &b""[..]), (1, b" ")];
         let begun = spaces.map(|(is_spaced, prefix)| Unread::behind(trie, prefix, runs.read[is_spaced]));
+        // Where the row stays, what comes before an open character does not matter.
+        let tails = |run: &CharacterRun, byte| Some((run.begun()?, characters.tails(byte)?));
+        let behind = runs.runs.iter().flat_map(|run| {
+            let found = run.open.bytes().filter_map(move |byte| tails(run, byte));
+            found.map(|(begun, tails)| Unread::tails(tails, begun, run.first, run.within))
+        });
         let beyond = runs.runs.iter().flat_map(|run| {
-            run.open.bytes().flat_map(move |byte| {
+            run.open.bytes().filter(move |&byte| tails(run, byte).is_none()).flat_map(move |byte| {
                 let few = characters.with(byte, vocabulary);
                 spaces.map(|(is_spaced, prefix)| {
                     Unread::behind(few, prefix, run.first[is_spaced]).beyond(run.within, byte)
                 })
             })
         });
+        let followed = runs.runs.iter().filter(|run| run.most == LONGEST);
+        let long = followed.flat_map(|run| {
+            spaces.map(|(is_spaced, prefix)| Unread::behind(characters.long(), prefix, run.first[is_spaced]))
+        });
         let cut = [Unread::all(characters.cut())];
-        self.read(at, left, cut.into_iter().chain(begun).chain(except).chain(beyond));
+        self.read(
+            at,
+            left,
+            cut.into_iter().chain(long).chain(begun).chain(except).chain(behind).chain(beyond),
+        );
     }
 
     /// Reads tokens.
@@ -147,9 +163,10 @@ fn known(
     special.tokens().iter().for_each(|(token, _)| bits.clear(token.0));
     let trie = vocabulary.trie();
     for (prefix, except) in exceptions(runs) {
-        let siblings = trie.by_byte_behind(&prefix);
-        let nodes = siblings.iter().filter(|(byte, _)| except.contains(*byte));
-        nodes.flat_map(|(_, nodes)| trie.tokens_within(nodes)).for_each(|token| bits.clear(token.0));
+        let Some(mut children) = trie.children_behind(&prefix) else { continue };
+        while let Some((node, _)) = trie.next_child(&mut children, |byte| except.contains(byte)) {
+            trie.all_tokens()[trie.subtree(node)].iter().for_each(|token| bits.clear(token.0));
+        }
     }
     bits
 }

@@ -1,0 +1,51 @@
+//! Children of a trie's nodes, one beside the other.
+//!
+//! Siblings are as far apart in a trie as what is below them is wide. Where a node has many children, and few of their bytes may
+//! follow, as amid a name, to go from one to the next would read memory that no cache holds. Their bytes alone are a line or two.
+
+use std::ops::Range;
+
+/// The children of some nodes.
+#[derive(Debug, Default)]
+pub(super) struct Fans {
+    /// `[fans]`: where each ends.
+    ends: Vec<u32>,
+    bytes: Vec<u8>,
+    nodes: Vec<u32>,
+}
+
+impl Fans {
+    /// So many children are a fan.
+    pub(super) const MANY: usize = 8;
+
+    /// Adds children, in the order of their bytes, and returns which fan they are.
+    pub(super) fn push(&mut self, children: &[(u8, u32)]) -> u32 {
+        self.bytes.extend(children.iter().map(|(byte, _)| byte));
+        self.nodes.extend(children.iter().map(|(_, node)| node));
+        self.ends.push(self.bytes.len() as u32);
+        self.ends.len() as u32 - 1
+    }
+
+    pub(super) fn shrink_to_fit(&mut self) {
+        self.ends.shrink_to_fit();
+        self.bytes.shrink_to_fit();
+        self.nodes.shrink_to_fit();
+    }
+
+    /// The places of a fan.
+    #[inline]
+    pub(super) fn places(&self, fan: u32) -> Range<u32> {
+        let start = if fan == 0 { 0 } else { self.ends[fan as usize - 1] };
+        start..self.ends[fan as usize]
+    }
+
+    #[inline]
+    pub(super) fn byte(&self, place: u32) -> u8 {
+        self.bytes[place as usize]
+    }
+
+    #[inline]
+    pub(super) fn node(&self, place: u32) -> u32 {
+        self.nodes[place as usize]
+    }
+}
