@@ -97,10 +97,12 @@ impl TableRows {
     pub(super) fn rests_on(&self, state: StateId) -> Symbols {
         match &self.form {
             Form::Whole { rests, .. } => rests.get(state.index()).copied().unwrap_or(0),
-            Form::OnDemand(rows) => {
-                let words = rows.row(state)[self.columns..].iter().rev();
-                words.fold(0, |all, &word| all << 32 | Symbols::from(word))
-            }
+            Form::OnDemand(rows) => match rows.row(state)[self.columns..] {
+                [a, b, c, d] => {
+                    [a, b, c, d].into_iter().rev().fold(0, |all, word| all << 32 | Symbols::from(word))
+                }
+                _ => 0,
+            },
         }
     }
 

@@ -266,9 +266,10 @@ fn each_token<'a, 'b, R: Reader<'a>>(
             read += 1;
             let Some(next) = reader.enter(*at, row.after(byte)) else { continue };
             // Whatever comes below a byte behind which the row rests leads there as well.
-            let below = trie.below(node);
-            let rests = is_read && (below == 0 || below & !parts.next.rests_on(R::state(next)) == 0);
-            let tokens = if rests { trie.subtree(node) } else { trie.own(node) };
+            let is_leaf = trie.is_leaf(node);
+            let rests = || trie.below(node) & !parts.next.rests_on(R::state(next)) == 0;
+            let is_whole = is_leaf || is_read && rests();
+            let tokens = if is_whole { trie.subtree(node) } else { trie.own(node) };
             if !tokens.is_empty() && reader.can_end(next) {
                 let state = R::state(next);
                 match unread.tails {
@@ -279,7 +280,7 @@ fn each_token<'a, 'b, R: Reader<'a>>(
                 }
             }
             let is_alone = is_first && prefix.is_empty() && byte == b' ' && unread.first != CharacterSet::ALL;
-            if !rests && below != 0 && !is_alone {
+            if !is_whole && !is_alone {
                 levels.push(level(&reader, trie.children(Some(node)), next, is_read));
             }
         }

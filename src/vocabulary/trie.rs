@@ -174,6 +174,12 @@ impl Trie {
         &self.tokens[self.own(node)]
     }
 
+    /// Whether nothing is below `node`.
+    #[inline]
+    pub(crate) fn is_leaf(&self, node: usize) -> bool {
+        self.nodes[node].end as usize == node + 1
+    }
+
     /// The symbols of all bytes below `node`, its own left out.
     pub(crate) fn below(&self, node: usize) -> Symbols {
         self.sets[self.nodes[node].below as usize]
