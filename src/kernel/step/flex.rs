@@ -8,9 +8,10 @@ use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Backend, Dispatch, Flex, backend_extension};
 use burn::tensor::{DType, Int, Shape, Tensor, bf16, f16};
 
+use super::legal::legal;
 use super::row::{self, Logit};
 use crate::sampling::{Keys, Rule};
-use crate::tensor::{HostTable, Position};
+use crate::tensor::{HostTable, Legal, Position};
 
 /// How [`FlexStep::choose_after`] chooses.
 #[derive(Clone, Debug)]
@@ -182,9 +183,17 @@ fn masked(logits: FlexTensor, position: &FlexTensor, width: usize, table: &HostT
 }
 
 fn mask_rows<F: Logit>(logits: &mut [F], positions: ChunksExact<'_, i32>, width: usize, table: &HostTable) {
+    let mut known: Option<(&[i32], Arc<Legal>)> = None;
     // The last rows first: they were written last, and many rows are more than the cache holds.
     for (logits, position) in logits.chunks_exact_mut(width).zip(positions).rev() {
-        row::mask(logits, &table.row(position));
+        let at = table.row(position);
+        // Behind a draft that may not follow, all rows of a tree are at the same place.
+        let legal = match known.take() {
+            Some((same, legal)) if same == position => legal,
+            _ => legal(&at),
+        };
+        row::mask(logits, &at, &legal);
+        known = Some((position, legal));
     }
 }
 

@@ -37,11 +37,7 @@ impl Logit for bf16 {
 }
 
 /// Puts −∞ where a token is illegal.
-pub(super) fn mask<F: Logit>(row: &mut [F], at: &HostRow<'_>) {
-    mask_to(row, at, &legal(at));
-}
-
-fn mask_to<F: Logit>(row: &mut [F], at: &HostRow<'_>, legal: &Legal) {
+pub(super) fn mask<F: Logit>(row: &mut [F], at: &HostRow<'_>, legal: &Legal) {
     vectorized(
         #[inline(always)]
         || mask_within(row, at.table.vocabulary_len(), legal),
@@ -114,7 +110,7 @@ pub(super) fn greatest<F: Logit>(row: &mut [F], at: &HostRow<'_>) -> u32 {
     if let Legal::Few(tokens) = &*legal {
         return best(tokens.iter().map(|&id| (row[id as usize].value(), id)));
     }
-    mask_to(row, at, &legal);
+    mask(row, at, &legal);
     vectorized(
         #[inline(always)]
         || argmax(row),
@@ -130,7 +126,7 @@ pub(super) fn sampled<F: Logit>(row: &mut [F], at: &HostRow<'_>, noise: &Noise) 
         Legal::Bits(bits, _) => best(bits.ones().map(|id| disturbed(row, id))),
         Legal::Most(_) => {
             // Noise leaves −∞ as it is.
-            mask_to(row, at, &legal);
+            mask(row, at, &legal);
             best((0..at.table.vocabulary_len() as u32).map(|id| disturbed(row, id)))
         }
     }
