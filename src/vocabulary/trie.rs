@@ -313,6 +313,31 @@ mod tests {
     }
 
     #[test]
+    fn children_are_met_in_order_whether_they_are_many_or_few() {
+        // The root and `a` have many children, `b` has few, and the last ones none.
+        let many = (b'a'..=b'k').flat_map(|byte| [vec![byte], vec![b'a', byte]]);
+        let words: Vec<Vec<u8>> = many.chain([b"bx", b"by"].map(|word| word.to_vec())).collect();
+        let vocabulary = Vocabulary::from_bytes(words.iter().map(Some)).unwrap();
+        let trie = vocabulary.trie();
+        for prefix in ["", "a", "b", "c", "ab", "bx", "bz", "z"].map(str::as_bytes) {
+            let begins = |word: &&Vec<u8>| word.len() == prefix.len() + 1 && word.starts_with(prefix);
+            let mut expected: Vec<(u8, Vec<u8>)> =
+                words.iter().filter(begins).map(|word| (word[prefix.len()], word.clone())).collect();
+            expected.sort();
+            let mut met = Vec::new();
+            let mut children = trie.children_behind(prefix);
+            assert_eq!(children.is_none(), [&b"bz"[..], b"z"].contains(&prefix));
+            while let Some((node, byte)) = children.as_mut().and_then(|all| trie.next_child(all, |_| true)) {
+                met.push((byte, vocabulary.bytes(trie.tokens(node)[0]).unwrap().to_vec()));
+            }
+            assert_eq!(met, expected);
+            let mut wanted = trie.children_behind(prefix);
+            let found = wanted.as_mut().and_then(|all| trie.next_child(all, |byte| byte == b'y'));
+            assert_eq!(found.is_some(), prefix == b"b");
+        }
+    }
+
+    #[test]
     fn no_text_is_no_node() {
         let vocabulary = Vocabulary::from_bytes([None::<&str>, Some("")]).unwrap();
         assert_eq!(vocabulary.trie().len(), 0);
