@@ -58,6 +58,19 @@ fn of_one(results: &Results, add: &mut impl FnMut(String, Option<f64>)) {
             }
         }
     }
+    // Both with what they found along earlier texts.
+    if let (Some(kept), Some(warm)) =
+        (results.engine("burn-dfa, kept masks"), results.engine("llguidance, warm lexer"))
+    {
+        let ours = results.steps(kept, true).theirs;
+        let pair = results.steps_beside(kept, warm, true);
+        for (name, q) in QUANTILES {
+            add(format!("flex_step_kept_{name}_us"), quantile(&ours, q));
+            add(format!("flex_step_kept_{name}_ratio_llguidance_warm"), ratio(&pair, q));
+        }
+        let [middle, tail] = [0.5, 0.999].map(|q| quantile(&ours, q));
+        add("flex_step_kept_p999_over_p50".to_owned(), tail.zip(middle).map(|(tail, middle)| tail / middle));
+    }
     let ours = results.own_first_masks(0);
     add("first_mask_p50_us".to_owned(), quantile(&ours, 0.5));
     add("first_mask_p90_us".to_owned(), quantile(&ours, 0.9));

@@ -188,14 +188,23 @@ impl Results {
     /// The steps of the texts of regexes and schemas that engine `peer` accepted; the long string is left out where
     /// asked.
     pub fn steps(&self, peer: usize, with_long: bool) -> Pair {
+        self.steps_beside(0, peer, with_long)
+    }
+
+    /// The same of engine `own` in the place of burn-dfa.
+    pub fn steps_beside(&self, own: usize, peer: usize, with_long: bool) -> Pair {
         let cases = self.cases.iter().filter(|case| case.kind != Kind::Grammar);
-        Self::steps_of(peer, cases.filter(|case| with_long || case.kind != Kind::Long))
+        Self::pairs(own, peer, cases.filter(|case| with_long || case.kind != Kind::Long))
     }
 
     /// The steps of the texts of some cases that engine `peer` accepted, each as far as both came in time.
     pub fn steps_of<'a>(peer: usize, cases: impl Iterator<Item = &'a Measured>) -> Pair {
+        Self::pairs(0, peer, cases)
+    }
+
+    fn pairs<'a>(own: usize, peer: usize, cases: impl Iterator<Item = &'a Measured>) -> Pair {
         let texts = cases.flat_map(|case| {
-            let ours = &case.outcomes[0].texts;
+            let ours = &case.outcomes[own].texts;
             ours.iter().zip(&case.outcomes[peer].texts)
         });
         let common = |(ours, theirs): (&Option<Vec<f64>>, &Option<Vec<f64>>)| {
