@@ -53,6 +53,7 @@ mod sample;
 mod special;
 mod stack;
 mod state;
+mod steps;
 pub(crate) mod symbols;
 mod text;
 mod walk;

@@ -8,15 +8,19 @@
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::stack::{Stacks, Top};
+use super::steps::{Steps, tails};
 use super::{Left, RowPosition, StateId, TableParts, TokenReading};
 use crate::automaton::FastMap;
 use crate::vocabulary::{
-    ANY_LENGTH, CONTINUATION, CharacterSet, Characters, LENGTH_CLASSES, LONGEST, LengthClass, Vocabulary,
+    ANY_LENGTH, CONTINUATION, CharacterSet, Characters, LENGTH_CLASSES, LONGEST, LengthClass, Spelled, TAILS,
+    Vocabulary,
 };
 
-/// The most states of which runs, and steps to the next state, are known at a time: about a quarter of a megabyte in all.
+/// The most states of which runs are known at a time.
 const MOST_RUNS: usize = 128;
-const MOST_STEPS: usize = 1024;
+
+/// Fewer steps than this are not followed at once.
+const WORTH_AT_ONCE: usize = 4;
 
 /// Runs at which tokens end in more states than this are those of counted text, each state of which a text passes once.
 const MOST_ENDS: usize = 16;
@@ -39,25 +43,21 @@ const MOST_STATES: usize = 4;
 /// Which tokens may follow, of those that begin with some characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CharacterRun {
-    /// These first characters, without a space before them and with one.
-    pub(crate) first: [CharacterSet; 2],
-    /// The tokens may follow whose rests have these characters alone,
-    pub(crate) within: CharacterSet,
-    /// and no more of them than this; where it is the most that are followed, longer ones are to be read.
-    pub(crate) most: usize,
+    /// Those that are spelled in this way may follow; where it is the most characters that are followed, longer ones are to be read.
+    pub(crate) spelled: Spelled,
     /// Those whose first other character is one of these are to be read; all others may not follow.
     pub(crate) open: CharacterSet,
-    /// Whether these characters leave a row where the first one led.
-    stays: bool,
+    /// Those of them that lead to the same place wherever in the run they come.
+    closing: CharacterSet,
 }
 
 impl CharacterRun {
-    /// A beginning that leads to where a row then stays, if it does.
-    pub(crate) fn begun(&self) -> Option<([u8; 2], usize)> {
+    /// A beginning of the run, of which an open character leads to the same place as of all others, if it does.
+    pub(crate) fn begun(&self, open: u8) -> Option<([u8; 2], usize)> {
         let ascii = |set: CharacterSet| set.and(CharacterSet::ASCII).bytes().next();
-        let bare = || ascii(self.first[0]).map(|byte| ([byte, 0], 1));
-        let spaced = || ascii(self.first[1]).map(|byte| ([b' ', byte], 2));
-        if self.stays { bare().or_else(spaced) } else { None }
+        let bare = || ascii(self.spelled.first[0]).map(|byte| ([byte, 0], 1));
+        let spaced = || ascii(self.spelled.first[1]).map(|byte| ([b' ', byte], 2));
+        if self.closing.contains(open) { bare().or_else(spaced) } else { None }
     }
 }
 
@@ -103,11 +103,8 @@ struct Wide {
 struct Known {
     /// By state: the runs there, where a token may end in all of some states.
     runs: FastMap<u32, (Arc<CharacterRuns>, Box<[StateId]>)>,
-    /// By state: where most of the vocabulary leads, the number of the sets, and the states amid characters on the way there.
-    steps: FastMap<u32, (StateId, u32, Arc<[StateId]>)>,
-    /// Which characters lead there, and which nowhere: the same for most states.
-    sets: Vec<[CharacterSet; 2]>,
-    numbers: FastMap<[CharacterSet; 2], u32>,
+    /// Where most of the vocabulary leads from a state.
+    steps: Steps,
 }
 
 /// A column of the table with the characters that begin with it.
@@ -170,13 +167,6 @@ impl Alphabet {
             let weight = columns.iter().map(|column| column.weight).sum();
             Weighed { nodes, columns, weight }
         })
-    }
-}
-
-/// Forgets all of a map that is full.
-fn make_room<T>(known: &mut FastMap<u32, T>, most: usize) {
-    if known.len() >= most {
-        known.clear();
     }
 }
 
@@ -251,8 +241,8 @@ struct Way {
     set: CharacterSet,
     /// How many tokens have them in their rests, about.
     weight: usize,
-    /// Whether a call or a return is made.
-    moves_stack: bool,
+    /// The state that all of them enter, if there is one, and the stack is as it was until then.
+    entered: Option<StateId>,
 }
 
 /// Where the characters lead from a place.
@@ -277,6 +267,18 @@ struct Family {
     first: [CharacterSet; 2],
     /// Where the row is amid these characters.
     amid: Vec<Place>,
+}
+
+/// Some steps from a place on.
+struct Followed {
+    /// How many they are,
+    steps: usize,
+    /// where the last of them leads,
+    next: Place,
+    /// by which characters, and which of all lead nowhere,
+    sets: [CharacterSet; 2],
+    /// and what each of [`TAILS`] enters before any of them, if that is one state.
+    tails: [Option<StateId>; TAILS.len()],
 }
 
 /// Follows characters.
@@ -327,7 +329,9 @@ impl Reader<'_> {
             ends.sort_unstable();
             ends.dedup();
             if ends.len() <= MOST_ENDS {
-                make_room(&mut self.known.runs, MOST_RUNS);
+                if self.known.runs.len() >= MOST_RUNS {
+                    self.known.runs.clear();
+                }
                 self.known.runs.insert(start.0.0, (Arc::clone(&runs), ends.into()));
             }
         }
@@ -384,7 +388,7 @@ impl Reader<'_> {
             let sets = match alike {
                 Some((number, except)) => {
                     found.except.push((first, except));
-                    &mut found.runs[number].first
+                    &mut found.runs[number].spelled.first
                 }
                 None => &mut found.read,
             };
@@ -406,7 +410,7 @@ impl Reader<'_> {
         // What is open is read in a part of the vocabulary for each character.
         let is_known =
             characters.are_few(run.open) && characters.begin_more(first, characters.count_rest(run.open));
-        is_known.then_some((CharacterRun { first, ..run }, lasts))
+        is_known.then_some((CharacterRun { spelled: Spelled { first, ..run.spelled }, ..run }, lasts))
     }
 
     /// The run that holds at a place as well, since most characters lead from there to where it stays, and those for which it does not.
@@ -421,7 +425,7 @@ impl Reader<'_> {
         }
         let (next, [on, off]) = self.step(place, None)?;
         let &(_, number) = lasting.iter().find(|&&(known, _)| self.are_alike(known, next))?;
-        let CharacterRun { within, open, .. } = runs[number];
+        let CharacterRun { spelled: Spelled { within, .. }, open, .. } = runs[number];
         let dead = CharacterSet::CHARACTERS.without(within).without(open);
         let except = within.without(on).or(dead.without(off));
         (MOST_EXCEPT * self.characters.count_rest(except) <= self.weighed.weight).then_some((number, except))
@@ -455,60 +459,101 @@ impl Reader<'_> {
 
     /// What may be read at a place, and whether that leads nowhere else; `None` where that is not known.
     fn run(&mut self, mut place: Place) -> Option<(CharacterRun, bool)> {
-        let mut run = CharacterRun {
-            first: Default::default(),
-            within: CharacterSet::default(),
-            most: 0,
-            open: CharacterSet::default(),
-            stays: false,
-        };
-        let (mut dead, mut lasts) = (CharacterSet::ALL, false);
+        let longest = self.characters.longest();
+        let (mut within, mut most, mut by_one) = (CharacterSet::default(), 0, 0);
+        let (mut dead, mut lasts, mut goes_on) = (CharacterSet::ALL, false, false);
+        let (mut closing, mut closed) = (CharacterSet::of(TAILS), None);
         loop {
             if !self.can_end(place) {
                 return None;
             }
-            let among = (run.most > 0).then_some(run.within);
-            let (next, [on, off]) = self.step(place, among)?;
+            let among = (most > 0).then_some(within);
+            let Followed { steps, next, sets: [on, off], tails } = self.steps(place, among)?;
+            by_one += usize::from(steps == 1);
             dead = dead.and(off);
             match among {
-                None => run.within = on,
-                Some(within) if within.is_within(off) => break,
-                Some(within) => run.within = within.and(on),
+                None => within = on,
+                Some(among) if among.is_within(off) => break,
+                Some(among) => within = among.and(on),
             }
-            if run.within.is_empty() {
+            if within.is_empty() {
                 // Nothing may be read behind the first character, or no one thing.
-                if run.most > 0 || on != CharacterSet::default() {
+                if most > 0 || on != CharacterSet::default() {
                     return None;
                 }
                 break;
             }
-            if next == place {
-                (run.stays, run.most, lasts) = (run.most == 0, ANY_LENGTH, true);
+            let (first, top) = *closed.get_or_insert((tails, place.1));
+            for (at, &byte) in TAILS.iter().enumerate() {
+                let alike = first[at].zip(tails[at]).is_some_and(|(first, entered)| {
+                    entered != StateId::DEAD && self.rest_alike((first, top), (entered, place.1))
+                });
+                if !alike {
+                    closing = closing.without(CharacterSet::of([byte]));
+                }
+            }
+            if steps == 1 && next == place {
+                (lasts, goes_on) = (true, true);
                 break;
             }
-            if run.most == LONGEST {
+            most += steps;
+            if most > longest {
+                goes_on = true;
                 break;
             }
-            run.most += 1;
+            // What is known of further steps costs little, and what is not is found from place to place.
+            if by_one > LONGEST && most > LONGEST {
+                break;
+            }
             place = next;
         }
-        run.open = CharacterSet::CHARACTERS.without(run.within).without(dead);
-        Some((run, lasts))
+        let open = CharacterSet::CHARACTERS.without(within).without(dead);
+        let most = if goes_on { ANY_LENGTH } else { most.min(LONGEST) };
+        let spelled = Spelled { first: Default::default(), within, most };
+        let closing = if goes_on { closing } else { CharacterSet::default() };
+        Some((CharacterRun { spelled, open, closing }, lasts))
+    }
+
+    /// One step from a place, or several that are known to be alike.
+    fn steps(&mut self, place: Place, among: Option<CharacterSet>) -> Option<Followed> {
+        if let Some((_, sets, _)) = self.known.steps.of(place.0)
+            && self.leads(among, sets)
+            && let Some(ahead) = self.known.steps.ahead(place.0)
+            && ahead.steps >= WORTH_AT_ONCE
+        {
+            let to_end = match &self.stacks {
+                None => ahead.farthest[0].0,
+                Some(stacks) => stacks.to_end_of_all(&ahead.farthest, place.1),
+            };
+            let all_end = self.left.reach(to_end);
+            if let Some(next) = all_end.then(|| self.settle(ahead.entered.0, place.1, &mut false)).flatten() {
+                // The states are too many to be told.
+                self.ends = None;
+                return Some(Followed { steps: ahead.steps, next, sets, tails: ahead.tails });
+            }
+        }
+        let (next, sets) = self.step(place, among)?;
+        Some(Followed { steps: 1, next, sets, tails: tails(self.parts, place.0).map(Some) })
+    }
+
+    /// Whether a step is that by characters `among` these, of which some lead on and some nowhere.
+    fn leads(&self, among: Option<CharacterSet>, [on, off]: [CharacterSet; 2]) -> bool {
+        let count = |set: CharacterSet| self.characters.count_rest(set);
+        among.is_none_or(|among| {
+            among.is_within(on) || among.is_within(off) || 2 * count(among.and(on)) > count(among)
+        })
     }
 
     /// The place that most of the vocabulary leads to from another, by characters `among` these, which of all characters lead there, and which
     /// nowhere; `None` where a token may not end amid one of them.
     fn step(&mut self, place: Place, among: Option<CharacterSet>) -> Option<(Place, [CharacterSet; 2])> {
-        if let Some((next, sets, amid)) = self.known.steps.get(&place.0.0) {
-            let [on, off] = self.known.sets[*sets as usize];
-            let count = |set: CharacterSet| self.characters.count_rest(set);
-            let leads = among.is_none_or(|among| {
-                among.is_within(on) || among.is_within(off) || 2 * count(among.and(on)) > count(among)
-            });
-            if leads {
-                let (next, amid) = (*next, Arc::clone(amid));
+        if let Some((entered, sets, amid)) = self.known.steps.of(place.0)
+            && self.leads(among, sets)
+        {
+            let amid = Arc::clone(amid);
+            if let Some(next) = self.settle(entered.0, place.1, &mut false) {
                 let can_end = amid.iter().all(|&state| self.can_end((state, place.1)));
-                return can_end.then_some(((next, place.1), [on, off]));
+                return can_end.then_some((next, sets));
             }
         }
         let ways = self.ways(place);
@@ -521,14 +566,9 @@ impl Reader<'_> {
             return Some((place, [CharacterSet::default(), dead]));
         };
         let (next, sets) = (main.to, [main.set, dead]);
-        if !main.moves_stack && among.is_none_or(|among| among.is_within(main.set)) {
-            let Known { steps, sets: all, numbers, .. } = &mut *self.known;
-            let number = *numbers.entry(sets).or_insert_with(|| {
-                all.push(sets);
-                all.len() as u32 - 1
-            });
-            make_room(steps, MOST_STEPS);
-            steps.insert(place.0.0, (next.0, number, main.amid.iter().map(|&(state, _)| state).collect()));
+        if let Some(entered) = main.entered.filter(|_| among.is_none_or(|among| among.is_within(main.set))) {
+            let amid = main.amid.iter().map(|&(state, _)| state);
+            self.known.steps.keep(self.parts, place.0, entered, sets, amid);
         }
         self.can_end_at(&main.amid).then_some((next, sets))
     }
@@ -553,20 +593,21 @@ impl Reader<'_> {
                 continue;
             };
             let ascii = set.and(CharacterSet::ASCII);
-            self.add(&mut ways, Way { to: at, amid: Vec::new(), set: ascii, weight, moves_stack });
+            let entered = Some(StateId(to));
+            self.add(&mut ways, Way { to: at, amid: Vec::new(), set: ascii, weight, entered });
             if ascii == set {
                 continue;
             }
             let alphabet = self.alphabet;
             for wide in &alphabet.wide {
-                let (set, mut moves_stack) = (set.and(wide.first), moves_stack);
+                let set = set.and(wide.first);
                 if set.is_empty() {
                     continue;
                 }
-                match self.follow(at, &wide.behind, &mut moves_stack) {
-                    Some(to) => {
+                match self.follow(at, &wide.behind, moves_stack) {
+                    Some((to, entered)) => {
                         let amid = self.amid.clone();
-                        self.add(&mut ways, Way { to, amid, set, weight, moves_stack });
+                        self.add(&mut ways, Way { to, amid, set, weight, entered });
                     }
                     None => ways.split = ways.split.or(set),
                 }
@@ -586,23 +627,30 @@ impl Reader<'_> {
                 known
                     .amid
                     .extend(way.amid.iter().filter(|place| !known.amid.contains(place)).collect::<Vec<_>>());
-                known.moves_stack |= way.moves_stack;
+                known.entered = known.entered.filter(|_| known.entered == way.entered);
             }
             None => ways.to.push(way),
         }
     }
 
-    /// Follows the further bytes of characters, which have these columns; `None` where they do not all lead to one place. Leaves in
-    /// `amid` where the row is in between.
-    fn follow(&mut self, begun: Place, behind: &[Vec<u32>], moves_stack: &mut bool) -> Option<Place> {
+    /// Follows the further bytes of characters, which have these columns; `None` where they do not all lead to one place. Gives the state
+    /// too that all of them enter, if there is one and nothing moves the stack before; it may have been `moved` already. Leaves in `amid`
+    /// where the row is in between.
+    fn follow(
+        &mut self,
+        begun: Place,
+        behind: &[Vec<u32>],
+        mut moved: bool,
+    ) -> Option<(Place, Option<StateId>)> {
         let [mut at, mut next, mut amid] = [&mut self.at, &mut self.next, &mut self.amid].map(std::mem::take);
         at.clear();
         at.push(begun);
         amid.clear();
-        let mut all_read = true;
+        let (mut all_read, mut entered) = (true, None);
         for columns in behind {
             amid.extend_from_slice(&at);
             next.clear();
+            let (mut first, mut is_one) = (None, !moved);
             for &(state, top) in &at {
                 let row = self.parts.row(state);
                 let mut last = None;
@@ -611,7 +659,8 @@ impl Reader<'_> {
                     if last.replace(to) == Some(to) {
                         continue;
                     }
-                    let place = if to == StateId::DEAD.0 { None } else { self.settle(to, top, moves_stack) };
+                    is_one &= *first.get_or_insert(to) == to;
+                    let place = if to == StateId::DEAD.0 { None } else { self.settle(to, top, &mut moved) };
                     match place {
                         Some(place) if !next.iter().any(|&known| self.are_alike(known, place)) => {
                             next.push(place)
@@ -621,13 +670,14 @@ impl Reader<'_> {
                     }
                 }
             }
+            entered = first.filter(|_| is_one);
             std::mem::swap(&mut at, &mut next);
             if !all_read || at.len() > MOST_STATES {
                 break;
             }
         }
         let found = match at[..] {
-            [place] if all_read => Some(place),
+            [place] if all_read => Some((place, entered.map(StateId))),
             _ => None,
         };
         (self.at, self.next, self.amid) = (at, next, amid);
@@ -641,6 +691,13 @@ impl Reader<'_> {
         let moves = place != (StateId(entered), top);
         (*moves_stack, self.moves_stack) = (*moves_stack | moves, self.moves_stack | moves);
         (place.0 != StateId::DEAD).then_some(place)
+    }
+
+    /// Whether the same follows once a row entered states, each with a stack.
+    fn rest_alike(&mut self, a: Place, b: Place) -> bool {
+        let Some(stacks) = self.stacks.as_mut().filter(|_| a != b) else { return a == b };
+        let [a, b] = [a, b].map(|(entered, top)| stacks.settle(entered, top));
+        a.0 != StateId::DEAD && self.are_alike(a, b)
     }
 
     /// Whether the same follows at two places. Characters of several lengths make calls of their own, which return alike.

@@ -266,8 +266,12 @@ impl<'a> Stacks<'a> {
 
     /// The least number of tokens from `state` to the end of the text, on a stack of `depth` frames.
     fn cost(&self, state: u32, top: Top, depth: u32) -> u32 {
-        let costs = self.costs(top).iter();
-        let ways = self.calls.ways(state).zip(costs);
+        self.cost_of(self.calls.ways(state), top, depth)
+    }
+
+    /// The same over ways to each outcome, and the frames that they add.
+    fn cost_of(&self, ways: impl Iterator<Item = (u32, u32)>, top: Top, depth: u32) -> u32 {
+        let ways = ways.zip(self.costs(top));
         let fitting = ways.filter(|&((way, frames), &cost)| {
             way < FARTHEST && cost < FARTHEST && depth.saturating_add(frames) <= self.calls.depth
         });
@@ -277,5 +281,10 @@ impl<'a> Stacks<'a> {
     /// The least number of tokens from a state that is no call or RETURN to the end; `u32::MAX` where there is no way.
     pub(crate) fn to_end(&self, state: StateId, top: Top) -> u32 {
         self.cost(state.0, top, self.frames[top.0 as usize].1)
+    }
+
+    /// The same from any of some states, at most, of which these are the longest ways to each outcome and the most frames that they add.
+    pub(super) fn to_end_of_all(&self, farthest: &[(u32, u32)], top: Top) -> u32 {
+        self.cost_of(farthest.iter().copied(), top, self.frames[top.0 as usize].1)
     }
 }

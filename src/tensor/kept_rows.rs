@@ -112,10 +112,11 @@ fn of_legal(legal: &Legal) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vocabulary::TokenSet;
 
     #[test]
     fn the_places_that_were_met_first_are_forgotten() {
-        let legal = |token: u32| Arc::new(Legal::Few(vec![token; 100]));
+        let legal = |token: u32| Arc::new(Legal::Alone(TokenSet::Few(vec![token; 100])));
         let place = |state: u32| Place::from([7, state]);
         let [of_place, of_legal] = [of_place(&place(0)), of_legal(&legal(0))];
         let mut kept = Kept { most_bytes: 3 * (of_place + of_legal), ..Kept::default() };
@@ -139,14 +140,14 @@ mod tests {
         kept.keep(place(6), 2..9, legal(6));
         assert_eq!(places(&kept), (vec![3, 4, 5, 6], 2));
         // Larger than all that is kept.
-        kept.keep(place(7), 2..9, Arc::new(Legal::Few(vec![0; 1000])));
+        kept.keep(place(7), 2..9, Arc::new(Legal::Alone(TokenSet::Few(vec![0; 1000]))));
         assert_eq!(places(&kept), (vec![], 0));
     }
 
     #[test]
     fn a_row_is_found_with_the_budgets_that_it_holds_for() {
         let kept = KeptRows::new(1 << 10);
-        kept.keep(Place::from([7, 1]), 2..9, Arc::new(Legal::Few(vec![5])));
+        kept.keep(Place::from([7, 1]), 2..9, Arc::new(Legal::Alone(TokenSet::Few(vec![5]))));
         let found = |place: &[u32], left| kept.find(place, left).is_some();
         assert_eq!([1, 2, 8, 9].map(|left| found(&[7, 1], left)), [false, true, true, false]);
         assert!(!found(&[1], 5) && !found(&[7, 2], 5) && !found(&[7, 7, 1], 5));

@@ -1,91 +1,75 @@
-//! The tokens that may follow at a place, in the form in which a row is masked soonest.
+//! The tokens that may follow at a place.
 
+use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
-use crate::vocabulary::TokenBits;
-
-/// Most tokens of a list, as a part of the vocabulary: as many take the memory of a bit for each token.
-const LIST: usize = 32;
+use crate::vocabulary::{TokenBits, TokenSet};
 
 /// The tokens of a vocabulary that may follow.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Legal {
     /// These.
-    Few(Vec<u32>),
-    /// All but these.
-    Most(Vec<u32>),
-    /// Those whose bits are set, and how many these are.
-    Bits(TokenBits, usize),
+    Alone(TokenSet),
+    /// Those of a set that the vocabulary holds, with `more` of them, in no order and of which some may be in the set or given twice, and
+    /// without those that are in `less` alone.
+    Beside { set: Arc<TokenSet>, more: Vec<u32>, less: Vec<u32> },
 }
 
 impl Legal {
-    /// The longest list of tokens of a vocabulary of so many.
-    pub(crate) fn longest_list(all: usize) -> usize {
-        all / LIST
-    }
-
-    /// Those whose bits are set.
-    pub(crate) fn of(bits: TokenBits, count: usize) -> Self {
-        let few = Self::longest_list(bits.len());
-        if count <= few {
-            Self::Few(bits.list(count))
-        } else if bits.len() - count <= few {
-            Self::Most(bits.list_of_zeros(bits.len() - count))
-        } else {
-            Self::Bits(bits, count)
+    /// A bit for each of `all` tokens.
+    pub(crate) fn to_bits(&self, all: usize) -> Cow<'_, TokenBits> {
+        match self {
+            Self::Alone(set) => set.to_bits(all),
+            Self::Beside { set, more, less } => {
+                let mut bits = set.to_bits(all).into_owned();
+                less.iter().for_each(|&token| bits.clear(token));
+                more.iter().for_each(|&token| bits.set(token));
+                Cow::Owned(bits)
+            }
         }
     }
 
-    /// Bytes held.
+    /// Bytes held, beside what the vocabulary holds.
     pub(crate) fn bytes(&self) -> usize {
         match self {
-            Self::Few(tokens) | Self::Most(tokens) => tokens.capacity() * size_of::<u32>(),
-            Self::Bits(bits, _) => bits.bytes(),
+            Self::Alone(set) => set.bytes(),
+            Self::Beside { more, less, .. } => (more.capacity() + less.capacity()) * size_of::<u32>(),
         }
     }
 }
+
+impl PartialEq for Legal {
+    /// Whether it is given in the same way.
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Alone(set), Self::Alone(other)) => set == other,
+            (
+                Self::Beside { set, more, less },
+                Self::Beside { set: other, more: other_more, less: other_less },
+            ) => Arc::ptr_eq(set, other) && more == other_more && less == other_less,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Legal {}
 
 impl Hash for Legal {
-    /// Hashes one number for eight tokens of a list, since there are thousands.
     fn hash<H: Hasher>(&self, state: &mut H) {
-        std::mem::discriminant(self).hash(state);
         match self {
-            Self::Few(tokens) | Self::Most(tokens) => {
-                let (eights, rest) = tokens.as_chunks::<8>();
-                let mut folded = [0u32; 8];
-                for tokens in eights {
-                    let pairs = folded.iter_mut().zip(tokens);
-                    pairs.for_each(|(folded, token)| *folded = folded.rotate_left(1) ^ token);
+            Self::Alone(set) => set.hash(state),
+            Self::Beside { set, more, less } => {
+                Arc::as_ptr(set).hash(state);
+                for tokens in [more, less] {
+                    (tokens.len(), tokens.iter().fold(0, fold)).hash(state);
                 }
-                (tokens.len(), folded, rest).hash(state);
             }
-            Self::Bits(bits, _) => bits.hash(state),
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lists_are_no_longer_than_bits() {
-        const ALL: usize = 1000;
-        for count in [0, 1, 31, 32, 500, ALL - 32, ALL - 31, ALL] {
-            let mut bits = TokenBits::none(ALL);
-            (0..count as u32).for_each(|token| bits.set(token));
-            let bytes = bits.bytes();
-            let legal = Legal::of(bits, count);
-            match &legal {
-                Legal::Few(tokens) => assert!(count <= 31 && tokens.iter().copied().eq(0..count as u32)),
-                Legal::Most(tokens) => {
-                    assert!(count >= ALL - 31 && tokens.iter().copied().eq(count as u32..ALL as u32));
-                }
-                Legal::Bits(_, known) => assert!((32..=ALL - 32).contains(&count) && *known == count),
-            }
-            if let Legal::Few(tokens) | Legal::Most(tokens) = legal {
-                assert!(tokens.len() * 4 <= bytes);
-            }
-        }
-    }
+/// Folds a token of a list into the number of those before.
+fn fold(folded: u32, &token: &u32) -> u32 {
+    folded.rotate_left(1) ^ token
 }

@@ -7,9 +7,10 @@
 //! its last bytes. Other tokens are *cut*: they begin amid a character. The idea of taking tokens together that are read alike is that of
 //! llguidance's slices (Moskal and others, guidance-ai/llguidance, "Optimizations").
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use super::{CharacterSet, Tails, TokenBits, TokenId, Trie, Vocabulary};
+use super::spelled::SpelledSets;
+use super::{CharacterSet, Spelled, Tails, TokenBits, TokenId, TokenSet, Trie, Vocabulary};
 
 /// So many characters of a rest are followed. Few tokens have more, most of them are spaces or lines; what has to be followed is so much shorter.
 pub(crate) const LONGEST: usize = 32;
@@ -36,11 +37,14 @@ pub(crate) struct Characters {
     up_to: Vec<TokenBits>,
     /// The tokens whose rests are longer than the longest that is followed.
     long: Trie,
+    /// The most bytes of a rest.
+    longest: usize,
     cut: Trie,
+    spelled: SpelledSets,
 }
 
 /// The characters of whose tails there are tries: those by which strings end, and others begin in them.
-const TAILS: [u8; 2] = *b"\"\\";
+pub(crate) const TAILS: [u8; 2] = *b"\"\\";
 
 /// The first bytes of characters that often go together, larger sets before parts of them: control characters, digits, letters, those
 /// beyond `f`, which is where hexadecimal digits end, other characters of ASCII, and all others, of two bytes and of more.
@@ -174,6 +178,7 @@ impl Characters {
         let is_few = |byte: u8| byte < 128 && rest.counts[byte as usize] as usize <= few;
         let of_few = CharacterSet::of((0..128).filter(|&byte| is_few(byte)));
         let (mut cut, mut long, mut words) = (Vec::new(), Vec::new(), vec![Vec::new(); 128]);
+        let mut longest = 0;
         let mut with_tails = TAILS.map(|_| Vec::new());
         for &id in vocabulary.trie().all_tokens() {
             let bytes = vocabulary.bytes(id).unwrap_or_default();
@@ -185,6 +190,7 @@ impl Characters {
                 .and(of_few)
                 .bytes()
                 .for_each(|byte| words[byte as usize].push((bytes, id)));
+            longest = longest.max(whole.rest.len());
             if whole.length > LONGEST {
                 long.push((bytes, id));
             }
@@ -210,13 +216,20 @@ impl Characters {
             tails: with_tails.map(Tails::of),
             up_to,
             long: Trie::of(&long),
+            longest,
             cut: Trie::of(&cut),
+            spelled: SpelledSets::default(),
         }
     }
 
     /// The tokens whose rests are longer than the longest that is followed.
     pub(crate) fn long(&self) -> &Trie {
         &self.long
+    }
+
+    /// No rest has more characters than this.
+    pub(crate) fn longest(&self) -> usize {
+        self.longest
     }
 
     /// The tokens that are cut.
@@ -262,16 +275,20 @@ impl Characters {
         TAILS.iter().position(|&known| known == byte).map(|at| &self.tails[at])
     }
 
-    /// Sets the bits of the tokens that have one of the `first` characters, without a space before it and with one, and at most
-    /// so many more, all of which are `within` a set.
-    #[inline(always)]
-    pub(crate) fn add(
+    /// The tokens that are spelled in one of these ways, held for all tables; where they were not asked for before, `find` makes a bit
+    /// for each token, which it is given back where no more can be held.
+    pub(crate) fn spelled(
         &self,
-        bits: &mut TokenBits,
-        first: [CharacterSet; 2],
-        within: CharacterSet,
-        most: usize,
-    ) {
+        spelled: &[Spelled],
+        find: impl FnOnce() -> TokenBits,
+    ) -> Result<Arc<TokenSet>, TokenBits> {
+        self.spelled.of(spelled, find)
+    }
+
+    /// Sets the bits of the tokens that are spelled in a way.
+    #[inline(always)]
+    pub(crate) fn add(&self, bits: &mut TokenBits, spelled: &Spelled) {
+        let &Spelled { first, within, most } = spelled;
         let mut beyond = Vec::new();
         self.rest.add_to(&mut beyond, CharacterSet::ALL.without(within));
         let up_to = &self.up_to[most.min(ANY_LENGTH)];
@@ -341,7 +358,7 @@ mod tests {
         let set = |bytes: &[u8]| CharacterSet::of(bytes.iter().copied());
         let known = |first: [&[u8]; 2], within: CharacterSet, most| {
             let mut bits = TokenBits::none(words.len());
-            characters.add(&mut bits, first.map(set), within, most);
+            characters.add(&mut bits, &Spelled { first: first.map(set), within, most });
             bits.ones().collect::<Vec<_>>()
         };
         let all: Vec<u8> = (0..=u8::MAX).collect();

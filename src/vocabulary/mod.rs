@@ -40,22 +40,26 @@ mod folder;
 mod json;
 mod length_class;
 mod refused;
+mod spelled;
 mod tails;
 mod token;
 mod token_bits;
+mod token_set;
 mod tokenizer_json;
 mod trie;
 
 pub(crate) use character_set::CharacterSet;
-pub(crate) use characters::{ANY_LENGTH, Characters, LONGEST};
+pub(crate) use characters::{ANY_LENGTH, Characters, LONGEST, TAILS};
 pub(crate) use class_tokens::ClassTokens;
 pub use eos::eos_from_config;
 pub use fingerprint::Fingerprint;
 pub use folder::ModelFiles;
 pub(crate) use length_class::{CONTINUATION, LENGTH_CLASSES, LengthClass};
+pub(crate) use spelled::Spelled;
 pub(crate) use tails::Tails;
 pub use token::{TokenId, TokenKind};
 pub(crate) use token_bits::TokenBits;
+pub(crate) use token_set::TokenSet;
 pub(crate) use trie::{Children, Symbols, Trie, symbol};
 
 use std::collections::BTreeSet;

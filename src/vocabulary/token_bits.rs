@@ -15,6 +15,15 @@ impl TokenBits {
         Self { words: vec![0; len.div_ceil(64)], len }
     }
 
+    /// All tokens.
+    pub(crate) fn all(len: usize) -> Self {
+        let mut words = vec![u64::MAX; len.div_ceil(64)];
+        if let (Some(last), rest @ 1..) = (words.last_mut(), len % 64) {
+            *last = u64::MAX >> (64 - rest);
+        }
+        Self { words, len }
+    }
+
     /// Number of tokens.
     pub(crate) fn len(&self) -> usize {
         self.len
@@ -26,6 +35,7 @@ impl TokenBits {
     }
 
     /// The number of bits that are set.
+    #[inline(always)]
     pub(crate) fn count(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
@@ -76,11 +86,13 @@ impl TokenBits {
     }
 
     /// The tokens whose bits are set, in order; there are `count` of them.
+    #[inline(always)]
     pub(crate) fn list(&self, count: usize) -> Vec<u32> {
         list(self.words.iter().copied(), count)
     }
 
     /// The tokens whose bits are not, in order; there are `count` of them.
+    #[inline(always)]
     pub(crate) fn list_of_zeros(&self, count: usize) -> Vec<u32> {
         list(self.words.iter().map(|word| !word), count)
     }
@@ -109,6 +121,7 @@ impl Hash for TokenBits {
 }
 
 /// The first `count` bits that are set; faster than [`ones`].
+#[inline(always)]
 fn list(words: impl Iterator<Item = u64>, count: usize) -> Vec<u32> {
     let mut list = Vec::with_capacity(count + 64);
     for (mut word, first) in words.zip((0..).step_by(64)) {
@@ -141,6 +154,7 @@ mod tests {
         for len in [0, 1, 63, 64, 65, 128, 200] {
             let (mut set, mut cleared) = (TokenBits::none(len), TokenBits::none(len));
             (0..len as u32).for_each(|token| cleared.set(token));
+            assert_eq!(cleared, TokenBits::all(len));
             assert_eq!(cleared.ones().count(), len);
             assert_eq!((set.zeros().count(), cleared.zeros().count()), (len, 0));
             let tokens: Vec<u32> =

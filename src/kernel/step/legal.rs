@@ -7,7 +7,7 @@ use crate::table::{
     CharacterRun, CharacterRuns, Left, SpecialTokens, Stacks, StateId, TokenReading, TokenTable, Unread,
 };
 use crate::tensor::{HostRow, Legal, place};
-use crate::vocabulary::{CharacterSet, Characters, LONGEST, TokenBits, TokenId, Vocabulary};
+use crate::vocabulary::{CharacterSet, LONGEST, Spelled, TokenBits, TokenId, TokenSet, Vocabulary};
 
 /// What took so much work to find, counted in tokens and nodes of the trie, is kept.
 const WORTH_KEEPING: usize = 128;
@@ -34,12 +34,20 @@ pub(super) fn legal(at: &HostRow<'_>) -> Arc<Legal> {
 struct Found {
     /// Whether each class is taken.
     classes: Vec<bool>,
-    /// Legal tokens of text, where some are known without being read.
-    known: Option<TokenBits>,
-    /// The legal tokens of text where all of them are read.
+    /// Tokens of text that are known without being read, if any are.
+    known: Option<Known>,
+    /// The tokens of text that were read and may follow, some of them more than once.
     text: Vec<u32>,
     /// What it took to find them.
     work: usize,
+}
+
+/// Tokens that are known by their characters.
+struct Known {
+    /// Held by the vocabulary, or by nobody.
+    set: Result<Arc<TokenSet>, TokenBits>,
+    /// Those of them that are not: they are read to be known, or not as text.
+    less: Vec<u32>,
 }
 
 impl Found {
@@ -70,28 +78,30 @@ impl Found {
             return self.read(at, left, [Unread::all(trie)]);
         };
         let characters = vocabulary.characters();
-        self.known = Some(known(characters, &runs, special, vocabulary));
+        self.known = Some(Known::of(vocabulary, &runs, special));
         self.work += WORTH_KEEPING;
         let except = exceptions(&runs).map(|(prefix, except)| Unread::behind(trie, &prefix, except));
         let spaces = [(0, &b""[..]), (1, b" ")];
         let begun = spaces.map(|(is_spaced, prefix)| Unread::behind(trie, prefix, runs.read[is_spaced]));
-        // Where the row stays, what comes before an open character does not matter.
-        let tails = |run: &CharacterRun, byte| Some((run.begun()?, characters.tails(byte)?));
+        // Where it does not matter what comes before an open character.
+        let tails = |run: &CharacterRun, byte| Some((run.begun(byte)?, characters.tails(byte)?));
         let behind = runs.runs.iter().flat_map(|run| {
             let found = run.open.bytes().filter_map(move |byte| tails(run, byte));
-            found.map(|(begun, tails)| Unread::tails(tails, begun, run.first, run.within))
+            found.map(|(begun, tails)| Unread::tails(tails, begun, run.spelled.first, run.spelled.within))
         });
         let beyond = runs.runs.iter().flat_map(|run| {
             run.open.bytes().filter(move |&byte| tails(run, byte).is_none()).flat_map(move |byte| {
                 let few = characters.with(byte, vocabulary);
                 spaces.map(|(is_spaced, prefix)| {
-                    Unread::behind(few, prefix, run.first[is_spaced]).beyond(run.within, byte)
+                    Unread::behind(few, prefix, run.spelled.first[is_spaced]).beyond(run.spelled.within, byte)
                 })
             })
         });
-        let followed = runs.runs.iter().filter(|run| run.most == LONGEST);
+        let followed = runs.runs.iter().filter(|run| run.spelled.most == LONGEST);
         let long = followed.flat_map(|run| {
-            spaces.map(|(is_spaced, prefix)| Unread::behind(characters.long(), prefix, run.first[is_spaced]))
+            spaces.map(|(is_spaced, prefix)| {
+                Unread::behind(characters.long(), prefix, run.spelled.first[is_spaced])
+            })
         });
         let cut = [Unread::all(characters.cut())];
         self.read(
@@ -103,72 +113,94 @@ impl Found {
 
     /// Reads tokens.
     fn read<'a>(&mut self, at: &HostRow<'_>, left: &mut Left, unread: impl IntoIterator<Item = Unread<'a>>) {
-        let found = |tokens: &[TokenId], _| match &mut self.known {
-            Some(bits) => tokens.iter().for_each(|id| bits.set(id.0)),
-            None => self.text.extend(tokens.iter().map(|id| id.0)),
-        };
+        let found = |tokens: &[TokenId], _| self.text.extend(tokens.iter().map(|id| id.0));
         self.work += at.table.parts().each_text(&at.position, left, unread, found);
     }
 
     /// The same in the form in which a row is masked, and what it took to find it.
     fn legal(self, at: &HostRow<'_>) -> (Legal, usize) {
-        let Self { classes, known, text, work } = self;
+        let Self { classes, known, mut text, work } = self;
         let all = at.table.vocabulary_len();
-        let few = Legal::longest_list(all);
+        let few = TokenSet::longest_list(all);
         let of_classes = |taken: bool| {
             let classes = classes.iter().enumerate().filter(move |&(_, &legal)| legal == taken);
             classes.flat_map(|(class, _)| at.table.parts().tokens_of(class)).copied()
         };
-        if let Some(mut bits) = known {
-            of_classes(true).for_each(|token| bits.set(token));
-            let count = bits.count();
-            return (Legal::of(bits, count), work);
+        if let Some(known) = known {
+            text.extend(of_classes(true));
+            return (known.with(text, all), work);
         }
         // Without a constraint few tokens may not follow, if any.
         if at.position.state == StateId::UNCONSTRAINED {
             let missing: Vec<u32> = of_classes(false).collect();
             if missing.len() <= few {
-                return (Legal::Most(missing), work);
+                return (Legal::Alone(TokenSet::Most(missing)), work);
             }
         }
         let mut tokens: Vec<u32> = of_classes(true).take(few + 1).collect();
         if tokens.len() + text.len() <= few {
             tokens.extend(text);
             let work = work + tokens.len();
-            return (Legal::Few(tokens), work);
+            return (Legal::Alone(TokenSet::Few(tokens)), work);
         }
         let mut bits = TokenBits::none(all);
         of_classes(true).chain(text).for_each(|token| bits.set(token));
-        let count = bits.count();
-        (Legal::of(bits, count), work + count)
+        let (legal, count) = alone(bits);
+        (legal, work + count)
     }
 }
 
-/// The tokens that may follow by their characters, without those that are not read as text.
-fn known(
-    characters: &Characters,
-    runs: &CharacterRuns,
-    special: &SpecialTokens,
-    vocabulary: &Vocabulary,
-) -> TokenBits {
-    let mut bits = TokenBits::none(vocabulary.len());
+impl Known {
+    fn of(vocabulary: &Vocabulary, runs: &CharacterRuns, special: &SpecialTokens) -> Self {
+        let (characters, trie) = (vocabulary.characters(), vocabulary.trie());
+        let spelled: Vec<Spelled> = runs.runs.iter().map(|run| run.spelled).collect();
+        let set = characters.spelled(&spelled, || {
+            let mut bits = TokenBits::none(vocabulary.len());
+            vectorized(
+                #[inline(always)]
+                || spelled.iter().for_each(|spelled| characters.add(&mut bits, spelled)),
+            );
+            bits
+        });
+        let mut less: Vec<u32> = special.tokens().iter().map(|(token, _)| token.0).collect();
+        for (prefix, except) in exceptions(runs) {
+            let Some(mut children) = trie.children_behind(&prefix) else { continue };
+            while let Some((node, _)) = trie.next_child(&mut children, |byte| except.contains(byte)) {
+                less.extend(trie.all_tokens()[trie.subtree(node)].iter().map(|token| token.0));
+            }
+        }
+        Self { set, less }
+    }
+
+    /// These of `all` tokens, and `more` of which some may be among them.
+    fn with(self, mut more: Vec<u32>, all: usize) -> Legal {
+        let Self { set, mut less } = self;
+        let is_short = more.len() + less.len() <= TokenSet::longest_list(all);
+        match set {
+            Ok(set) if is_short && !matches!(*set, TokenSet::Few(_)) => {
+                more.shrink_to_fit();
+                less.shrink_to_fit();
+                Legal::Beside { set, more, less }
+            }
+            set => {
+                let mut bits = set.map_or_else(|bits| bits, |set| set.to_bits(all).into_owned());
+                less.iter().for_each(|&token| bits.clear(token));
+                more.iter().for_each(|&token| bits.set(token));
+                alone(bits).0
+            }
+        }
+    }
+}
+
+/// The tokens whose bits are set, and how many they are.
+fn alone(bits: TokenBits) -> (Legal, usize) {
     vectorized(
         #[inline(always)]
         || {
-            for run in &runs.runs {
-                characters.add(&mut bits, run.first, run.within, run.most);
-            }
+            let count = bits.count();
+            (Legal::Alone(TokenSet::of(bits, count)), count)
         },
-    );
-    special.tokens().iter().for_each(|(token, _)| bits.clear(token.0));
-    let trie = vocabulary.trie();
-    for (prefix, except) in exceptions(runs) {
-        let Some(mut children) = trie.children_behind(&prefix) else { continue };
-        while let Some((node, _)) = trie.next_child(&mut children, |byte| except.contains(byte)) {
-            trie.all_tokens()[trie.subtree(node)].iter().for_each(|token| bits.clear(token.0));
-        }
-    }
-    bits
+    )
 }
 
 /// The beginnings of tokens for which no run holds where one of some characters comes next.
@@ -193,14 +225,10 @@ mod tests {
     use serde_json::{Value, json};
 
     fn tokens(legal: &Legal, all: usize) -> Vec<u32> {
-        match legal {
-            Legal::Few(tokens) => tokens.clone(),
-            Legal::Most(tokens) => (0..all as u32).filter(|token| !tokens.contains(token)).collect(),
-            Legal::Bits(bits, count) => {
-                assert_eq!(bits.ones().count(), *count);
-                bits.ones().collect()
-            }
+        if let Legal::Alone(TokenSet::Bits(bits, count)) = legal {
+            assert_eq!(bits.ones().count(), *count);
         }
+        legal.to_bits(all).ones().collect()
     }
 
     /// Budgets may tell tokens apart, and do not where a place is known already for other budgets.
@@ -388,7 +416,7 @@ ws ::= " "*"#;
                     let may_follow = |id: &TokenId| table.can_end(&table.after(&row.position, *id));
                     let wrong: Vec<_> = ids().filter(|id| is_found(id) != may_follow(id)).collect();
                     let texts: Vec<_> =
-                        wrong.iter().map(|&id| (is_found(&id), vocabulary.bytes(id))).collect();
+                        wrong.iter().take(4).map(|&id| (is_found(&id), vocabulary.bytes(id))).collect();
                     assert!(
                         wrong.is_empty(),
                         "{text:?}, byte {at}, {remaining} left, {frames} frames: {texts:?} of {constraint:?}"

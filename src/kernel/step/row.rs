@@ -8,6 +8,7 @@ use super::legal::legal;
 use super::vectorized::vectorized;
 use crate::sampling::Noise;
 use crate::tensor::{HostRow, Legal};
+use crate::vocabulary::TokenSet;
 
 /// A logit as it lies in memory.
 pub(super) trait Logit: Copy {
@@ -49,19 +50,43 @@ fn mask_within<F: Logit>(row: &mut [F], vocabulary_len: usize, legal: &Legal) {
     let (row, beyond) = row.split_at_mut(vocabulary_len);
     beyond.fill(F::NEVER);
     match legal {
-        Legal::Few(tokens) => {
-            let kept: Vec<F> = tokens.iter().map(|&id| row[id as usize]).collect();
-            fill(row);
-            for (&id, &logit) in tokens.iter().zip(&kept) {
-                row[id as usize] = logit;
-            }
+        Legal::Alone(set) => keep(row, set),
+        Legal::Beside { set, more, less } => {
+            let kept = logits_of(row, more);
+            keep(row, set);
+            less.iter().for_each(|&id| row[id as usize] = F::NEVER);
+            put(row, more, &kept);
         }
-        Legal::Most(illegal) => illegal.iter().for_each(|&id| row[id as usize] = F::NEVER),
-        Legal::Bits(bits, count) if (row.len() - count) * MOST <= row.len() => {
+    }
+}
+
+/// Puts −∞ where a token is not in a set.
+#[inline(always)]
+fn keep<F: Logit>(row: &mut [F], set: &TokenSet) {
+    match set {
+        TokenSet::Few(tokens) => {
+            let kept = logits_of(row, tokens);
+            fill(row);
+            put(row, tokens, &kept);
+        }
+        TokenSet::Most(illegal) => illegal.iter().for_each(|&id| row[id as usize] = F::NEVER),
+        TokenSet::Bits(bits, count) if (row.len() - count) * MOST <= row.len() => {
             bits.zeros().for_each(|id| row[id as usize] = F::NEVER);
         }
-        Legal::Bits(bits, _) => mask_in_order(row, bits.words()),
+        TokenSet::Bits(bits, _) => mask_in_order(row, bits.words()),
     }
+}
+
+/// The logits of tokens.
+#[inline(always)]
+fn logits_of<F: Logit>(row: &[F], tokens: &[u32]) -> Vec<F> {
+    tokens.iter().map(|&id| row[id as usize]).collect()
+}
+
+/// Gives tokens their logits back.
+#[inline(always)]
+fn put<F: Logit>(row: &mut [F], tokens: &[u32], logits: &[F]) {
+    tokens.iter().zip(logits).for_each(|(&id, &logit)| row[id as usize] = logit);
 }
 
 /// Puts −∞ everywhere. A vector that crosses from one line of the cache into the next takes a third longer to write.
@@ -107,7 +132,7 @@ fn mask_in_order<F: Logit>(row: &mut [F], words: &[u64]) {
 /// are −∞. What is left in the row is of no use.
 pub(super) fn greatest<F: Logit>(row: &mut [F], at: &HostRow<'_>) -> u32 {
     let legal = legal(at);
-    if let Legal::Few(tokens) = &*legal {
+    if let Legal::Alone(TokenSet::Few(tokens)) = &*legal {
         return best(tokens.iter().map(|&id| (row[id as usize].value(), id)));
     }
     mask(row, at, &legal);
@@ -121,14 +146,15 @@ pub(super) fn greatest<F: Logit>(row: &mut [F], at: &HostRow<'_>) -> u32 {
 pub(super) fn sampled<F: Logit>(row: &mut [F], at: &HostRow<'_>, noise: &Noise) -> u32 {
     let legal = legal(at);
     let disturbed = |row: &[F], id: u32| (noise.disturb(row[id as usize].value(), id), id);
+    let all = at.table.vocabulary_len();
     match &*legal {
-        Legal::Few(tokens) => best(tokens.iter().map(|&id| disturbed(row, id))),
-        Legal::Bits(bits, _) => best(bits.ones().map(|id| disturbed(row, id))),
-        Legal::Most(_) => {
+        Legal::Alone(TokenSet::Few(tokens)) => best(tokens.iter().map(|&id| disturbed(row, id))),
+        Legal::Alone(TokenSet::Most(_)) => {
             // Noise leaves −∞ as it is.
             mask(row, at, &legal);
-            best((0..at.table.vocabulary_len() as u32).map(|id| disturbed(row, id)))
+            best((0..all as u32).map(|id| disturbed(row, id)))
         }
+        legal => best(legal.to_bits(all).ones().map(|id| disturbed(row, id))),
     }
 }
 

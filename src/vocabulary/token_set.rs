@@ -1,0 +1,111 @@
+//! Sets of tokens, in the form in which a row is masked soonest.
+
+use std::borrow::Cow;
+use std::hash::{Hash, Hasher};
+
+use super::TokenBits;
+
+/// Most tokens of a list, as a part of the vocabulary: as many take the memory of a bit for each token.
+const LIST: usize = 32;
+
+/// Some tokens of a vocabulary; lists are in order where they were made of bits.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum TokenSet {
+    /// These.
+    Few(Vec<u32>),
+    /// All but these.
+    Most(Vec<u32>),
+    /// Those whose bits are set, and how many these are.
+    Bits(TokenBits, usize),
+}
+
+impl TokenSet {
+    /// The longest list of tokens of a vocabulary of so many.
+    pub(crate) fn longest_list(all: usize) -> usize {
+        all / LIST
+    }
+
+    /// Those whose bits are set.
+    #[inline(always)]
+    pub(crate) fn of(bits: TokenBits, count: usize) -> Self {
+        let few = Self::longest_list(bits.len());
+        if count <= few {
+            Self::Few(bits.list(count))
+        } else if bits.len() - count <= few {
+            Self::Most(bits.list_of_zeros(bits.len() - count))
+        } else {
+            Self::Bits(bits, count)
+        }
+    }
+
+    /// A bit for each of `all` tokens.
+    pub(crate) fn to_bits(&self, all: usize) -> Cow<'_, TokenBits> {
+        match self {
+            Self::Few(tokens) => {
+                let mut bits = TokenBits::none(all);
+                tokens.iter().for_each(|&token| bits.set(token));
+                Cow::Owned(bits)
+            }
+            Self::Most(tokens) => {
+                let mut bits = TokenBits::all(all);
+                tokens.iter().for_each(|&token| bits.clear(token));
+                Cow::Owned(bits)
+            }
+            Self::Bits(bits, _) => Cow::Borrowed(bits),
+        }
+    }
+
+    /// Bytes held.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Few(tokens) | Self::Most(tokens) => tokens.capacity() * size_of::<u32>(),
+            Self::Bits(bits, _) => bits.bytes(),
+        }
+    }
+}
+
+impl Hash for TokenSet {
+    /// Hashes one number for eight tokens of a list, since there are thousands.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        std::mem::discriminant(self).hash(state);
+        match self {
+            Self::Few(tokens) | Self::Most(tokens) => {
+                let (eights, rest) = tokens.as_chunks::<8>();
+                let mut folded = [0u32; 8];
+                for tokens in eights {
+                    let pairs = folded.iter_mut().zip(tokens);
+                    pairs.for_each(|(folded, token)| *folded = folded.rotate_left(1) ^ token);
+                }
+                (tokens.len(), folded, rest).hash(state);
+            }
+            Self::Bits(bits, _) => bits.hash(state),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_no_longer_than_bits() {
+        const ALL: usize = 1000;
+        for count in [0, 1, 31, 32, 500, ALL - 32, ALL - 31, ALL] {
+            let mut bits = TokenBits::none(ALL);
+            (0..count as u32).for_each(|token| bits.set(token));
+            let bytes = bits.bytes();
+            let set = TokenSet::of(bits.clone(), count);
+            assert_eq!(*set.to_bits(ALL), bits);
+            match &set {
+                TokenSet::Few(tokens) => assert!(count <= 31 && tokens.iter().copied().eq(0..count as u32)),
+                TokenSet::Most(tokens) => {
+                    assert!(count >= ALL - 31 && tokens.iter().copied().eq(count as u32..ALL as u32));
+                }
+                TokenSet::Bits(_, known) => assert!((32..=ALL - 32).contains(&count) && *known == count),
+            }
+            if let TokenSet::Few(tokens) | TokenSet::Most(tokens) = set {
+                assert!(tokens.len() * 4 <= bytes);
+            }
+        }
+    }
+}
