@@ -31,11 +31,20 @@ impl Entry {
 }
 
 /// A row of a batch, in its own table.
+#[derive(Clone)]
 pub(crate) struct HostRow<'a> {
+    index: usize,
     pub(crate) table: &'a TokenTable,
     pub(crate) position: RowPosition,
     /// What is known of places of the table.
     pub(crate) kept: &'a KeptRows,
+}
+
+impl HostRow<'_> {
+    /// Whether the same follows as in another row, by the same budget.
+    pub(crate) fn is_at(&self, other: &Self) -> bool {
+        std::ptr::eq(self.kept, other.kept) && self.position == other.position
+    }
 }
 
 impl HostTable {
@@ -140,23 +149,62 @@ impl HostTable {
     /// The row of a position; in a reserved state it follows the first table.
     pub(crate) fn row(&self, position: &[i32]) -> HostRow<'_> {
         let (index, position) = self.own(position);
+        self.row_of(index, position)
+    }
+
+    fn row_of(&self, index: usize, position: RowPosition) -> HostRow<'_> {
         let Entry { table, kept } = &*self.tables[index];
-        HostRow { table, position, kept }
+        HostRow { index, table, position, kept }
     }
 
-    /// See [`TokenTable::can_end`].
-    pub(crate) fn can_end(&self, position: &[i32]) -> bool {
-        let (index, position) = self.own(position);
-        self.tables[index].table.can_end(&position)
+    /// Moves a position on, see [`TokenTable::after`]; `no_token` leaves it as it is. Gives the row there.
+    pub(crate) fn advance(&self, position: &mut [i32], token: i32, no_token: usize) -> HostRow<'_> {
+        let row = self.row(position);
+        let after = Self::after(&row, token, no_token);
+        self.moved(row.index, after, position)
     }
 
-    /// Moves a position on, see [`TokenTable::after`]; `no_token` leaves it as it is.
-    pub(crate) fn advance(&self, position: &mut [i32], token: i32, no_token: usize) {
-        let (index, own) = self.own(position);
-        let after = match u32::try_from(token) {
-            Ok(token) if token as usize == no_token => own,
-            token => self.tables[index].table.after(&own, TokenId(token.unwrap_or(u32::MAX))),
-        };
-        self.write(index, &after, position);
+    /// Moves the start of a tree on by the first of its tokens, and each other node on from its parent by its own token; one whose token
+    /// may not follow stays where its parent is. Gives the row of each node.
+    pub(crate) fn follow(
+        &self,
+        parents: &[usize],
+        start: &[i32],
+        tokens: &[i32],
+        nodes: &mut [i32],
+        no_token: usize,
+    ) -> Vec<HostRow<'_>> {
+        let count = start.len();
+        nodes[..count].copy_from_slice(start);
+        let mut rows = Vec::with_capacity(parents.len());
+        rows.push(self.advance(&mut nodes[..count], tokens[0], no_token));
+        for node in 1..parents.len() {
+            let parent = parents[node];
+            nodes.copy_within(parent * count..(parent + 1) * count, node * count);
+            let row: &HostRow<'_> = &rows[parent];
+            let after = Self::after(row, tokens[node], no_token);
+            let row = match row.table.can_end(&after) {
+                true => self.moved(row.index, after, &mut nodes[node * count..][..count]),
+                false => row.clone(),
+            };
+            rows.push(row);
+        }
+        rows
+    }
+
+    /// Where a row is behind a token.
+    fn after(row: &HostRow<'_>, token: i32, no_token: usize) -> RowPosition {
+        match u32::try_from(token) {
+            Ok(token) if token as usize == no_token => row.position.clone(),
+            token => row.table.after(&row.position, TokenId(token.unwrap_or(u32::MAX))),
+        }
+    }
+
+    /// Writes a position of table `index`, and gives the row there.
+    fn moved(&self, index: usize, own: RowPosition, position: &mut [i32]) -> HostRow<'_> {
+        self.write(index, &own, position);
+        // All tables share these.
+        let is_reserved = own.state.0 < StateId::RESERVED;
+        if is_reserved { self.row(position) } else { self.row_of(index, own) }
     }
 }

@@ -1,6 +1,5 @@
 //! The step on Flex: plain loops over the tables of the host.
 
-use std::slice::ChunksExact;
 use std::sync::Arc;
 
 use burn::backend::flex::FlexTensor;
@@ -11,7 +10,7 @@ use burn::tensor::{DType, Int, Shape, Tensor, bf16, f16};
 use super::legal::legal;
 use super::row::{self, Logit};
 use crate::sampling::{Keys, Rule};
-use crate::tensor::{HostTable, Legal, Position};
+use crate::tensor::{HostRow, HostTable, Legal, Position};
 
 /// How [`FlexStep::choose_after`] chooses.
 #[derive(Clone, Debug)]
@@ -64,11 +63,8 @@ pub(crate) trait FlexStep: Backend {
 
 impl FlexStep for Flex {
     fn after(position: FlexTensor, tokens: FlexTensor, table: Arc<HostTable>, width: usize) -> FlexTensor {
-        let (tokens, mut position) = (packed(tokens), packed(position));
-        let count = numbers(&position);
-        for (row, &token) in position.storage_mut::<i32>().chunks_exact_mut(count).zip(ints(&tokens)) {
-            table.advance(row, token, width);
-        }
+        let mut position = packed(position);
+        advanced(&table, &mut position, tokens, width);
         position
     }
 
@@ -79,8 +75,9 @@ impl FlexStep for Flex {
         table: Arc<HostTable>,
     ) -> (FlexTensor, FlexTensor) {
         let width = logits.layout().shape()[1];
-        let position = Self::after(position, tokens, table.clone(), width);
-        (masked(logits, &position, width, &table), position)
+        let mut position = packed(position);
+        let rows = advanced(&table, &mut position, tokens, width);
+        (masked(logits, width, rows), position)
     }
 
     fn mask_tree(
@@ -94,12 +91,12 @@ impl FlexStep for Flex {
         let (position, tokens) = (packed(position), packed(tokens));
         let count = numbers(&position);
         let mut tree = FlexTensor::zeros(Shape::from([batch, nodes, count]), DType::I32);
-        let rows = tree.storage_mut::<i32>().chunks_exact_mut(nodes * count);
-        let rows = rows.zip(ints(&tokens).chunks_exact(nodes));
-        for ((row, tokens), start) in rows.zip(ints(&position).chunks_exact(count)) {
-            follow(&table, &parents, start, tokens, row, width);
-        }
-        (masked(logits, &tree, width, &table), tree)
+        let trees = tree.storage_mut::<i32>().chunks_exact_mut(nodes * count);
+        let trees = trees.zip(ints(&tokens).chunks_exact(nodes)).zip(ints(&position).chunks_exact(count));
+        let rows =
+            trees.flat_map(|((tree, tokens), start)| table.follow(&parents, start, tokens, tree, width));
+        let rows = rows.collect();
+        (masked(logits, width, rows), tree)
     }
 
     fn choose_after(
@@ -112,14 +109,14 @@ impl FlexStep for Flex {
     ) -> (FlexTensor, FlexTensor) {
         let mut logits = packed(logits);
         let width = logits.layout().shape()[1];
-        let mut chosen = packed(tokens.clone());
-        let position = Self::after(position, tokens, table.clone(), width);
+        let (mut chosen, mut position) = (packed(tokens.clone()), packed(position));
+        let rows = advanced(&table, &mut position, tokens, width);
         let step = packed(step);
-        let (rows, step, out) = (rows(&position), ints(&step), chosen.storage_mut::<i32>());
+        let (step, out) = (ints(&step), chosen.storage_mut::<i32>());
         match logits.dtype() {
-            DType::F32 => choose_rows(logits.storage_mut::<f32>(), rows, step, &table, &rule, out),
-            DType::F16 => choose_rows(logits.storage_mut::<f16>(), rows, step, &table, &rule, out),
-            DType::BF16 => choose_rows(logits.storage_mut::<bf16>(), rows, step, &table, &rule, out),
+            DType::F32 => choose_rows(logits.storage_mut::<f32>(), &rows, step, &rule, out),
+            DType::F16 => choose_rows(logits.storage_mut::<f16>(), &rows, step, &rule, out),
+            DType::BF16 => choose_rows(logits.storage_mut::<bf16>(), &rows, step, &rule, out),
             other => unreachable!("logits of {other:?} take the built-in operations"),
         }
         (chosen, position)
@@ -142,73 +139,54 @@ fn numbers(position: &FlexTensor) -> usize {
     *position.layout().shape().to_vec().last().unwrap_or(&1)
 }
 
-/// The positions in a packed tensor.
-fn rows(position: &FlexTensor) -> ChunksExact<'_, i32> {
-    ints(position).chunks_exact(numbers(position))
-}
-
-/// Finds the position of every node; one whose token may not follow stays where its parent is.
-fn follow(
-    table: &HostTable,
-    parents: &[usize],
-    start: &[i32],
-    tokens: &[i32],
-    nodes: &mut [i32],
+/// Moves each position of a packed tensor on by its token, and gives the rows there.
+fn advanced<'a>(
+    table: &'a HostTable,
+    position: &mut FlexTensor,
+    tokens: FlexTensor,
     width: usize,
-) {
-    let count = start.len();
-    let place = |node: usize| node * count..(node + 1) * count;
-    nodes[place(0)].copy_from_slice(start);
-    table.advance(&mut nodes[place(0)], tokens[0], width);
-    for node in 1..parents.len() {
-        nodes.copy_within(place(parents[node]), place(node).start);
-        table.advance(&mut nodes[place(node)], tokens[node], width);
-        if !table.can_end(&nodes[place(node)]) {
-            nodes.copy_within(place(parents[node]), place(node).start);
-        }
-    }
+) -> Vec<HostRow<'a>> {
+    let (tokens, count) = (packed(tokens), numbers(position));
+    let positions = position.storage_mut::<i32>().chunks_exact_mut(count).zip(ints(&tokens));
+    positions.map(|(position, &token)| table.advance(position, token, width)).collect()
 }
 
-/// Masks every row of `width` logits, which has its own position.
-fn masked(logits: FlexTensor, position: &FlexTensor, width: usize, table: &HostTable) -> FlexTensor {
+/// Masks `rows` of `width` logits.
+fn masked(logits: FlexTensor, width: usize, rows: Vec<HostRow<'_>>) -> FlexTensor {
     let mut logits = packed(logits);
-    let rows = rows(position);
     match logits.dtype() {
-        DType::F32 => mask_rows(logits.storage_mut::<f32>(), rows, width, table),
-        DType::F16 => mask_rows(logits.storage_mut::<f16>(), rows, width, table),
-        DType::BF16 => mask_rows(logits.storage_mut::<bf16>(), rows, width, table),
+        DType::F32 => mask_rows(logits.storage_mut::<f32>(), width, &rows),
+        DType::F16 => mask_rows(logits.storage_mut::<f16>(), width, &rows),
+        DType::BF16 => mask_rows(logits.storage_mut::<bf16>(), width, &rows),
         other => unreachable!("logits of {other:?} take the built-in operations"),
     }
     logits
 }
 
-fn mask_rows<F: Logit>(logits: &mut [F], positions: ChunksExact<'_, i32>, width: usize, table: &HostTable) {
-    let mut known: Option<(&[i32], Arc<Legal>)> = None;
+fn mask_rows<F: Logit>(logits: &mut [F], width: usize, rows: &[HostRow<'_>]) {
+    let mut known: Option<(&HostRow<'_>, Arc<Legal>)> = None;
     // The last rows first: they were written last, and many rows are more than the cache holds.
-    for (logits, position) in logits.chunks_exact_mut(width).zip(positions).rev() {
-        let at = table.row(position);
+    for (logits, at) in logits.chunks_exact_mut(width).zip(rows).rev() {
         // Behind a draft that may not follow, all rows of a tree are at the same place.
         let legal = match known.take() {
-            Some((same, legal)) if same == position => legal,
-            _ => legal(&at),
+            Some((same, legal)) if at.is_at(same) => legal,
+            _ => legal(at),
         };
-        row::mask(logits, &at, &legal);
-        known = Some((position, legal));
+        row::mask(logits, at, &legal);
+        known = Some((at, legal));
     }
 }
 
 fn choose_rows<F: Logit>(
     logits: &mut [F],
-    positions: ChunksExact<'_, i32>,
+    rows: &[HostRow<'_>],
     step: &[i32],
-    table: &HostTable,
     rule: &FlexRule,
     out: &mut [i32],
 ) {
     let width = logits.len() / out.len();
-    let rows = logits.chunks_exact_mut(width).zip(positions).zip(out).enumerate();
-    for (index, ((logits, position), out)) in rows {
-        let row = &table.row(position);
+    let rows = logits.chunks_exact_mut(width).zip(rows).zip(out).enumerate();
+    for (index, ((logits, row), out)) in rows {
         let token = match rule {
             FlexRule::Greedy => row::greatest(logits, row),
             FlexRule::Gumbel(keys) => match keys.noise(index, step[index.min(step.len() - 1)]) {
