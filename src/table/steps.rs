@@ -147,3 +147,71 @@ impl Steps {
         Some(all)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
+
+    fn vocabulary() -> Vocabulary {
+        let words = ["a", "b", "\""].map(|word| Some(word.as_bytes()));
+        Vocabulary::from_bytes(words.into_iter().chain([None])).unwrap().with_eos([TokenId(3)]).unwrap()
+    }
+
+    #[test]
+    fn steps_with_the_same_sets_are_one_stretch() {
+        let vocabulary = vocabulary();
+        let text = Constraint::regex("[ab]{12}(\"|[ab]{8})|[ab]{10}\"").unwrap();
+        let table = TokenTable::walk(&text, &vocabulary, &Limits::default()).unwrap();
+        let parts = table.parts();
+        let mut states = vec![table.start()];
+        for _ in 0..20 {
+            states.push(table.next(states[states.len() - 1], TokenId(0)));
+        }
+        let [few, more] = [b"a".as_slice(), b"ab"].map(|set| CharacterSet::of(set.iter().copied()));
+        let mut steps = Steps::default();
+        assert!(steps.ahead(states[0]).is_none());
+        let keep = |steps: &mut Steps, at: usize, set| {
+            let amid = [states[0]].into_iter();
+            steps.keep(parts, states[at], states[at + 1], [set, CharacterSet::default()], amid);
+        };
+        // As they are found: at first up to state 7, then further, and with another set from state 15 on.
+        (0..7).for_each(|at| keep(&mut steps, at, few));
+        let ahead = |steps: &mut Steps, at: usize| {
+            let ahead = steps.ahead(states[at]).unwrap();
+            (ahead.steps, states.iter().position(|&state| state == ahead.entered).unwrap())
+        };
+        assert_eq!([0, 3, 6].map(|at| ahead(&mut steps, at)), [(7, 7), (4, 7), (1, 7)]);
+        (7..15).for_each(|at| keep(&mut steps, at, few));
+        (15..19).for_each(|at| keep(&mut steps, at, more));
+        assert_eq!([3, 0, 14, 15].map(|at| ahead(&mut steps, at)), [(12, 15), (15, 15), (1, 15), (4, 19)]);
+        // One step stays one step, however many are known to follow.
+        assert_eq!(steps.of(states[3]).unwrap().0, states[4]);
+        // The farthest of all is the one amid the characters. A quotation mark may not be read up to state 9, and then at two of them.
+        let [all, last] = [0, 13].map(|at| steps.ahead(states[at]).unwrap());
+        assert_eq!(*all.farthest, [(table.tokens_to_end(states[0]), 0)]);
+        assert_eq!((all.tails[0], last.tails[0]), (None, Some(StateId::DEAD)));
+        assert_eq!(steps.ahead(states[6]).unwrap().tails, [None, Some(StateId::DEAD)]);
+    }
+
+    #[test]
+    fn a_circle_of_steps_is_followed_for_a_while() {
+        let vocabulary = vocabulary();
+        let text = Constraint::regex("(ab)*").unwrap();
+        let table = TokenTable::walk(&text, &vocabulary, &Limits::default()).unwrap();
+        let start = table.start();
+        let other = table.next(start, TokenId(0));
+        let mut steps = Steps::default();
+        let sets = [CharacterSet::ASCII; 2];
+        steps.keep(table.parts(), start, other, sets, std::iter::empty());
+        steps.keep(table.parts(), other, start, sets, std::iter::empty());
+        for _ in 0..3 {
+            let ahead = steps.ahead(start).unwrap();
+            assert!(ahead.steps >= MOST_AT_ONCE && ahead.steps < 2 * MOST_AT_ONCE, "{}", ahead.steps);
+            assert_eq!(ahead.entered, if ahead.steps.is_multiple_of(2) { start } else { other });
+        }
+        // A step that stays is one.
+        steps.keep(table.parts(), start, start, sets, std::iter::empty());
+        assert_eq!(steps.ahead(start).unwrap().steps, 1);
+    }
+}
