@@ -215,6 +215,7 @@ fn exceptions(runs: &CharacterRuns) -> impl Iterator<Item = (Vec<u8>, CharacterS
 mod tests {
     use std::collections::BTreeSet;
 
+    use super::super::row::mask;
     use super::*;
     use crate::constraint::{StructuralTag, Syntax};
     use crate::table::RowPosition;
@@ -373,6 +374,10 @@ ws ::= " "*"#;
             (regex("[a-z](?s:.)*"), "ab"),
             // Few tokens begin with a character behind which more may follow.
             (regex("(q-?|[a-pr-z ])[a-z]*"), "q-ab"),
+            // One character may not follow another, and else all may.
+            (regex("(q([a-tv-z][a-z]*)?|[a-pr-z][a-z]*)"), "qa"),
+            // How far the end is changes from character to character.
+            (regex("(?s)(.{2})*"), "ab é漢x, and so on"),
             // Blocks of characters that return to different places.
             (schema(counted), texts),
             (gbnf(nested), "((0123456789abcdefghij(0123456789abcdefghij))0123"),
@@ -386,7 +391,7 @@ ws ::= " "*"#;
     fn what_may_follow_is_what_the_table_says_of_each_token() {
         let vocabulary = words();
         let ids = || (0..vocabulary.len() as u32).map(TokenId);
-        let (mut by_runs, mut read) = (0, 0);
+        let (mut by_runs, mut read, mut with_less) = (0, 0, 0);
         for ((constraint, text), frames) in
             cases().iter().flat_map(|case| [64, 3, 0].map(|frames| (case, frames)))
         {
@@ -410,8 +415,15 @@ ws ::= " "*"#;
                     let (mut found, mut left) = (Found::default(), Left::new(remaining - 1));
                     found.look_up(&row, &mut left);
                     *(if found.known.is_some() { &mut by_runs } else { &mut read }) += 1;
-                    let mut found = tokens(&found.legal(&row).0, vocabulary.len());
+                    let legal = found.legal(&row).0;
+                    with_less +=
+                        usize::from(matches!(&legal, Legal::Beside { less, .. } if !less.is_empty()));
+                    let mut masked = vec![1.0f32; vocabulary.len()];
+                    mask(&mut masked, &row, &legal);
+                    let masked = masked.iter().enumerate().filter(|(_, logit)| logit.is_finite());
+                    let mut found = tokens(&legal, vocabulary.len());
                     found.sort_unstable();
+                    assert!(masked.map(|(id, _)| id as u32).eq(found.iter().copied()), "{legal:?}");
                     let is_found = |id: &TokenId| found.binary_search(&id.0).is_ok();
                     let may_follow = |id: &TokenId| table.can_end(&table.after(&row.position, *id));
                     let wrong: Vec<_> = ids().filter(|id| is_found(id) != may_follow(id)).collect();
@@ -425,5 +437,6 @@ ws ::= " "*"#;
             }
         }
         assert!(by_runs > 1000 && read > 500, "{by_runs} by runs, {read} without");
+        assert!(with_less > 10, "{with_less} sets of which tokens are taken away");
     }
 }
