@@ -696,8 +696,10 @@ impl Reader<'_> {
     /// Whether the same follows once a row entered states, each with a stack.
     fn rest_alike(&mut self, a: Place, b: Place) -> bool {
         let Some(stacks) = self.stacks.as_mut().filter(|_| a != b) else { return a == b };
-        let [a, b] = [a, b].map(|(entered, top)| stacks.settle(entered, top));
-        a.0 != StateId::DEAD && self.are_alike(a, b)
+        let rest = [a, b].map(|(entered, top)| stacks.settle(entered, top));
+        // It is so with this stack.
+        self.moves_stack |= rest != [a, b];
+        rest[0].0 != StateId::DEAD && self.are_alike(rest[0], rest[1])
     }
 
     /// Whether the same follows at two places. Characters of several lengths make calls of their own, which return alike.
