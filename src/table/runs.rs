@@ -8,7 +8,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::stack::{Stacks, Top};
-use super::steps::{Steps, tails};
+use super::steps::{KnownStep, Steps, tails};
 use super::{Left, RowPosition, StateId, TableParts, TokenReading};
 use crate::automaton::FastMap;
 use crate::vocabulary::{
@@ -516,7 +516,7 @@ impl Reader<'_> {
 
     /// One step from a place, or several that are known to be alike.
     fn steps(&mut self, place: Place, among: Option<CharacterSet>) -> Option<Followed> {
-        if let Some((_, sets, _)) = self.known.steps.of(place.0)
+        if let Some(KnownStep { sets, .. }) = self.known.steps.of(place.0)
             && self.leads(among, sets)
             && let Some(ahead) = self.known.steps.ahead(place.0)
             && ahead.steps >= WORTH_AT_ONCE
@@ -547,7 +547,7 @@ impl Reader<'_> {
     /// The place that most of the vocabulary leads to from another, by characters `among` these, which of all characters lead there, and which
     /// nowhere; `None` where a token may not end amid one of them.
     fn step(&mut self, place: Place, among: Option<CharacterSet>) -> Option<(Place, [CharacterSet; 2])> {
-        if let Some((entered, sets, amid)) = self.known.steps.of(place.0)
+        if let Some(KnownStep { entered, sets, amid }) = self.known.steps.of(place.0)
             && self.leads(among, sets)
         {
             let amid = Arc::clone(amid);

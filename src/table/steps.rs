@@ -40,6 +40,16 @@ struct Step {
     ahead: Stretch,
 }
 
+/// What is known of a step.
+pub(super) struct KnownStep<'a> {
+    /// What it enters; a row may not rest there.
+    pub(super) entered: StateId,
+    /// By which characters, and which lead nowhere.
+    pub(super) sets: [CharacterSet; 2],
+    /// The states amid the former.
+    pub(super) amid: &'a Arc<[StateId]>,
+}
+
 /// Steps one after the other that have the same sets.
 #[derive(Clone)]
 pub(super) struct Stretch {
@@ -93,10 +103,10 @@ pub(super) fn tails(parts: &TableParts, state: StateId) -> [StateId; TAILS.len()
 }
 
 impl Steps {
-    /// The step from a state: what it enters, by which characters, which lead nowhere, and the states amid the former.
-    pub(super) fn of(&self, state: StateId) -> Option<(StateId, [CharacterSet; 2], &Arc<[StateId]>)> {
-        let step = self.known.get(&state.0)?;
-        Some((step.entered, self.sets[step.sets as usize], &step.amid))
+    /// The step from a state.
+    pub(super) fn of(&self, state: StateId) -> Option<KnownStep<'_>> {
+        let Step { sets, amid, entered, .. } = self.known.get(&state.0)?;
+        Some(KnownStep { entered: *entered, sets: self.sets[*sets as usize], amid })
     }
 
     /// Keeps the step from a state.
@@ -186,7 +196,7 @@ mod tests {
         (15..19).for_each(|at| keep(&mut steps, at, more));
         assert_eq!([3, 0, 14, 15].map(|at| ahead(&mut steps, at)), [(12, 15), (15, 15), (1, 15), (4, 19)]);
         // One step stays one step, however many are known to follow.
-        assert_eq!(steps.of(states[3]).unwrap().0, states[4]);
+        assert_eq!(steps.of(states[3]).unwrap().entered, states[4]);
         // The farthest of all is the one amid the characters. A quotation mark may not be read up to state 9, and then at two of them.
         let [all, last] = [0, 13].map(|at| steps.ahead(states[at]).unwrap());
         assert_eq!(*all.farthest, [(table.tokens_to_end(states[0]), 0)]);
