@@ -145,15 +145,13 @@ impl Steps {
             (at, steps) = (step.ahead.entered, steps + step.ahead.steps);
         }
         // From the last one on, so that next time all of them are known at once.
-        let (mut from, mut all) = parts.pop()?;
+        let (_, mut all) = parts.pop()?;
         while let Some((state, own)) = parts.pop() {
             all = own.then(&all);
-            from = state;
-            if let Some(step) = self.known.get_mut(&from.0) {
+            if let Some(step) = self.known.get_mut(&state.0) {
                 step.ahead = all.clone();
             }
         }
-        debug_assert_eq!(from, state);
         Some(all)
     }
 }

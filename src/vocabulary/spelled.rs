@@ -25,8 +25,8 @@ pub(crate) struct Spelled {
 pub(super) struct SpelledSets(Mutex<HashMap<Box<[Spelled]>, Arc<TokenSet>>>);
 
 impl SpelledSets {
-    /// The tokens that are spelled in one of these ways; where they are not known, `find` does. `None` where there is no room for more
-    /// sets, since all that are kept are in use.
+    /// The tokens that are spelled in one of these ways; where they are not known, `find` finds them. Gives what it found where there is
+    /// no room for more sets, since all that are kept are in use.
     pub(super) fn of(
         &self,
         spelled: &[Spelled],
