@@ -49,14 +49,23 @@ pub(crate) struct CharacterRun {
     pub(crate) open: CharacterSet,
     /// Those of them that lead to the same place wherever in the run they come.
     closing: CharacterSet,
+    /// The state in which it stays, if there is one.
+    pub(crate) stays: Option<StateId>,
+    /// Those of its first characters that lead to places of their own, from which most characters lead as from where it stays.
+    pub(crate) beside: [CharacterSet; 2],
 }
 
 impl CharacterRun {
-    /// A beginning of the run, of which an open character leads to the same place as of all others, if it does.
+    /// Its first characters, without those that lead to places of their own.
+    pub(crate) fn own(&self) -> [CharacterSet; 2] {
+        [0, 1].map(|is_spaced| self.spelled.first[is_spaced].without(self.beside[is_spaced]))
+    }
+
+    /// A beginning of the run, of which an open character leads to the same place as of all its own others, if it does.
     pub(crate) fn begun(&self, open: u8) -> Option<([u8; 2], usize)> {
-        let ascii = |set: CharacterSet| set.and(CharacterSet::ASCII).bytes().next();
-        let bare = || ascii(self.spelled.first[0]).map(|byte| ([byte, 0], 1));
-        let spaced = || ascii(self.spelled.first[1]).map(|byte| ([b' ', byte], 2));
+        let [bare, spaced] = self.own().map(|set| set.and(CharacterSet::ASCII).bytes().next());
+        let bare = || bare.map(|byte| ([byte, 0], 1));
+        let spaced = || spaced.map(|byte| ([b' ', byte], 2));
         if self.closing.contains(open) { bare().or_else(spaced) } else { None }
     }
 }
@@ -67,9 +76,6 @@ pub(crate) struct CharacterRuns {
     pub(crate) runs: Vec<CharacterRun>,
     /// Tokens with these first characters, without a space before them and with one, are to be read; with all others they may not follow.
     pub(crate) read: [CharacterSet; 2],
-    /// First characters of runs, all of ASCII, behind which a run does not hold for tokens that go on with some others: these are
-    /// to be read instead.
-    pub(crate) except: Vec<([CharacterSet; 2], CharacterSet)>,
 }
 
 /// How characters are read by the columns of a table.
@@ -364,41 +370,32 @@ impl Reader<'_> {
                 families[at].amid.extend(amid);
             }
         }
-        // The places at which runs stay, by their numbers.
+        // The places at which runs stay, with their numbers.
         let mut lasting: Vec<(Place, usize)> = Vec::new();
         let mut others = Vec::new();
         for family in families {
             match self.run_of(&family) {
-                Some((run, lasts)) => {
-                    if lasts {
-                        lasting.push((family.place, found.runs.len()));
-                    }
+                Some((run, stays)) => {
+                    lasting.extend(stays.map(|place| (place, found.runs.len())));
                     found.runs.push(run);
                 }
                 None => others.push(family),
             }
         }
-        for Family { place, first, amid } in others {
+        for Family { place, first, .. } in others {
             let is_ascii = first.iter().all(|set| set.is_within(CharacterSet::ASCII));
-            let alike = if is_ascii && self.can_end_at(&amid) {
-                self.alike(place, &lasting, &found.runs)
-            } else {
-                None
-            };
-            let sets = match alike {
-                Some((number, except)) => {
-                    found.except.push((first, except));
-                    &mut found.runs[number].spelled.first
-                }
-                None => &mut found.read,
-            };
-            *sets = [0, 1].map(|is_spaced| sets[is_spaced].or(first[is_spaced]));
+            let beside = if is_ascii { self.beside(place, &lasting) } else { None };
+            let with = |sets: [CharacterSet; 2]| [0, 1].map(|is_spaced| sets[is_spaced].or(first[is_spaced]));
+            match beside.map(|number| &mut found.runs[number]) {
+                Some(run) => (run.beside, run.spelled.first) = (with(run.beside), with(run.spelled.first)),
+                None => found.read = with(found.read),
+            }
         }
         (!found.runs.is_empty()).then_some(found)
     }
 
-    /// What may be read behind some first characters, and whether that leads nowhere else; `None` where tokens are to be read.
-    fn run_of(&mut self, family: &Family) -> Option<(CharacterRun, bool)> {
+    /// What may be read behind some first characters, and where that stays, if it does; `None` where tokens are to be read.
+    fn run_of(&mut self, family: &Family) -> Option<(CharacterRun, Option<Place>)> {
         let (characters, first) = (self.characters, family.first);
         if !characters.begin_more(first, FEW_TOKENS)
             || !self.is_broad(family.place.0)
@@ -406,29 +403,26 @@ impl Reader<'_> {
         {
             return None;
         }
-        let (run, lasts) = self.run(family.place)?;
+        let (run, stays) = self.run(family.place)?;
         // What is open is read in a part of the vocabulary for each character.
         let is_known =
             characters.are_few(run.open) && characters.begin_more(first, characters.count_rest(run.open));
-        is_known.then_some((CharacterRun { spelled: Spelled { first, ..run.spelled }, ..run }, lasts))
+        is_known.then_some((CharacterRun { spelled: Spelled { first, ..run.spelled }, ..run }, stays))
     }
 
-    /// The run that holds at a place as well, since most characters lead from there to where it stays, and those for which it does not.
-    fn alike(
-        &mut self,
-        place: Place,
-        lasting: &[(Place, usize)],
-        runs: &[CharacterRun],
-    ) -> Option<(usize, CharacterSet)> {
-        if lasting.is_empty() || !self.can_end(place) {
-            return None;
-        }
-        let (next, [on, off]) = self.step(place, None)?;
-        let &(_, number) = lasting.iter().find(|&&(known, _)| self.are_alike(known, next))?;
-        let CharacterRun { spelled: Spelled { within, .. }, open, .. } = runs[number];
-        let dead = CharacterSet::CHARACTERS.without(within).without(open);
-        let except = within.without(on).or(dead.without(off));
-        (MOST_EXCEPT * self.characters.count_rest(except) <= self.weighed.weight).then_some((number, except))
+    /// The run that holds at a place as well but for tokens that go on with a few characters, since all others lead from there to where
+    /// they lead from the place at which it stays.
+    fn beside(&mut self, place: Place, lasting: &[(Place, usize)]) -> Option<usize> {
+        let (parts, weighed) = (self.parts, self.weighed);
+        let row = parts.row(place.0);
+        let is_beside = |stays: Place| {
+            let other = parts.row(stays.0);
+            let columns = weighed.columns.iter().filter(|column| row[column.column] != other[column.column]);
+            let except: usize = columns.map(|column| column.weight).sum();
+            MOST_EXCEPT * except <= weighed.weight && self.are_alike((stays.0, place.1), stays)
+        };
+        let &(_, number) = lasting.iter().find(|&&(stays, _)| is_beside(stays))?;
+        self.can_end(place).then_some(number)
     }
 
     fn can_end_at(&mut self, places: &[Place]) -> bool {
@@ -457,11 +451,11 @@ impl Reader<'_> {
         }
     }
 
-    /// What may be read at a place, and whether that leads nowhere else; `None` where that is not known.
-    fn run(&mut self, mut place: Place) -> Option<(CharacterRun, bool)> {
+    /// What may be read at a place, and where that stays, if it does; `None` where that is not known.
+    fn run(&mut self, mut place: Place) -> Option<(CharacterRun, Option<Place>)> {
         let longest = self.characters.longest();
         let (mut within, mut most, mut by_one) = (CharacterSet::default(), 0, 0);
-        let (mut dead, mut lasts, mut goes_on) = (CharacterSet::ALL, false, false);
+        let (mut dead, mut stays, mut goes_on) = (CharacterSet::ALL, None, false);
         let (mut closing, mut closed) = (CharacterSet::of(TAILS), None);
         loop {
             if !self.can_end(place) {
@@ -493,7 +487,7 @@ impl Reader<'_> {
                 }
             }
             if steps == 1 && next == place {
-                (lasts, goes_on) = (true, true);
+                (stays, goes_on) = (Some(place), true);
                 break;
             }
             most += steps;
@@ -509,9 +503,14 @@ impl Reader<'_> {
         }
         let open = CharacterSet::CHARACTERS.without(within).without(dead);
         let most = if goes_on { ANY_LENGTH } else { most.min(LONGEST) };
-        let spelled = Spelled { first: Default::default(), within, most };
-        let closing = if goes_on { closing } else { CharacterSet::default() };
-        Some((CharacterRun { spelled, open, closing }, lasts))
+        let run = CharacterRun {
+            spelled: Spelled { first: Default::default(), within, most },
+            open,
+            closing: if goes_on { closing } else { CharacterSet::default() },
+            stays: stays.map(|(state, _)| state),
+            beside: Default::default(),
+        };
+        Some((run, stays))
     }
 
     /// One step from a place, or several that are known to be alike.

@@ -17,6 +17,8 @@ pub(crate) struct Unread<'a> {
     /// The trie is that of their tails, before which are these first characters, without a space before them and with one, and
     /// characters of a set.
     tails: Option<(&'a Tails, [CharacterSet; 2], CharacterSet)>,
+    /// Behind the first one, characters are read that lead elsewhere than from this state; all of a set lead there from it.
+    beside: Option<(StateId, CharacterSet)>,
 }
 
 impl<'a> Unread<'a> {
@@ -30,7 +32,13 @@ impl<'a> Unread<'a> {
     pub(crate) fn behind(trie: &'a Trie, prefix: &[u8], first: CharacterSet) -> Self {
         let mut bytes = [0; 2];
         bytes[..prefix.len()].copy_from_slice(prefix);
-        Self { trie, prefix: (bytes, prefix.len()), first, beyond: None, tails: None }
+        Self { trie, prefix: (bytes, prefix.len()), first, beyond: None, tails: None, beside: None }
+    }
+
+    /// Of these, those that are not as a state says, which characters `within` a set lead to from itself: it says of tokens whose
+    /// further characters are within that they may follow, and of others that they may not.
+    pub(crate) fn beside(self, state: StateId, within: CharacterSet) -> Self {
+        Self { beside: Some((state, within)), ..self }
     }
 
     /// Of these, those that have characters `within` a set next, and then one that begins with `byte`.
@@ -72,8 +80,8 @@ impl<'a> Unread<'a> {
 
 impl TableParts {
     /// Calls `found` with tokens that may follow at `position`, where so many tokens are `left` behind the next one, and
-    /// the state after all of them, until each of those `unread` was given, some of them more than once. Returns the number of nodes that
-    /// were read.
+    /// the state after all of them, until each of those `unread` was given, some of them more than once. With `DEAD` it gives tokens
+    /// that a state [beside](Unread::beside) says may follow, before those of them that may. Returns the number of nodes that were read.
     pub(crate) fn each_text<'a>(
         &self,
         position: &RowPosition,
@@ -115,6 +123,9 @@ trait Reader<'a> {
     fn can_end(&mut self, at: Self::At) -> bool;
 
     fn state(at: Self::At) -> StateId;
+
+    /// Whether the stack is the same.
+    fn is_on_same(a: Self::At, b: Self::At) -> bool;
 }
 
 /// A table without calls.
@@ -167,6 +178,10 @@ impl<'a> Reader<'a> for Bytes<'a> {
     fn state(at: StateId) -> StateId {
         at
     }
+
+    fn is_on_same(_: StateId, _: StateId) -> bool {
+        true
+    }
 }
 
 /// A table with calls. A row is in a state with a stack, and there were so many frames when it came there: those that other
@@ -200,6 +215,10 @@ impl<'a> Reader<'a> for StackedBytes<'a> {
 
     fn state((state, ..): Self::At) -> StateId {
         state
+    }
+
+    fn is_on_same((_, a, _): Self::At, (_, b, _): Self::At) -> bool {
+        a == b
     }
 }
 
@@ -245,10 +264,38 @@ fn each_token<'a, 'b, R: Reader<'a>>(
         });
         let Some(begun) = begun.filter(|_| !unread.first.is_empty()) else { continue };
         let Some(children) = unread.children() else { continue };
+        let beside = unread.beside.map(|(stays, within)| (reader.bytes().row(stays), within));
         levels.push(level(&reader, children, begun, false));
         loop {
             let is_first = levels.len() == 1;
             let Some(Level { children, at, row, is_read }) = levels.last_mut() else { break };
+            if let Some((stays, within)) = beside.filter(|_| !is_first && !*is_read) {
+                let Some((node, byte)) =
+                    trie.next_child(children, |byte| row.after(byte) != stays.after(byte))
+                else {
+                    levels.pop();
+                    continue;
+                };
+                read += 1;
+                let entered = row.after(byte);
+                let next = if entered == StateId::DEAD { None } else { reader.enter(*at, entered) };
+                let is_within = within.contains(byte);
+                let goes_on =
+                    is_within && byte.is_ascii() && next.is_some_and(|next| R::is_on_same(next, *at));
+                let can_end = next.is_some_and(|next| reader.can_end(next));
+                let tokens = trie.own(node);
+                if is_within && !(goes_on && can_end) {
+                    let dead = if goes_on { tokens.clone() } else { trie.subtree(node) };
+                    found(&trie.all_tokens()[dead], StateId::DEAD);
+                }
+                if let Some(next) = next {
+                    if !goes_on && can_end {
+                        found(&trie.all_tokens()[tokens], R::state(next));
+                    }
+                    levels.push(level(&reader, trie.children(Some(node)), next, !goes_on));
+                }
+                continue;
+            }
             let is_wanted =
                 |byte| row.after(byte) != StateId::DEAD && (!is_first || unread.first.contains(byte));
             let Some((node, byte)) = trie.next_child(children, is_wanted) else {
@@ -257,7 +304,8 @@ fn each_token<'a, 'b, R: Reader<'a>>(
             };
             let is_read = match is_read {
                 true => true,
-                false if is_first => unread.beyond.is_none(),
+                // That a state says so is known of the first character alone.
+                false if is_first => unread.beyond.is_none() && beside.is_none(),
                 false => match unread.begins(byte) {
                     Some(begins) => begins,
                     None => continue,

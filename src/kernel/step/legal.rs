@@ -7,7 +7,7 @@ use crate::table::{
     CharacterRun, CharacterRuns, Left, SpecialTokens, Stacks, StateId, TokenReading, TokenTable, Unread,
 };
 use crate::tensor::{HostRow, Legal, place};
-use crate::vocabulary::{CharacterSet, LONGEST, Spelled, TokenBits, TokenId, TokenSet, Vocabulary};
+use crate::vocabulary::{LONGEST, Spelled, TokenBits, TokenId, TokenSet, Vocabulary};
 
 /// What took so much work to find, counted in tokens and nodes of the trie, is kept.
 const WORTH_KEEPING: usize = 128;
@@ -80,20 +80,25 @@ impl Found {
         let characters = vocabulary.characters();
         self.known = Some(Known::of(vocabulary, &runs, special));
         self.work += WORTH_KEEPING;
-        let except = exceptions(&runs).map(|(prefix, except)| Unread::behind(trie, &prefix, except));
         let spaces = [(0, &b""[..]), (1, b" ")];
         let begun = spaces.map(|(is_spaced, prefix)| Unread::behind(trie, prefix, runs.read[is_spaced]));
+        let beside = runs.runs.iter().filter_map(|run| Some((run, run.stays?))).flat_map(|(run, stays)| {
+            spaces.map(|(is_spaced, prefix)| {
+                Unread::behind(trie, prefix, run.beside[is_spaced]).beside(stays, run.spelled.within)
+            })
+        });
         // Where it does not matter what comes before an open character.
         let tails = |run: &CharacterRun, byte| Some((run.begun(byte)?, characters.tails(byte)?));
         let behind = runs.runs.iter().flat_map(|run| {
             let found = run.open.bytes().filter_map(move |byte| tails(run, byte));
-            found.map(|(begun, tails)| Unread::tails(tails, begun, run.spelled.first, run.spelled.within))
+            found.map(|(begun, tails)| Unread::tails(tails, begun, run.own(), run.spelled.within))
         });
         let beyond = runs.runs.iter().flat_map(|run| {
-            run.open.bytes().filter(move |&byte| tails(run, byte).is_none()).flat_map(move |byte| {
-                let few = characters.with(byte, vocabulary);
+            run.open.bytes().flat_map(move |byte| {
+                let (few, within) = (characters.with(byte, vocabulary), run.spelled.within);
+                let first = if tails(run, byte).is_some() { run.beside } else { run.spelled.first };
                 spaces.map(|(is_spaced, prefix)| {
-                    Unread::behind(few, prefix, run.spelled.first[is_spaced]).beyond(run.spelled.within, byte)
+                    Unread::behind(few, prefix, first[is_spaced]).beyond(within, byte)
                 })
             })
         });
@@ -107,13 +112,19 @@ impl Found {
         self.read(
             at,
             left,
-            cut.into_iter().chain(long).chain(begun).chain(except).chain(behind).chain(beyond),
+            cut.into_iter().chain(long).chain(begun).chain(beside).chain(behind).chain(beyond),
         );
     }
 
     /// Reads tokens.
     fn read<'a>(&mut self, at: &HostRow<'_>, left: &mut Left, unread: impl IntoIterator<Item = Unread<'a>>) {
-        let found = |tokens: &[TokenId], _| self.text.extend(tokens.iter().map(|id| id.0));
+        let less = self.known.as_mut().map(|known| &mut known.less);
+        let (mut none, text) = (Vec::new(), &mut self.text);
+        let less = less.unwrap_or(&mut none);
+        let found = |tokens: &[TokenId], state| {
+            let found = if state == StateId::DEAD { &mut *less } else { &mut *text };
+            found.extend(tokens.iter().map(|id| id.0));
+        };
         self.work += at.table.parts().each_text(&at.position, left, unread, found);
     }
 
@@ -152,7 +163,7 @@ impl Found {
 
 impl Known {
     fn of(vocabulary: &Vocabulary, runs: &CharacterRuns, special: &SpecialTokens) -> Self {
-        let (characters, trie) = (vocabulary.characters(), vocabulary.trie());
+        let characters = vocabulary.characters();
         let spelled: Vec<Spelled> = runs.runs.iter().map(|run| run.spelled).collect();
         let set = characters.spelled(&spelled, || {
             let mut bits = TokenBits::none(vocabulary.len());
@@ -162,14 +173,7 @@ impl Known {
             );
             bits
         });
-        let mut less: Vec<u32> = special.tokens().iter().map(|(token, _)| token.0).collect();
-        for (prefix, except) in exceptions(runs) {
-            let Some(mut children) = trie.children_behind(&prefix) else { continue };
-            while let Some((node, _)) = trie.next_child(&mut children, |byte| except.contains(byte)) {
-                less.extend(trie.all_tokens()[trie.subtree(node)].iter().map(|token| token.0));
-            }
-        }
-        Self { set, less }
+        Self { set, less: special.tokens().iter().map(|(token, _)| token.0).collect() }
     }
 
     /// These of `all` tokens, and `more` of which some may be among them.
@@ -201,14 +205,6 @@ fn alone(bits: TokenBits) -> (Legal, usize) {
             (Legal::Alone(TokenSet::of(bits, count)), count)
         },
     )
-}
-
-/// The beginnings of tokens for which no run holds where one of some characters comes next.
-fn exceptions(runs: &CharacterRuns) -> impl Iterator<Item = (Vec<u8>, CharacterSet)> + '_ {
-    runs.except.iter().flat_map(|&([bare, spaced], except)| {
-        let bare = bare.bytes().map(move |byte| (vec![byte], except));
-        bare.chain(spaced.bytes().map(move |byte| (vec![b' ', byte], except)))
-    })
 }
 
 #[cfg(test)]
@@ -315,7 +311,7 @@ mod tests {
         }
         words.extend((2..70).chain([127, 128, 129, 130, 200]).map(|length| " ".repeat(length)));
         words.extend((2..140).map(|length| "a".repeat(length)));
-        words.extend(["q-", " q-", "q-ab", " q-ab", "qa-b"].map(str::to_owned));
+        words.extend(["q-", " q-", "q-ab", " q-ab", "qa-b", "b\",", "b\"ab"].map(str::to_owned));
         let parts =
             [&b"ab\xc3"[..], b"ab\xe6", b"\xa9ab", b" \xe6\xbc", b"\"\xf0\x9f", b"a\xff"].map(<[u8]>::to_vec);
         let words = words.into_iter().map(String::into_bytes).filter(|word| word.len() > 1);
@@ -376,6 +372,8 @@ ws ::= " "*"#;
             (regex("(q-?|[a-pr-z ])[a-z]*"), "q-ab"),
             // One character may not follow another, and else all may.
             (regex("(q([a-tv-z][a-z]*)?|[a-pr-z][a-z]*)"), "qa"),
+            // A quotation mark behind one name leads elsewhere than behind all others.
+            (regex("([ac-z][a-z]*|b[a-z]+)\",|b\"[a-z]*"), "b\"a"),
             // How far the end is changes from character to character.
             (regex("([ -~]{2})*"), "ab c, and so on"),
             // Blocks of characters that return to different places.
