@@ -5,6 +5,7 @@
 //! of the vocabulary does are *within* the run, those that lead nowhere all along it end it, and the others leave it *open*. Tokens
 //! without an open character are known by this; the others are read.
 
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::stack::{Stacks, Top};
@@ -37,6 +38,9 @@ const BROAD: usize = 8;
 /// A run has at most this part of the characters as exceptions.
 const MOST_EXCEPT: usize = 3;
 
+/// Where no more characters lead to a place, it is looked at beside a run before one of its own is looked for.
+const FEW_CHARACTERS: usize = 4;
+
 /// The most states to which the beginnings of a character may lead.
 const MOST_STATES: usize = 4;
 
@@ -51,19 +55,16 @@ pub(crate) struct CharacterRun {
     closing: CharacterSet,
     /// The state in which it stays, if there is one.
     pub(crate) stays: Option<StateId>,
-    /// Those of its first characters that lead to places of their own, from which most characters lead as from where it stays.
+    /// Those of its first characters that lead to where it begins.
+    pub(crate) own: [CharacterSet; 2],
+    /// Those that lead to places of their own, from which most characters lead as from where it stays.
     pub(crate) beside: [CharacterSet; 2],
 }
 
 impl CharacterRun {
-    /// Its first characters, without those that lead to places of their own.
-    pub(crate) fn own(&self) -> [CharacterSet; 2] {
-        [0, 1].map(|is_spaced| self.spelled.first[is_spaced].without(self.beside[is_spaced]))
-    }
-
     /// A beginning of the run, of which an open character leads to the same place as of all its own others, if it does.
     pub(crate) fn begun(&self, open: u8) -> Option<([u8; 2], usize)> {
-        let [bare, spaced] = self.own().map(|set| set.and(CharacterSet::ASCII).bytes().next());
+        let [bare, spaced] = self.own.map(|set| set.and(CharacterSet::ASCII).bytes().next());
         let bare = || bare.map(|byte| ([byte, 0], 1));
         let spaced = || spaced.map(|byte| ([b' ', byte], 2));
         if self.closing.contains(open) { bare().or_else(spaced) } else { None }
@@ -226,10 +227,10 @@ impl TableParts {
             entered: Vec::new(),
             at: Vec::new(),
             next: Vec::new(),
-            amid: Vec::new(),
             moves_stack: false,
             ends: Some(Vec::new()),
-            first: None,
+            seen: Vec::new(),
+            followed: Vec::new(),
         };
         reader.known_runs((position.state, top.unwrap_or(Top::EMPTY)))
     }
@@ -275,6 +276,13 @@ struct Family {
     amid: Vec<Place>,
 }
 
+impl Family {
+    /// How many first bytes its characters have.
+    fn count(&self) -> usize {
+        self.first.iter().map(|set| set.count()).sum()
+    }
+}
+
 /// Some steps from a place on.
 struct Followed {
     /// How many they are,
@@ -285,6 +293,16 @@ struct Followed {
     sets: [CharacterSet; 2],
     /// and what each of [`TAILS`] enters before any of them, if that is one state.
     tails: [Option<StateId>; TAILS.len()],
+}
+
+/// Where characters lead that were followed from behind their first bytes, see [`Reader::follow`].
+struct FollowedWide {
+    begun: Place,
+    moved: bool,
+    /// The number of these characters.
+    wide: usize,
+    found: Option<(Place, Option<StateId>)>,
+    amid: Vec<Place>,
 }
 
 /// Follows characters.
@@ -300,13 +318,14 @@ struct Reader<'a> {
     entered: Vec<Entered>,
     at: Vec<Place>,
     next: Vec<Place>,
-    amid: Vec<Place>,
     /// Whether a call or a return was made.
     moves_stack: bool,
     /// The states in which tokens may end; `None` once there was one in which none may.
     ends: Option<Vec<StateId>>,
-    /// Where the characters lead from the place from which they were followed first.
-    first: Option<(Place, Ways)>,
+    /// Where the characters lead from the places from which they were followed.
+    seen: Vec<(Place, Rc<Ways>)>,
+    /// Where characters beyond ASCII lead that were followed from behind their first bytes.
+    followed: Vec<FollowedWide>,
 }
 
 /// A state that characters lead to by their first bytes.
@@ -349,18 +368,19 @@ impl Reader<'_> {
         if !self.entered.iter().any(|entered| self.is_broad(StateId(entered.to))) {
             return None;
         }
-        let bare = self.ways_entered(start.1);
-        self.first = Some((start, bare.clone()));
+        let bare = self.ways_entered(start);
         let behind_space = bare.to.iter().find(|way| way.set.contains(b' ')).map(|way| way.to);
         let spaced = match behind_space {
             Some(place) => self.ways(place),
-            None if bare.split.contains(b' ') => Ways { split: CharacterSet::ALL, ..Ways::default() },
-            None => Ways::default(),
+            None if bare.split.contains(b' ') => {
+                Rc::new(Ways { split: CharacterSet::ALL, ..Ways::default() })
+            }
+            None => Rc::default(),
         };
         let mut found = CharacterRuns { read: [bare.split, spaced.split], ..CharacterRuns::default() };
         let mut families: Vec<Family> = Vec::new();
         for (is_spaced, ways) in [bare, spaced].into_iter().enumerate() {
-            for Way { to, set, amid, .. } in ways.to {
+            for &Way { to, set, ref amid, .. } in &ways.to {
                 let same = families.iter().position(|known| self.are_alike(known.place, to));
                 let at = same.unwrap_or_else(|| {
                     families.push(Family { place: to, first: Default::default(), amid: Vec::new() });
@@ -370,23 +390,23 @@ impl Reader<'_> {
                 families[at].amid.extend(amid);
             }
         }
+        // Those of many characters first: the others may be beside them.
+        families.sort_by_cached_key(|family| std::cmp::Reverse(family.count()));
         // The places at which runs stay, with their numbers.
         let mut lasting: Vec<(Place, usize)> = Vec::new();
-        let mut others = Vec::new();
         for family in families {
-            match self.run_of(&family) {
-                Some((run, stays)) => {
+            let is_small = family.count() <= FEW_CHARACTERS;
+            let mut number = if is_small { self.beside(&family, &lasting) } else { None };
+            if number.is_none() {
+                if let Some((run, stays)) = self.run_of(&family) {
                     lasting.extend(stays.map(|place| (place, found.runs.len())));
                     found.runs.push(run);
+                    continue;
                 }
-                None => others.push(family),
+                number = if is_small { None } else { self.beside(&family, &lasting) };
             }
-        }
-        for Family { place, first, .. } in others {
-            let is_ascii = first.iter().all(|set| set.is_within(CharacterSet::ASCII));
-            let beside = if is_ascii { self.beside(place, &lasting) } else { None };
-            let with = |sets: [CharacterSet; 2]| [0, 1].map(|is_spaced| sets[is_spaced].or(first[is_spaced]));
-            match beside.map(|number| &mut found.runs[number]) {
+            let with = |sets: [CharacterSet; 2]| [0, 1].map(|at| sets[at].or(family.first[at]));
+            match number.map(|number| &mut found.runs[number]) {
                 Some(run) => (run.beside, run.spelled.first) = (with(run.beside), with(run.spelled.first)),
                 None => found.read = with(found.read),
             }
@@ -407,13 +427,17 @@ impl Reader<'_> {
         // What is open is read in a part of the vocabulary for each character.
         let is_known =
             characters.are_few(run.open) && characters.begin_more(first, characters.count_rest(run.open));
-        is_known.then_some((CharacterRun { spelled: Spelled { first, ..run.spelled }, ..run }, stays))
+        is_known
+            .then_some((CharacterRun { spelled: Spelled { first, ..run.spelled }, own: first, ..run }, stays))
     }
 
-    /// The run that holds at a place as well but for tokens that go on with a few characters, since all others lead from there to where
-    /// they lead from the place at which it stays.
-    fn beside(&mut self, place: Place, lasting: &[(Place, usize)]) -> Option<usize> {
-        let (parts, weighed) = (self.parts, self.weighed);
+    /// The run that holds behind some first characters as well but for tokens that go on with a few others, since all but these lead
+    /// from there to where they lead from the place at which it stays.
+    fn beside(&mut self, family: &Family, lasting: &[(Place, usize)]) -> Option<usize> {
+        let (parts, weighed, place) = (self.parts, self.weighed, family.place);
+        if !family.first.iter().all(|set| set.is_within(CharacterSet::ASCII)) {
+            return None;
+        }
         let row = parts.row(place.0);
         let is_beside = |stays: Place| {
             let other = parts.row(stays.0);
@@ -508,6 +532,7 @@ impl Reader<'_> {
             open,
             closing: if goes_on { closing } else { CharacterSet::default() },
             stays: stays.map(|(state, _)| state),
+            own: Default::default(),
             beside: Default::default(),
         };
         Some((run, stays))
@@ -561,7 +586,7 @@ impl Reader<'_> {
             _ => way.weight,
         };
         let dead = ways.dead();
-        let Some(main) = ways.to.into_iter().max_by_key(weigh) else {
+        let Some(main) = ways.to.iter().max_by_key(|way| weigh(way)) else {
             return Some((place, [CharacterSet::default(), dead]));
         };
         let (next, sets) = (main.to, [main.set, dead]);
@@ -573,16 +598,17 @@ impl Reader<'_> {
     }
 
     /// Where the characters lead from a place.
-    fn ways(&mut self, place: Place) -> Ways {
-        if let Some((_, ways)) = self.first.as_ref().filter(|(first, _)| *first == place) {
-            return ways.clone();
+    fn ways(&mut self, place: Place) -> Rc<Ways> {
+        if let Some((_, ways)) = self.seen.iter().find(|(seen, _)| *seen == place) {
+            return Rc::clone(ways);
         }
         self.enter(place.0);
-        self.ways_entered(place.1)
+        self.ways_entered(place)
     }
 
-    /// The same from the states that were [entered](Self::enter).
-    fn ways_entered(&mut self, top: Top) -> Ways {
+    /// The same where the states were [entered](Self::enter).
+    fn ways_entered(&mut self, place: Place) -> Rc<Ways> {
+        let top = place.1;
         let mut ways = Ways::default();
         for at in 0..self.entered.len() {
             let Entered { to, set, weight } = self.entered[at];
@@ -597,21 +623,24 @@ impl Reader<'_> {
             if ascii == set {
                 continue;
             }
-            let alphabet = self.alphabet;
-            for wide in &alphabet.wide {
-                let set = set.and(wide.first);
+            for (wide, Wide { first, .. }) in self.alphabet.wide.iter().enumerate() {
+                let set = set.and(*first);
                 if set.is_empty() {
                     continue;
                 }
-                match self.follow(at, &wide.behind, moves_stack) {
+                let followed = self.follow(at, wide, moves_stack);
+                let FollowedWide { found, ref amid, .. } = self.followed[followed];
+                match found {
                     Some((to, entered)) => {
-                        let amid = self.amid.clone();
+                        let amid = amid.clone();
                         self.add(&mut ways, Way { to, amid, set, weight, entered });
                     }
                     None => ways.split = ways.split.or(set),
                 }
             }
         }
+        let ways = Rc::new(ways);
+        self.seen.push((place, Rc::clone(&ways)));
         ways
     }
 
@@ -632,19 +661,30 @@ impl Reader<'_> {
         }
     }
 
-    /// Follows the further bytes of characters, which have these columns; `None` where they do not all lead to one place. Gives the state
-    /// too that all of them enter, if there is one and nothing moves the stack before; it may have been `moved` already. Leaves in `amid`
-    /// where the row is in between.
-    fn follow(
+    /// Follows the further bytes of characters beyond ASCII, and gives the place of what it found: `None` where they do not all lead to one
+    /// place, else the state too that all of them enter, if there is one and nothing moves the stack before; it may have been `moved`
+    /// already. Where the row is in between is kept with it.
+    fn follow(&mut self, begun: Place, wide: usize, moved: bool) -> usize {
+        let same = |known: &FollowedWide| (known.begun, known.wide, known.moved) == (begun, wide, moved);
+        if let Some(known) = self.followed.iter().position(same) {
+            return known;
+        }
+        let (found, amid) = self.follow_bytes(begun, &self.alphabet.wide[wide].behind, moved);
+        self.followed.push(FollowedWide { begun, moved, wide, found, amid });
+        self.followed.len() - 1
+    }
+
+    /// The same for characters whose further bytes have these columns, with where the row is in between.
+    fn follow_bytes(
         &mut self,
         begun: Place,
         behind: &[Vec<u32>],
         mut moved: bool,
-    ) -> Option<(Place, Option<StateId>)> {
-        let [mut at, mut next, mut amid] = [&mut self.at, &mut self.next, &mut self.amid].map(std::mem::take);
+    ) -> (Option<(Place, Option<StateId>)>, Vec<Place>) {
+        let [mut at, mut next] = [&mut self.at, &mut self.next].map(std::mem::take);
+        let mut amid = Vec::new();
         at.clear();
         at.push(begun);
-        amid.clear();
         let (mut all_read, mut entered) = (true, None);
         for columns in behind {
             amid.extend_from_slice(&at);
@@ -679,8 +719,8 @@ impl Reader<'_> {
             [place] if all_read => Some((place, entered.map(StateId))),
             _ => None,
         };
-        (self.at, self.next, self.amid) = (at, next, amid);
-        found
+        (self.at, self.next) = (at, next);
+        (found, amid)
     }
 
     /// Where a row comes to rest that enters a state; `None` where the stack has no room.

@@ -12,13 +12,20 @@ pub(crate) struct Unread<'a> {
     prefix: ([u8; 2], usize),
     /// The characters that come next.
     first: CharacterSet,
-    /// Behind these come some of a set, and then one that begins with this byte.
-    beyond: Option<(CharacterSet, u8)>,
+    part: Part<'a>,
+}
+
+/// Which tokens of a trie are to be read.
+#[derive(Clone, Copy)]
+enum Part<'a> {
+    All,
+    /// Behind their first characters come some of a set, and then one that begins with this byte.
+    Beyond(CharacterSet, u8),
     /// The trie is that of their tails, before which are these first characters, without a space before them and with one, and
     /// characters of a set.
-    tails: Option<(&'a Tails, [CharacterSet; 2], CharacterSet)>,
-    /// Behind the first one, characters are read that lead elsewhere than from this state; all of a set lead there from it.
-    beside: Option<(StateId, CharacterSet)>,
+    Tails(&'a Tails, &'a [CharacterSet; 2], CharacterSet),
+    /// Behind their first characters comes one that leads elsewhere than from this state; all of a set lead there from it.
+    Beside(StateId, CharacterSet),
 }
 
 impl<'a> Unread<'a> {
@@ -32,18 +39,18 @@ impl<'a> Unread<'a> {
     pub(crate) fn behind(trie: &'a Trie, prefix: &[u8], first: CharacterSet) -> Self {
         let mut bytes = [0; 2];
         bytes[..prefix.len()].copy_from_slice(prefix);
-        Self { trie, prefix: (bytes, prefix.len()), first, beyond: None, tails: None, beside: None }
+        Self { trie, prefix: (bytes, prefix.len()), first, part: Part::All }
+    }
+
+    /// Of these, those that have characters `within` a set next, and then one that begins with `byte`.
+    pub(crate) fn beyond(self, within: CharacterSet, byte: u8) -> Self {
+        Self { part: Part::Beyond(within, byte), ..self }
     }
 
     /// Of these, those that are not as a state says, which characters `within` a set lead to from itself: it says of tokens whose
     /// further characters are within that they may follow, and of others that they may not.
     pub(crate) fn beside(self, state: StateId, within: CharacterSet) -> Self {
-        Self { beside: Some((state, within)), ..self }
-    }
-
-    /// Of these, those that have characters `within` a set next, and then one that begins with `byte`.
-    pub(crate) fn beyond(self, within: CharacterSet, byte: u8) -> Self {
-        Self { beyond: Some((within, byte)), ..self }
+        Self { part: Part::Beside(state, within), ..self }
     }
 
     /// Those before whose tails are these `first` characters, without a space before them and with one, and others `within` a set. All
@@ -51,11 +58,10 @@ impl<'a> Unread<'a> {
     pub(crate) fn tails(
         tails: &'a Tails,
         begun: ([u8; 2], usize),
-        first: [CharacterSet; 2],
+        first: &'a [CharacterSet; 2],
         within: CharacterSet,
     ) -> Self {
-        let tails_of = Some((tails, first, within));
-        Self { prefix: begun, tails: tails_of, ..Self::all(tails.trie()) }
+        Self { prefix: begun, part: Part::Tails(tails, first, within), ..Self::all(tails.trie()) }
     }
 
     /// What is read before the trie is.
@@ -65,14 +71,19 @@ impl<'a> Unread<'a> {
 
     /// What is read of the trie then.
     fn children(&self) -> Option<Children> {
-        self.trie.children_behind(if self.tails.is_some() { &[] } else { self.prefix() })
+        self.trie.children_behind(if matches!(self.part, Part::Tails(..)) { &[] } else { self.prefix() })
+    }
+
+    /// Whether what is below a first character is read whatever comes next.
+    fn is_whole(&self) -> bool {
+        matches!(self.part, Part::All | Part::Tails(..))
     }
 
     /// Whether a byte behind the first one of a character begins what has to be read, where what was before it does not;
     /// `None` where the token is not among these.
     #[inline]
     fn begins(&self, byte: u8) -> Option<bool> {
-        let Some((within, other)) = self.beyond else { return Some(true) };
+        let Part::Beyond(within, other) = self.part else { return Some(true) };
         let goes_on = matches!(byte, 0x80..0xc0) || within.contains(byte);
         if goes_on { Some(false) } else { (byte == other).then_some(true) }
     }
@@ -257,14 +268,20 @@ fn each_token<'a, 'b, R: Reader<'a>>(
     };
     let mut levels: Vec<Level<'a, R::At>> = Vec::new();
     for unread in unread {
+        if unread.first.is_empty() {
+            continue;
+        }
         let (trie, prefix) = (unread.trie, unread.prefix());
         let begun = prefix.iter().try_fold(start, |at, &byte| {
             let entered = reader.bytes().row(R::state(at)).after(byte);
             if entered == StateId::DEAD { None } else { reader.enter(at, entered) }
         });
-        let Some(begun) = begun.filter(|_| !unread.first.is_empty()) else { continue };
+        let Some(begun) = begun else { continue };
         let Some(children) = unread.children() else { continue };
-        let beside = unread.beside.map(|(stays, within)| (reader.bytes().row(stays), within));
+        let beside = match unread.part {
+            Part::Beside(stays, within) => Some((reader.bytes().row(stays), within)),
+            _ => None,
+        };
         levels.push(level(&reader, children, begun, false));
         loop {
             let is_first = levels.len() == 1;
@@ -304,8 +321,7 @@ fn each_token<'a, 'b, R: Reader<'a>>(
             };
             let is_read = match is_read {
                 true => true,
-                // That a state says so is known of the first character alone.
-                false if is_first => unread.beyond.is_none() && beside.is_none(),
+                false if is_first => unread.is_whole(),
                 false => match unread.begins(byte) {
                     Some(begins) => begins,
                     None => continue,
@@ -320,11 +336,11 @@ fn each_token<'a, 'b, R: Reader<'a>>(
             let tokens = if is_whole { trie.subtree(node) } else { trie.own(node) };
             if !tokens.is_empty() && reader.can_end(next) {
                 let state = R::state(next);
-                match unread.tails {
-                    None => found(&trie.all_tokens()[tokens], state),
-                    Some((tails, first, within)) => {
+                match unread.part {
+                    Part::Tails(tails, &first, within) => {
                         tails.among(tokens, first, within).for_each(|token| found(&[token], state));
                     }
+                    _ => found(&trie.all_tokens()[tokens], state),
                 }
             }
             let is_alone = is_first && prefix.is_empty() && byte == b' ' && unread.first != CharacterSet::ALL;

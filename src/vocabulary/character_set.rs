@@ -52,6 +52,11 @@ impl CharacterSet {
         self.without(other).is_empty()
     }
 
+    /// How many first bytes they have.
+    pub(crate) fn count(self) -> usize {
+        self.0.iter().map(|half| half.count_ones() as usize).sum()
+    }
+
     /// The first bytes, in order.
     pub(crate) fn bytes(self) -> impl Iterator<Item = u8> {
         (0..2u8).flat_map(move |half| {

@@ -12,6 +12,9 @@ use crate::vocabulary::{LONGEST, Spelled, TokenBits, TokenId, TokenSet, Vocabula
 /// What took so much work to find, counted in tokens and nodes of the trie, is kept.
 const WORTH_KEEPING: usize = 128;
 
+/// So many tokens that are taken out of a list are looked for one after the other.
+const FEW_LESS: usize = 16;
+
 /// The tokens that may follow in a row.
 pub(super) fn legal(at: &HostRow<'_>) -> Arc<Legal> {
     // To the budget of no token only the end of the sequence is left, as to that of one.
@@ -91,14 +94,15 @@ impl Found {
         let tails = |run: &CharacterRun, byte| Some((run.begun(byte)?, characters.tails(byte)?));
         let behind = runs.runs.iter().flat_map(|run| {
             let found = run.open.bytes().filter_map(move |byte| tails(run, byte));
-            found.map(|(begun, tails)| Unread::tails(tails, begun, run.own(), run.spelled.within))
+            found.map(|(begun, tails)| Unread::tails(tails, begun, &run.own, run.spelled.within))
         });
         let beyond = runs.runs.iter().flat_map(|run| {
             run.open.bytes().flat_map(move |byte| {
-                let (few, within) = (characters.with(byte, vocabulary), run.spelled.within);
-                let first = if tails(run, byte).is_some() { run.beside } else { run.spelled.first };
-                spaces.map(|(is_spaced, prefix)| {
-                    Unread::behind(few, prefix, first[is_spaced]).beyond(within, byte)
+                let first = if tails(run, byte).is_some() { &run.beside } else { &run.spelled.first };
+                let begun = spaces.into_iter().filter(|&(is_spaced, _)| !first[is_spaced].is_empty());
+                begun.map(move |(is_spaced, prefix)| {
+                    let few = characters.with(byte, vocabulary);
+                    Unread::behind(few, prefix, first[is_spaced]).beyond(run.spelled.within, byte)
                 })
             })
         });
@@ -179,20 +183,26 @@ impl Known {
     /// These of `all` tokens, and `more` of which some may be among them.
     fn with(self, mut more: Vec<u32>, all: usize) -> Legal {
         let Self { set, mut less } = self;
-        let is_short = more.len() + less.len() <= TokenSet::longest_list(all);
-        match set {
-            Ok(set) if is_short && !matches!(*set, TokenSet::Few(_)) => {
-                more.shrink_to_fit();
-                less.shrink_to_fit();
-                Legal::Beside { set, more, less }
-            }
-            set => {
-                let mut bits = set.map_or_else(|bits| bits, |set| set.to_bits(all).into_owned());
-                less.iter().for_each(|&token| bits.clear(token));
-                more.iter().for_each(|&token| bits.set(token));
-                alone(bits).0
-            }
-        }
+        let longest = TokenSet::longest_list(all);
+        let mut bits = match set {
+            Ok(set) => match &*set {
+                TokenSet::Few(few) if few.len() + more.len() <= longest && less.len() <= FEW_LESS => {
+                    more.extend(few.iter().filter(|token| !less.contains(token)));
+                    more.shrink_to_fit();
+                    return Legal::Alone(TokenSet::Few(more));
+                }
+                TokenSet::Most(_) | TokenSet::Bits(..) if more.len() + less.len() <= longest => {
+                    more.shrink_to_fit();
+                    less.shrink_to_fit();
+                    return Legal::Beside { set, more, less };
+                }
+                set => set.to_bits(all).into_owned(),
+            },
+            Err(bits) => bits,
+        };
+        less.iter().for_each(|&token| bits.clear(token));
+        more.iter().for_each(|&token| bits.set(token));
+        alone(bits).0
     }
 }
 
