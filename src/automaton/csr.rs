@@ -11,18 +11,16 @@ impl Csr {
     pub(crate) fn new(states: usize, edges: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
         // One place ahead while they are filled: where the targets of a state go next is where those of the state before end.
         let mut offsets = vec![0; states + 2];
-        for (from, _) in edges.clone() {
-            offsets[from as usize + 2] += 1;
-        }
+        edges.clone().for_each(|(from, _)| offsets[from as usize + 2] += 1);
         for state in 0..states {
             offsets[state + 2] += offsets[state + 1];
         }
         let mut targets = vec![0; offsets[states + 1]];
-        for (from, to) in edges {
+        edges.for_each(|(from, to)| {
             let next = &mut offsets[from as usize + 1];
             targets[*next] = to;
             *next += 1;
-        }
+        });
         offsets.truncate(states + 1);
         Self { offsets, targets }
     }
