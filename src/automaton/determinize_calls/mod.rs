@@ -311,6 +311,8 @@ impl<'n, 'm> Subsets<'n, 'm> {
         if !self.forks.is_empty() {
             return Ok(self.joined(&done)?.map(|determinized| (determinized, widest)));
         }
+        // The sets take more memory than all that is made of them.
+        drop(self);
         let draft = Draft { rows: &done.rows, calls: done.calls, returning: &done.returning };
         let determinized = if draft.calls.is_empty() {
             RowDfa::new(draft.rows, done.start, meter)?.map(Determinized::Finite)
@@ -335,7 +337,7 @@ impl<'n, 'm> Subsets<'n, 'm> {
             Target::Call(call) => calls + call,
             Target::Return(outcome) => merged.number(piece, outcome).map_or(0, |outcome| returning + outcome),
         };
-        let mut rows = Rows::new();
+        let mut rows = Rows::with_capacity(1 + self.rows.len(), self.runs.len());
         for (state, row) in self.rows.iter().enumerate() {
             let piece = self.sets.get(state as u32)[0];
             let runs = self.runs[row.from..row.to].iter();
