@@ -10,7 +10,7 @@ use crate::tensor::{HostRow, Legal, place};
 use crate::vocabulary::{LONGEST, Spelled, TokenBits, TokenId, TokenSet, Vocabulary};
 
 /// What took so much work to find, counted in tokens and nodes of the trie, is kept.
-const WORTH_KEEPING: usize = 128;
+const WORTH_KEEPING: usize = 24;
 
 /// So many tokens that are taken out of a list are looked for one after the other.
 const FEW_LESS: usize = 16;
