@@ -321,6 +321,7 @@ mod tests {
         }
         words.extend((2..70).chain([127, 128, 129, 130, 200]).map(|length| " ".repeat(length)));
         words.extend((2..140).map(|length| "a".repeat(length)));
+        words.extend(["@(", "@(a", "@(ab", "@(.", "@x", "@xa", "@a"].map(str::to_owned));
         words.extend(["q-", " q-", "q-ab", " q-ab", "qa-b", "b\",", "b\"ab"].map(str::to_owned));
         let parts =
             [&b"ab\xc3"[..], b"ab\xe6", b"\xa9ab", b" \xe6\xbc", b"\"\xf0\x9f", b"a\xff"].map(<[u8]>::to_vec);
@@ -384,6 +385,9 @@ ws ::= " "*"#;
             (regex("(q([a-tv-z][a-z]*)?|[a-pr-z][a-z]*)"), "qa"),
             // A quotation mark behind one name leads elsewhere than behind all others.
             (regex("([ac-z][a-z]*|b[a-z]+)\",|b\"[a-z]*"), "b\"a"),
+            // Behind one character another makes a call, or leads to where the end is far, and else it may follow as any other.
+            (gbnf("root ::= item* \".\"\nitem ::= [a-z(] | \"@\" ([a-z] | \"(\" root)"), "ab@(c@a"),
+            (regex("([a-z]|@[a-wyz]|@x-{5})*"), "ab@ab"),
             // How far the end is changes from character to character.
             (regex("([ -~]{2})*"), "ab c, and so on"),
             // Blocks of characters that return to different places.
