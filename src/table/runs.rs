@@ -395,18 +395,15 @@ impl Reader<'_> {
         // The places at which runs stay, with their numbers.
         let mut lasting: Vec<(Place, usize)> = Vec::new();
         for family in families {
-            let is_small = family.count() <= FEW_CHARACTERS;
-            let mut number = if is_small { self.beside(&family, &lasting) } else { None };
-            if number.is_none() {
-                if let Some((run, stays)) = self.run_of(&family) {
-                    lasting.extend(stays.map(|place| (place, found.runs.len())));
-                    found.runs.push(run);
-                    continue;
-                }
-                number = if is_small { None } else { self.beside(&family, &lasting) };
+            let beside = self.beside(&family, &lasting);
+            let is_settled = beside.is_some() && family.count() <= FEW_CHARACTERS;
+            if !is_settled && let Some((run, stays)) = self.run_of(&family) {
+                lasting.extend(stays.map(|place| (place, found.runs.len())));
+                found.runs.push(run);
+                continue;
             }
             let with = |sets: [CharacterSet; 2]| [0, 1].map(|at| sets[at].or(family.first[at]));
-            match number.map(|number| &mut found.runs[number]) {
+            match beside.map(|number| &mut found.runs[number]) {
                 Some(run) => (run.beside, run.spelled.first) = (with(run.beside), with(run.spelled.first)),
                 None => found.read = with(found.read),
             }
