@@ -386,7 +386,7 @@ ws ::= " "*"#;
             // A quotation mark behind one name leads elsewhere than behind all others.
             (regex("([ac-z][a-z]*|b[a-z]+)\",|b\"[a-z]*"), "b\"a"),
             // Behind one character another makes a call, or leads to where the end is far, and else it may follow as any other.
-            (gbnf("root ::= item* \".\"\nitem ::= [a-z(] | \"@\" ([a-z] | \"(\" root)"), "ab@(c@a"),
+            (gbnf("root ::= item* \".....\"\nitem ::= [a-z(] | \"@\" ([a-z] | \"(\" root)"), "ab@(c@a"),
             (regex("([a-z]|@[a-wyz]|@x-{5})*"), "ab@ab"),
             // How far the end is changes from character to character.
             (regex("([ -~]{2})*"), "ab c, and so on"),
