@@ -81,6 +81,6 @@ pub use pushdown::Pushdown;
 pub(crate) use pushdown::{Call, Jump};
 pub(crate) use raw::RawDfa;
 pub(crate) use row_dfa::RowDfa;
-pub(crate) use rows::{Rows, Run};
+pub(crate) use rows::{Differences, Rows, Run};
 pub(crate) use shared::SharedRows;
 pub(crate) use ways::{FARTHEST, Graph, Way};

@@ -12,6 +12,53 @@ pub(crate) struct Run {
     pub(crate) target: u32,
 }
 
+/// The ranges of symbols that two rows lead elsewhere by, in order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Differences<'a> {
+    rows: [&'a [Run]; 2],
+    /// The next symbol.
+    next: u16,
+}
+
+impl<'a> Differences<'a> {
+    pub(crate) fn new(row: &'a [Run], other: &'a [Run]) -> Self {
+        Self { rows: [row, other], next: 0 }
+    }
+}
+
+impl Iterator for Differences<'_> {
+    type Item = (u8, u8);
+
+    fn next(&mut self) -> Option<(u8, u8)> {
+        while self.next <= u16::from(u8::MAX) {
+            let first = self.next as u8;
+            let mut last = u8::MAX;
+            let targets = self.rows.each_mut().map(|row| {
+                while let [run, rest @ ..] = *row
+                    && run.last < first
+                {
+                    *row = rest;
+                }
+                match row.first() {
+                    Some(run) if run.first <= first => {
+                        last = last.min(run.last);
+                        run.target
+                    }
+                    run => {
+                        last = last.min(run.map_or(u8::MAX, |run| run.first - 1));
+                        0
+                    }
+                }
+            });
+            self.next = u16::from(last) + 1;
+            if targets[0] != targets[1] {
+                return Some((first, last));
+            }
+        }
+        None
+    }
+}
+
 impl From<(u8, u8, u32)> for Run {
     fn from((first, last, target): (u8, u8, u32)) -> Self {
         Self { first, last, target }

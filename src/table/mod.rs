@@ -366,7 +366,7 @@ impl TokenTable {
     /// # Panics
     /// Where `state` is not a state of the table.
     pub fn is_accepting(&self, state: StateId) -> bool {
-        self.row(state)[Self::EOS as usize] != StateId::DEAD.0
+        self.parts.next.reserved(state)[Self::EOS as usize] != StateId::DEAD.0
     }
 
     /// The least number of tokens, end of sequence included, from `state` to [`StateId::DONE`]:

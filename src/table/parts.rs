@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::class_tokens::MadeClassTokens;
 use super::landings::Landings;
-use super::rows::TableRows;
+use super::rows::{Leads, TableRows};
 use super::runs::Alphabet;
 use super::stack::{Calls, Stacks, Top};
 use super::{RowPosition, SpecialTokens, StateId, TokenTable, reserved_column};
@@ -64,6 +64,15 @@ impl TableParts {
         self.next.row(state)
     }
 
+    /// Where the bytes lead from a state of a walked table.
+    #[inline]
+    pub(super) fn leads(&self, state: StateId) -> Leads<'_> {
+        match &self.reading {
+            TokenReading::Bytes { column_of, .. } => self.next.leads(state, column_of),
+            TokenReading::Classes(_) => Leads::Runs(&[]),
+        }
+    }
+
     /// The state after `token`; of a table with calls, on an empty stack.
     pub(crate) fn next(&self, state: StateId, token: TokenId) -> StateId {
         if let Some(calls) = &self.calls {
@@ -75,7 +84,7 @@ impl TableParts {
                 let class = class.get(token.index()).copied().unwrap_or(TokenTable::NEVER);
                 StateId(self.row(state)[class as usize])
             }
-            TokenReading::Bytes { column_of, vocabulary, special, .. } => {
+            TokenReading::Bytes { vocabulary, special, column_of, .. } => {
                 if let Some(column) = special.column(token) {
                     return StateId(self.row(state)[column as usize]);
                 }
@@ -83,7 +92,7 @@ impl TableParts {
                     return StateId(self.row(state)[reserved_column(vocabulary, token) as usize]);
                 };
                 let end = bytes.iter().try_fold(state, |state, &byte| {
-                    let next = StateId(self.row(state)[column_of[byte as usize] as usize]);
+                    let next = self.next.leads(state, column_of).after(byte);
                     (next != StateId::DEAD).then_some(next)
                 });
                 // Alive as bytes is not enough: some token path must lead on.
@@ -111,8 +120,7 @@ impl TableParts {
             return (StateId(self.row(state)[column as usize]), top);
         };
         bytes.iter().fold((state, top), |(state, top), &byte| {
-            let entered = self.row(state)[column_of[byte as usize] as usize];
-            stacks.settle(StateId(entered), top)
+            stacks.settle(self.next.leads(state, column_of).after(byte), top)
         })
     }
 

@@ -1,15 +1,16 @@
 //! Where each column leads from each state: the array `D` of a table.
 //!
 //! A walked table has a row for every state of its automaton, and a text passes few of them. So a row of a table that was compiled is
-//! written when it is first read, from the runs of bytes that the automaton has there. Tables that are tabulated or come from
-//! a file have all rows, one after the other.
+//! written when it is read, from the runs of bytes that the automaton has there. To follow bytes, these runs do where they are few, or a
+//! state is met for the first time. Tables that are tabulated or come from a file have all rows, one after the other.
 
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::build::reserved_rows;
 use super::{StateId, TokenTable};
-use crate::automaton::ByteRows;
+use crate::automaton::{ByteRows, Run};
 use crate::threads;
 use crate::vocabulary::{Symbols, symbol};
 
@@ -18,6 +19,9 @@ pub(super) const SHIFT: u32 = StateId::RESERVED - 1;
 
 /// The least number of rows that are written by a thread of their own.
 const SHARED_ROWS: usize = 8_192;
+
+/// The row of a state that has no more runs is not written to follow bytes.
+const FEW_RUNS: usize = 2;
 
 /// The words of the bits of what a state rests on.
 const REST_WORDS: usize = size_of::<Symbols>() / size_of::<u32>();
@@ -48,6 +52,36 @@ struct OnDemand {
     symbols: Vec<Symbols>,
     /// `[states, columns + 4]`: behind the columns of a state are the bits of what it rests on.
     written: Box<[OnceLock<Box<[u32]>>]>,
+    /// `[states]`: whether bytes were looked for before in a state of many runs.
+    met: Box<[AtomicBool]>,
+}
+
+/// Where the bytes lead from a state of a walked table.
+#[derive(Clone, Copy)]
+pub(super) enum Leads<'a> {
+    /// By its row, and the column of each byte.
+    Row(&'a [u32], &'a [u32; 256]),
+    /// By runs of bytes, in order; no other byte leads anywhere.
+    Runs(&'a [Run]),
+}
+
+impl Leads<'_> {
+    /// The state that a byte enters; `DEAD` where it is illegal.
+    #[inline]
+    pub(super) fn after(&self, byte: u8) -> StateId {
+        match self {
+            Self::Row(row, column_of) => StateId(row[column_of[byte as usize] as usize]),
+            Self::Runs(runs) => {
+                let run = runs.iter().find(|run| byte <= run.last);
+                run.filter(|run| run.first <= byte).map_or(StateId::DEAD, entered)
+            }
+        }
+    }
+}
+
+/// The state that a run of an automaton's row enters.
+pub(super) fn entered(run: &Run) -> StateId {
+    StateId(run.target + SHIFT)
 }
 
 impl TableRows {
@@ -65,7 +99,8 @@ impl TableRows {
         }
         let states = rows.state_count() + SHIFT as usize;
         let written = std::iter::repeat_with(OnceLock::new).take(states).collect();
-        Self { columns, form: Form::OnDemand(Arc::new(OnDemand { rows, free, symbols, written })) }
+        let met = std::iter::repeat_with(AtomicBool::default).take(states).collect();
+        Self { columns, form: Form::OnDemand(Arc::new(OnDemand { rows, free, symbols, written, met })) }
     }
 
     pub(crate) fn columns(&self) -> usize {
@@ -91,12 +126,29 @@ impl TableRows {
         }
     }
 
+    /// Where the bytes lead from a state of a walked table; `column_of` has the column of each.
+    #[inline]
+    pub(super) fn leads<'a>(&'a self, state: StateId, column_of: &'a [u32; 256]) -> Leads<'a> {
+        match &self.form {
+            Form::OnDemand(rows) if let Some(runs) = rows.unwritten(state) => Leads::Runs(runs),
+            _ => Leads::Row(self.row(state), column_of),
+        }
+    }
+
+    /// The runs of bytes that lead on from a state, where its row is written on demand.
+    #[inline]
+    pub(super) fn runs(&self, state: StateId) -> Option<&[Run]> {
+        let Form::OnDemand(rows) = &self.form else { return None };
+        rows.runs(state)
+    }
+
     /// The symbols whose bytes leave a row in `state` there, with its stack as it is. A row that reads such a byte neither makes a
     /// call nor returns, since it rests in no state that does. Known of walked tables only.
     #[inline]
     pub(super) fn rests_on(&self, state: StateId) -> Symbols {
         match &self.form {
             Form::Whole { rests, .. } => rests.get(state.index()).copied().unwrap_or(0),
+            Form::OnDemand(rows) if rows.leaves(state) => 0,
             Form::OnDemand(rows) => match rows.row(state)[self.columns..] {
                 [a, b, c, d] => {
                     [a, b, c, d].into_iter().rev().fold(0, |all, word| all << 32 | Symbols::from(word))
@@ -104,6 +156,23 @@ impl TableRows {
                 _ => 0,
             },
         }
+    }
+
+    /// Where a state leads by the reserved columns.
+    pub(crate) fn reserved(&self, state: StateId) -> [u32; TokenTable::RESERVED_COLUMNS] {
+        let mut entries = [StateId::DEAD.0; TokenTable::RESERVED_COLUMNS];
+        match (&self.form, state.0.checked_sub(SHIFT).filter(|&own| own > 0)) {
+            (Form::OnDemand(rows), Some(own)) => rows.fill_reserved(own, &mut entries),
+            _ => entries.copy_from_slice(&self.row(state)[..TokenTable::RESERVED_COLUMNS]),
+        }
+        entries
+    }
+
+    /// Where a state leads by the columns from `first` on, which are not those of bytes.
+    pub(crate) fn from_column(&self, state: StateId, first: usize) -> &[u32] {
+        // In rows that are written on demand they lead nowhere.
+        let state = if self.runs(state).is_some() { StateId::DEAD } else { state };
+        &self.row(state)[first..]
     }
 
     /// All rows, one after the other.
@@ -172,6 +241,34 @@ fn resting(state: u32, row: &[u32], symbols: &[Symbols]) -> Symbols {
 }
 
 impl OnDemand {
+    /// The runs of bytes that lead on from a state of the automaton.
+    #[inline]
+    fn runs(&self, state: StateId) -> Option<&[Run]> {
+        state.0.checked_sub(SHIFT).filter(|&own| own > 0).map(|own| self.rows.row(own))
+    }
+
+    /// The same where its row need not be written: it is where they are many, from the second time on that they are asked for.
+    #[inline]
+    fn unwritten(&self, state: StateId) -> Option<&[Run]> {
+        let runs = self.runs(state)?;
+        if runs.len() <= FEW_RUNS {
+            return Some(runs);
+        }
+        let met = &self.met[state.index()];
+        (!met.load(Ordering::Relaxed)).then(|| {
+            met.store(true, Ordering::Relaxed);
+            runs
+        })
+    }
+
+    /// Whether the row of a state is not written, and all bytes that lead on from it lead to others.
+    #[inline]
+    fn leaves(&self, state: StateId) -> bool {
+        let is_other = |run: &Run| entered(run) != state;
+        self.written[state.index()].get().is_none()
+            && self.runs(state).is_some_and(|runs| runs.iter().all(is_other))
+    }
+
     /// The row of a state, and what it rests on behind it.
     #[inline]
     fn row(&self, state: StateId) -> &[u32] {
@@ -210,6 +307,12 @@ impl OnDemand {
 
     /// Writes the row of a state of the automaton, of which all entries are dead.
     fn fill(&self, state: u32, row: &mut [u32]) {
+        self.fill_reserved(state, row);
+        self.rows.fill(state, &mut row[TokenTable::RESERVED_COLUMNS..], SHIFT);
+    }
+
+    /// Writes the part of it that is not of bytes.
+    fn fill_reserved(&self, state: u32, row: &mut [u32]) {
         if self.rows.is_accepting(state) {
             row[TokenTable::EOS as usize] = StateId::DONE.0;
         }
@@ -217,7 +320,6 @@ impl OnDemand {
             // Tokens without bytes leave free text as it is.
             row[TokenTable::UNMATCHED as usize] = state + SHIFT;
         }
-        self.rows.fill(state, &mut row[TokenTable::RESERVED_COLUMNS..], SHIFT);
     }
 }
 

@@ -8,10 +8,11 @@
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use super::rows;
 use super::stack::{Stacks, Top};
 use super::steps::{KnownStep, Steps, tails};
 use super::{Left, RowPosition, StateId, TableParts, TokenReading};
-use crate::automaton::FastMap;
+use crate::automaton::{Differences, FastMap};
 use crate::vocabulary::{
     ANY_LENGTH, CONTINUATION, CharacterSet, Characters, LENGTH_CLASSES, LONGEST, LengthClass, Spelled, TAILS,
     Vocabulary,
@@ -101,8 +102,16 @@ struct Weighed {
 /// Characters beyond ASCII.
 struct Wide {
     first: CharacterSet,
-    /// The columns of each byte behind the first.
-    behind: Vec<Vec<u32>>,
+    /// The bytes at each place behind the first.
+    behind: Vec<Bytes>,
+}
+
+/// The bytes of a range.
+#[derive(Clone)]
+struct Bytes {
+    first: u8,
+    last: u8,
+    columns: Vec<u32>,
 }
 
 /// What was found before, and holds whatever is on the stack.
@@ -124,11 +133,11 @@ struct Column {
 
 impl Alphabet {
     pub(super) fn new(column_of: &[u32; 256]) -> Self {
-        let columns_of = |(first, last): (u8, u8)| {
+        let bytes = |(first, last): (u8, u8)| {
             let mut columns: Vec<u32> = (first..=last).map(|byte| column_of[byte as usize]).collect();
             columns.sort_unstable();
             columns.dedup();
-            columns
+            Bytes { first, last, columns }
         };
         let mut columns: Vec<(u32, CharacterSet)> = Vec::new();
         let mut place_of = vec![None; column_of.iter().max().map_or(0, |&most| most as usize + 1)];
@@ -143,12 +152,16 @@ impl Alphabet {
         let wide = |class: &LengthClass| Wide {
             first: CharacterSet::of(class.first..=class.last),
             behind: (1..class.length)
-                .map(|at| columns_of(if at == 1 { class.second } else { CONTINUATION }))
+                .map(|at| bytes(if at == 1 { class.second } else { CONTINUATION }))
                 .collect(),
         };
         let mut all: Vec<Wide> = Vec::new();
         for wide in LENGTH_CLASSES.iter().map(wide) {
-            match all.iter_mut().find(|known| known.behind == wide.behind) {
+            let is_same = |known: &&mut Wide| {
+                let columns = known.behind.iter().map(|bytes| &bytes.columns);
+                columns.eq(wide.behind.iter().map(|bytes| &bytes.columns))
+            };
+            match all.iter_mut().find(is_same) {
                 Some(known) => known.first = known.first.or(wide.first),
                 None => all.push(wide),
             }
@@ -208,9 +221,7 @@ impl TableParts {
         left: &mut Left,
     ) -> Option<Arc<CharacterRuns>> {
         let TokenReading::Bytes { vocabulary, alphabet, .. } = &self.reading else { return None };
-        let (row, weighed) = (self.row(position.state), alphabet.weighed(vocabulary));
-        let alive = weighed.nodes.iter().filter(|&&(column, _)| row[column as usize] != StateId::DEAD.0);
-        if alive.map(|&(_, nodes)| nodes as usize).sum::<usize>() <= FEW_NODES {
+        if self.alive_nodes(position.state, vocabulary, alphabet) <= FEW_NODES {
             return None;
         }
         let (stacks, top) = self.calls.as_ref().map(|calls| Stacks::of(calls, position)).unzip();
@@ -220,7 +231,7 @@ impl TableParts {
             parts: self,
             alphabet,
             characters,
-            weighed,
+            weighed: alphabet.weighed(vocabulary),
             stacks,
             left,
             known,
@@ -233,6 +244,36 @@ impl TableParts {
             followed: Vec::new(),
         };
         reader.known_runs((position.state, top.unwrap_or(Top::EMPTY)))
+    }
+
+    /// How many nodes of the trie tokens have that begin with a byte that is alive in a state.
+    fn alive_nodes(&self, state: StateId, vocabulary: &Vocabulary, alphabet: &Alphabet) -> usize {
+        if let Some(runs) = self.next.runs(state) {
+            let trie = vocabulary.trie();
+            return runs.iter().map(|run| trie.count_between(run.first, run.last)).sum();
+        }
+        let (row, nodes) = (self.row(state), alphabet.weighed(vocabulary).nodes.iter());
+        let alive = nodes.filter(|&&(column, _)| row[column as usize] != StateId::DEAD.0);
+        alive.map(|&(_, nodes)| nodes as usize).sum()
+    }
+}
+
+impl TableParts {
+    /// Calls `enters` with the states that bytes enter from a state, `DEAD` too, with some of them several times.
+    fn each_entered(&self, state: StateId, bytes: &Bytes, mut enters: impl FnMut(u32)) {
+        let &Bytes { first, last, ref columns } = bytes;
+        let Some(runs) = self.next.runs(state) else {
+            let row = self.row(state);
+            return columns.iter().for_each(|&column| enters(row[column as usize]));
+        };
+        let mut dead = usize::from(last - first) + 1;
+        for run in runs.iter().filter(|run| run.first <= last && run.last >= first) {
+            dead -= usize::from(run.last.min(last) - run.first.max(first)) + 1;
+            enters(rows::entered(run).0);
+        }
+        if dead > 0 {
+            enters(StateId::DEAD.0);
+        }
     }
 }
 
@@ -431,16 +472,24 @@ impl Reader<'_> {
     /// The run that holds behind some first characters as well but for tokens that go on with a few others, since all but these lead
     /// from there to where they lead from the place at which it stays.
     fn beside(&mut self, family: &Family, lasting: &[(Place, usize)]) -> Option<usize> {
-        let (parts, weighed, place) = (self.parts, self.weighed, family.place);
+        let (parts, characters, weighed, place) = (self.parts, self.characters, self.weighed, family.place);
         if !family.first.iter().all(|set| set.is_within(CharacterSet::ASCII)) {
             return None;
         }
-        let row = parts.row(place.0);
+        // How many tokens have characters in their rests that lead elsewhere than from another state.
+        let except = |other: StateId| match [place.0, other].map(|state| parts.next.runs(state)) {
+            [Some(runs), Some(other)] => Differences::new(runs, other)
+                .map(|(first, last)| characters.count_rest_between(first, last))
+                .sum::<usize>(),
+            _ => {
+                let [row, other] = [place.0, other].map(|state| parts.row(state));
+                let columns =
+                    weighed.columns.iter().filter(|column| row[column.column] != other[column.column]);
+                columns.map(|column| column.weight).sum()
+            }
+        };
         let is_beside = |stays: Place| {
-            let other = parts.row(stays.0);
-            let columns = weighed.columns.iter().filter(|column| row[column.column] != other[column.column]);
-            let except: usize = columns.map(|column| column.weight).sum();
-            MOST_EXCEPT * except <= weighed.weight && self.are_alike((stays.0, place.1), stays)
+            MOST_EXCEPT * except(stays.0) <= weighed.weight && self.are_alike((stays.0, place.1), stays)
         };
         let &(_, number) = lasting.iter().find(|&&(stays, _)| is_beside(stays))?;
         self.can_end(place).then_some(number)
@@ -452,23 +501,37 @@ impl Reader<'_> {
 
     /// Whether many characters may be read in a state, or that is not known.
     fn is_broad(&self, state: StateId) -> bool {
-        let row = self.parts.row(state);
-        let alive = self.weighed.columns.iter().filter(|column| row[column.column] != StateId::DEAD.0);
-        let weight: usize = alive.map(|column| column.weight).sum();
+        let weight: usize = match self.parts.next.runs(state) {
+            Some(runs) => {
+                runs.iter().map(|run| self.characters.count_rest_between(run.first, run.last)).sum()
+            }
+            None => {
+                let (row, columns) = (self.parts.row(state), self.weighed.columns.iter());
+                let alive = columns.filter(|column| row[column.column] != StateId::DEAD.0);
+                alive.map(|column| column.weight).sum()
+            }
+        };
         BROAD * weight >= self.weighed.weight || !self.parts.rests(state)
     }
 
     /// Finds the states that a state leads to.
     fn enter(&mut self, state: StateId) {
-        let row = self.parts.row(state);
         self.entered.clear();
-        for &Column { column, set, weight, .. } in &self.weighed.columns {
-            let to = row[column];
-            match self.entered.iter_mut().find(|known| known.to == to) {
-                _ if to == StateId::DEAD.0 => {}
+        let entered = &mut self.entered;
+        let mut add =
+            |to: u32, set: CharacterSet, weight: usize| match entered.iter_mut().find(|known| known.to == to)
+            {
+                _ if to == StateId::DEAD.0 || set.is_empty() => {}
                 Some(known) => (known.set, known.weight) = (known.set.or(set), known.weight + weight),
-                None => self.entered.push(Entered { to, set, weight }),
-            }
+                None => entered.push(Entered { to, set, weight }),
+            };
+        let Some(runs) = self.parts.next.runs(state) else {
+            let (row, columns) = (self.parts.row(state), self.weighed.columns.iter());
+            return columns.for_each(|&Column { column, set, weight }| add(row[column], set, weight));
+        };
+        for run in runs {
+            let set = CharacterSet::between(run.first, run.last).and(CharacterSet::CHARACTERS);
+            add(rows::entered(run).0, set, self.characters.count_rest_between(run.first, run.last));
         }
     }
 
@@ -671,11 +734,11 @@ impl Reader<'_> {
         self.followed.len() - 1
     }
 
-    /// The same for characters whose further bytes have these columns, with where the row is in between.
+    /// The same for characters that have these bytes behind the first, with where the row is in between.
     fn follow_bytes(
         &mut self,
         begun: Place,
-        behind: &[Vec<u32>],
+        behind: &[Bytes],
         mut moved: bool,
     ) -> (Option<(Place, Option<StateId>)>, Vec<Place>) {
         let [mut at, mut next] = [&mut self.at, &mut self.next].map(std::mem::take);
@@ -683,17 +746,15 @@ impl Reader<'_> {
         at.clear();
         at.push(begun);
         let (mut all_read, mut entered) = (true, None);
-        for columns in behind {
+        for bytes in behind {
             amid.extend_from_slice(&at);
             next.clear();
             let (mut first, mut is_one) = (None, !moved);
             for &(state, top) in &at {
-                let row = self.parts.row(state);
-                let mut last = None;
-                for &column in columns {
-                    let to = row[column as usize];
+                let (parts, mut last) = (self.parts, None);
+                parts.each_entered(state, bytes, |to| {
                     if last.replace(to) == Some(to) {
-                        continue;
+                        return;
                     }
                     is_one &= *first.get_or_insert(to) == to;
                     let place = if to == StateId::DEAD.0 { None } else { self.settle(to, top, &mut moved) };
@@ -704,7 +765,7 @@ impl Reader<'_> {
                         Some(_) => {}
                         None => all_read = false,
                     }
-                }
+                });
             }
             entered = first.filter(|_| is_one);
             std::mem::swap(&mut at, &mut next);

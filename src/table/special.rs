@@ -1,6 +1,7 @@
 //! Special tokens that a walked table reads as themselves, not as text: markers that are tokens, and those that a grammar names.
 
 use super::position::can_end;
+use super::rows::TableRows;
 use super::{RowPosition, StateId, TableParts, TokenReading};
 use crate::constraint::FreeText;
 use crate::vocabulary::{TokenId, Vocabulary};
@@ -51,9 +52,9 @@ impl SpecialTokens {
         number_of(&self.tokens, token)
     }
 
-    /// Their part of a row.
-    pub(crate) fn of<'a>(&self, row: &'a [u32]) -> &'a [u32] {
-        &row[self.first..]
+    /// Their part of the row of a state.
+    pub(crate) fn of<'a>(&self, rows: &'a TableRows, state: StateId) -> &'a [u32] {
+        rows.from_column(state, self.first)
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::{StateId, TableParts, TokenReading};
+use super::{StateId, TableParts};
 use crate::automaton::FastMap;
 use crate::vocabulary::{CharacterSet, TAILS};
 
@@ -95,11 +95,8 @@ impl Stretch {
 
 /// What each of [`TAILS`] enters from a state.
 pub(super) fn tails(parts: &TableParts, state: StateId) -> [StateId; TAILS.len()] {
-    let TokenReading::Bytes { column_of, .. } = &parts.reading else {
-        return [StateId::DEAD; TAILS.len()];
-    };
-    let row = parts.row(state);
-    TAILS.map(|byte| StateId(row[column_of[byte as usize] as usize]))
+    let leads = parts.leads(state);
+    TAILS.map(|byte| leads.after(byte))
 }
 
 impl Steps {

@@ -1,8 +1,13 @@
 //! The tokens of text that may follow in a walked table.
 
+use super::rows::{Leads, entered};
 use super::stack::{Stacks, Top};
 use super::{Left, RowPosition, StateId, TableParts, TokenReading};
+use crate::automaton::Differences;
 use crate::vocabulary::{CharacterSet, Children, Tails, TokenId, Trie};
+
+/// Where so many times as many children could follow as first characters, the children are looked for one by one.
+const FEW_FIRST: usize = 4;
 
 /// Tokens that are to be read.
 #[derive(Clone, Copy)]
@@ -100,8 +105,10 @@ impl TableParts {
         unread: impl IntoIterator<Item = Unread<'a>>,
         found: impl FnMut(&[TokenId], StateId),
     ) -> usize {
-        let TokenReading::Bytes { column_of, .. } = &self.reading else { return 0 };
-        let bytes = Bytes { parts: self, column_of, left };
+        if let TokenReading::Classes(_) = self.reading {
+            return 0;
+        }
+        let bytes = Bytes { parts: self, left };
         let Some(calls) = &self.calls else {
             return each_token(bytes, position.state, unread, found);
         };
@@ -142,31 +149,7 @@ trait Reader<'a> {
 /// A table without calls.
 struct Bytes<'a> {
     parts: &'a TableParts,
-    column_of: &'a [u32; 256],
     left: &'a mut Left,
-}
-
-impl<'a> Bytes<'a> {
-    /// Where each byte leads from a state.
-    #[inline]
-    fn row(&self, state: StateId) -> Row<'a> {
-        Row { next: self.parts.row(state), column_of: self.column_of }
-    }
-}
-
-/// Where each byte leads from a state.
-#[derive(Clone, Copy)]
-struct Row<'a> {
-    next: &'a [u32],
-    column_of: &'a [u32; 256],
-}
-
-impl Row<'_> {
-    /// The state that is entered; `DEAD` where that is illegal.
-    #[inline]
-    fn after(&self, byte: u8) -> StateId {
-        StateId(self.next[self.column_of[byte as usize] as usize])
-    }
 }
 
 impl<'a> Reader<'a> for Bytes<'a> {
@@ -233,123 +216,246 @@ impl<'a> Reader<'a> for StackedBytes<'a> {
     }
 }
 
-/// A string that tokens go on from: what is left of its children, and where the row is behind it.
+/// A string that tokens go on from, and where the row is behind it.
 struct Level<'a, At> {
-    children: Children,
     at: At,
-    row: Row<'a>,
+    /// What is left of its children.
+    children: Children,
+    /// Where bytes lead from there; runs before what is left of the children are left out.
+    leads: Leads<'a>,
     /// Whether what follows is to be read.
     is_read: bool,
+    /// Whether only children whose bytes lead elsewhere than from a state beside are met.
+    is_beside: bool,
+}
+
+/// The next child whose byte leads on, the byte, and the state that it enters.
+#[inline(always)]
+fn next_alive(trie: &Trie, children: &mut Children, leads: &mut Leads<'_>) -> Option<(usize, u8, StateId)> {
+    match leads {
+        Leads::Row(row, column_of) => {
+            let after = |byte: u8| StateId(row[column_of[byte as usize] as usize]);
+            let (node, byte) = trie.next_child(children, |byte| after(byte) != StateId::DEAD)?;
+            Some((node, byte, after(byte)))
+        }
+        Leads::Runs(runs) => loop {
+            let run = runs.first()?;
+            if let Some((node, byte)) = trie.next_child_within(children, (run.first, run.last)) {
+                return Some((node, byte, entered(run)));
+            }
+            *runs = &runs[1..];
+        },
+    }
+}
+
+/// The bytes that lead elsewhere from one state than from another.
+enum Unlike<'a> {
+    Leads(Leads<'a>, Leads<'a>),
+    /// By ranges, the current one first; and where they lead.
+    Ranges(Option<(u8, u8)>, Differences<'a>, Leads<'a>),
+}
+
+impl<'a> Unlike<'a> {
+    /// Those from `state` and another, of `children`.
+    fn new(parts: &'a TableParts, [state, other]: [StateId; 2], children: &Children) -> Self {
+        let leads = parts.leads(state);
+        match (leads, parts.next.runs(other)) {
+            (Leads::Runs(runs), Some(others)) if children.are_many() => {
+                let mut ranges = Differences::new(runs, others);
+                Self::Ranges(ranges.next(), ranges, leads)
+            }
+            _ => Self::Leads(leads, parts.leads(other)),
+        }
+    }
+
+    /// The next child that has one of them, the byte, and the state that it enters.
+    fn next(&mut self, trie: &Trie, children: &mut Children) -> Option<(usize, u8, StateId)> {
+        match self {
+            Self::Leads(leads, other) => {
+                let (node, byte) =
+                    trie.next_child(children, |byte| leads.after(byte) != other.after(byte))?;
+                Some((node, byte, leads.after(byte)))
+            }
+            Self::Ranges(range, further, leads) => loop {
+                if let Some((node, byte)) = trie.next_child_within(children, (*range)?) {
+                    return Some((node, byte, leads.after(byte)));
+                }
+                *range = further.next();
+            },
+        }
+    }
 }
 
 /// See [`TableParts::each_text`].
 fn each_token<'a, 'b, R: Reader<'a>>(
-    mut reader: R,
+    reader: R,
     start: R::At,
     unread: impl IntoIterator<Item = Unread<'b>>,
     mut found: impl FnMut(&[TokenId], StateId),
 ) -> usize {
-    let mut read = 0;
-    let parts = reader.bytes().parts;
-    let special = parts.special();
-    let mut found = |tokens: &[TokenId], state: StateId| {
+    let special = reader.bytes().parts.special();
+    let found = |tokens: &[TokenId], state: StateId| {
         if special.tokens().is_empty() {
             found(tokens, state);
         } else {
-            tokens
-                .chunks(1)
-                .filter(|token| special.column(token[0]).is_none())
-                .for_each(|token| found(token, state));
+            let text = tokens.chunks(1).filter(|token| special.column(token[0]).is_none());
+            text.for_each(|token| found(token, state));
         }
     };
-    let level = |reader: &R, children: Children, at: R::At, is_read: bool| {
-        let row = reader.bytes().row(R::state(at));
-        Level { children, at, row, is_read }
-    };
-    let mut levels: Vec<Level<'a, R::At>> = Vec::new();
-    for unread in unread {
+    let parts = reader.bytes().parts;
+    let mut walk = Walk { parts, reader, levels: Vec::new(), unlike: Vec::new(), found, read: 0 };
+    unread.into_iter().for_each(|unread| walk.all(start, &unread));
+    walk.read
+}
+
+/// Reads tokens.
+struct Walk<'a, R: Reader<'a>, F> {
+    reader: R,
+    parts: &'a TableParts,
+    levels: Vec<Level<'a, R::At>>,
+    /// Of each level beside a state, which come before all others.
+    unlike: Vec<Unlike<'a>>,
+    found: F,
+    /// Number of nodes that were read.
+    read: usize,
+}
+
+impl<'a, R: Reader<'a>, F: FnMut(&[TokenId], StateId)> Walk<'a, R, F> {
+    fn all(&mut self, start: R::At, unread: &Unread<'_>) {
         if unread.first.is_empty() {
-            continue;
+            return;
         }
-        let (trie, prefix) = (unread.trie, unread.prefix());
-        let begun = prefix.iter().try_fold(start, |at, &byte| {
-            let entered = reader.bytes().row(R::state(at)).after(byte);
-            if entered == StateId::DEAD { None } else { reader.enter(at, entered) }
+        let begun = unread.prefix().iter().try_fold(start, |at, &byte| {
+            let entered = self.parts.leads(R::state(at)).after(byte);
+            if entered == StateId::DEAD { None } else { self.reader.enter(at, entered) }
         });
-        let Some(begun) = begun else { continue };
-        let Some(children) = unread.children() else { continue };
-        let beside = match unread.part {
-            Part::Beside(stays, within) => Some((reader.bytes().row(stays), within)),
-            _ => None,
-        };
-        levels.push(level(&reader, children, begun, false));
-        loop {
-            let is_first = levels.len() == 1;
-            let Some(Level { children, at, row, is_read }) = levels.last_mut() else { break };
-            if let Some((stays, within)) = beside.filter(|_| !is_first && !*is_read) {
-                let Some((node, byte)) =
-                    trie.next_child(children, |byte| row.after(byte) != stays.after(byte))
-                else {
-                    levels.pop();
-                    continue;
-                };
-                read += 1;
-                let entered = row.after(byte);
-                let next = if entered == StateId::DEAD { None } else { reader.enter(*at, entered) };
-                let is_within = within.contains(byte);
-                let goes_on =
-                    is_within && byte.is_ascii() && next.is_some_and(|next| R::is_on_same(next, *at));
-                let can_end = next.is_some_and(|next| reader.can_end(next));
-                let tokens = trie.own(node);
-                if is_within && !(goes_on && can_end) {
-                    let dead = if goes_on { tokens.clone() } else { trie.subtree(node) };
-                    found(&trie.all_tokens()[dead], StateId::DEAD);
-                }
-                if let Some(next) = next {
-                    if !goes_on && can_end {
-                        found(&trie.all_tokens()[tokens], R::state(next));
-                    }
-                    levels.push(level(&reader, trie.children(Some(node)), next, !goes_on));
-                }
-                continue;
-            }
-            let is_wanted =
-                |byte| row.after(byte) != StateId::DEAD && (!is_first || unread.first.contains(byte));
-            let Some((node, byte)) = trie.next_child(children, is_wanted) else {
-                levels.pop();
-                continue;
-            };
-            let is_read = match is_read {
-                true => true,
-                false if is_first => unread.is_whole(),
-                false => match unread.begins(byte) {
-                    Some(begins) => begins,
-                    None => continue,
-                },
-            };
-            read += 1;
-            let Some(next) = reader.enter(*at, row.after(byte)) else { continue };
-            // Whatever comes below a byte behind which the row rests leads there as well.
-            let is_leaf = trie.is_leaf(node);
-            let rests = || trie.below(node) & !parts.next.rests_on(R::state(next)) == 0;
-            let is_whole = is_leaf || is_read && rests();
-            let tokens = if is_whole { trie.subtree(node) } else { trie.own(node) };
-            if !tokens.is_empty() && reader.can_end(next) {
-                let state = R::state(next);
-                match unread.part {
-                    Part::Tails(tails, &first, within) => {
-                        tails.among(tokens, first, within).for_each(|token| found(&[token], state));
-                    }
-                    _ => found(&trie.all_tokens()[tokens], state),
+        let Some((begun, mut children)) = begun.zip(unread.children()) else { return };
+        let mut leads = self.parts.leads(R::state(begun));
+        if FEW_FIRST * unread.first.count() < children.count() {
+            for byte in unread.first.bytes() {
+                let entered = leads.after(byte);
+                if entered != StateId::DEAD
+                    && let Some((node, _)) = unread.trie.next_child_within(&mut children, (byte, byte))
+                {
+                    self.below_first(unread, begun, (node, byte, entered));
                 }
             }
-            let is_alone = is_first && prefix.is_empty() && byte == b' ' && unread.first != CharacterSet::ALL;
-            if !is_whole && !is_alone {
-                levels.push(level(&reader, trie.children(Some(node)), next, is_read));
+            return;
+        }
+        while let Some(child) = next_alive(unread.trie, &mut children, &mut leads) {
+            if unread.first.contains(child.1) {
+                self.below_first(unread, begun, child);
             }
         }
     }
-    read
+
+    /// Reads the tokens that begin with a first character.
+    fn below_first(&mut self, unread: &Unread<'_>, begun: R::At, first: (usize, u8, StateId)) {
+        // Where no token is known by what comes before it, a space stands for itself alone.
+        let is_alone = first.1 == b' ' && unread.prefix().is_empty() && unread.first != CharacterSet::ALL;
+        self.node(unread, begun, first, unread.is_whole(), is_alone);
+        while let Some(level) = self.levels.last_mut() {
+            let (at, is_read, is_beside) = (level.at, level.is_read, level.is_beside);
+            let child = match self.unlike.last_mut() {
+                Some(unlike) if is_beside => unlike.next(unread.trie, &mut level.children),
+                _ => next_alive(unread.trie, &mut level.children, &mut level.leads),
+            };
+            let Some(child) = child else {
+                self.levels.pop();
+                if is_beside {
+                    self.unlike.pop();
+                }
+                continue;
+            };
+            match unread.part {
+                Part::Beside(stays, within) if is_beside => {
+                    self.beside(unread.trie, at, child, (stays, within));
+                    continue;
+                }
+                _ => {}
+            }
+            let is_read = is_read
+                || match unread.begins(child.1) {
+                    Some(begins) => begins,
+                    None => continue,
+                };
+            self.node(unread, at, child, is_read, false);
+        }
+    }
+
+    /// Reads a node, and then what is below it, but where that is known, or it `is_alone`.
+    #[inline(always)]
+    fn node(
+        &mut self,
+        unread: &Unread<'_>,
+        at: R::At,
+        (node, _, entered): (usize, u8, StateId),
+        is_read: bool,
+        is_alone: bool,
+    ) {
+        self.read += 1;
+        let (trie, rows) = (unread.trie, &self.parts.next);
+        let Some(next) = self.reader.enter(at, entered) else { return };
+        // Whatever comes below a byte behind which the row rests leads there as well.
+        let is_leaf = trie.is_leaf(node);
+        let rests = || trie.below(node) & !rows.rests_on(R::state(next)) == 0;
+        let is_whole = is_leaf || is_read && rests();
+        let tokens = if is_whole { trie.subtree(node) } else { trie.own(node) };
+        if !tokens.is_empty() && self.reader.can_end(next) {
+            let state = R::state(next);
+            match unread.part {
+                Part::Tails(tails, &first, within) => {
+                    tails.among(tokens, first, within).for_each(|token| (self.found)(&[token], state));
+                }
+                _ => (self.found)(&trie.all_tokens()[tokens], state),
+            }
+        }
+        if !is_whole && !is_alone {
+            let beside = match unread.part {
+                Part::Beside(stays, _) if !is_read => Some(stays),
+                _ => None,
+            };
+            self.push(trie, node, next, is_read, beside);
+        }
+    }
+
+    /// Reads a node whose byte leads elsewhere than from the state beside, where all tokens that have characters within a set may follow.
+    fn beside(
+        &mut self,
+        trie: &Trie,
+        at: R::At,
+        (node, byte, entered): (usize, u8, StateId),
+        (stays, within): (StateId, CharacterSet),
+    ) {
+        self.read += 1;
+        let next = if entered == StateId::DEAD { None } else { self.reader.enter(at, entered) };
+        let is_within = within.contains(byte);
+        let goes_on = is_within && byte.is_ascii() && next.is_some_and(|next| R::is_on_same(next, at));
+        let can_end = next.is_some_and(|next| self.reader.can_end(next));
+        let tokens = trie.own(node);
+        if is_within && !(goes_on && can_end) {
+            let dead = if goes_on { tokens.clone() } else { trie.subtree(node) };
+            (self.found)(&trie.all_tokens()[dead], StateId::DEAD);
+        }
+        if let Some(next) = next {
+            if !goes_on && can_end {
+                (self.found)(&trie.all_tokens()[tokens], R::state(next));
+            }
+            self.push(trie, node, next, !goes_on, goes_on.then_some(stays));
+        }
+    }
+
+    /// Goes on below a node, with children whose bytes lead on, or elsewhere than from a state beside.
+    #[inline(always)]
+    fn push(&mut self, trie: &Trie, node: usize, at: R::At, is_read: bool, beside: Option<StateId>) {
+        let (children, state) = (trie.children(Some(node)), R::state(at));
+        let mut leads = Leads::Runs(&[]);
+        match beside {
+            Some(other) => self.unlike.push(Unlike::new(self.parts, [state, other], &children)),
+            None => leads = self.parts.leads(state),
+        }
+        self.levels.push(Level { at, children, leads, is_read, is_beside: beside.is_some() });
+    }
 }
 
 #[cfg(test)]

@@ -167,7 +167,7 @@ fn token_edges(parts: &TableParts, vocabulary: &Vocabulary, meter: &Meter) -> Re
                 node += 1;
             }
         }
-        let marked = special.of(parts.row(StateId(state)));
+        let marked = special.of(&parts.next, StateId(state));
         marked.iter().filter(|&&to| to != StateId::DEAD.0).for_each(|&to| add(to));
     }
     Ok(edges)
@@ -178,7 +178,8 @@ fn to_end(parts: &TableParts, edges: Vec<(u32, u32)>) -> Vec<u32> {
     let states = parts.next.states();
     let backward = Csr::new(states, edges.into_iter().map(|(from, to)| (to, from)));
     let own = StateId::RESERVED..states as u32;
-    let is_accepting = |&s: &u32| parts.row(StateId(s))[TokenTable::EOS as usize] == StateId::DONE.0;
+    let is_accepting =
+        |&s: &u32| parts.next.reserved(StateId(s))[TokenTable::EOS as usize] == StateId::DONE.0;
     let mut to_end = with_the_end(backward.distances(own.filter(is_accepting)));
     to_end[..RESERVED_TOKENS_TO_END.len()].copy_from_slice(&RESERVED_TOKENS_TO_END);
     to_end

@@ -18,6 +18,17 @@ impl CharacterSet {
         all
     }
 
+    /// Those of the bytes of a range.
+    pub(crate) fn between(first: u8, last: u8) -> Self {
+        // The lowest bits, so many of them.
+        let lowest = |count: u32| 1u128.checked_shl(count).map_or(u128::MAX, |bit| bit - 1);
+        let half = |at: u32| {
+            let [from, to] = [u32::from(first), u32::from(last) + 1].map(|end| end.saturating_sub(at << 7));
+            lowest(to) & !lowest(from)
+        };
+        Self([half(0), half(1)])
+    }
+
     #[inline]
     pub(crate) fn insert(&mut self, byte: u8) {
         self.0[usize::from(byte >> 7)] |= 1 << (byte & 127);
@@ -85,6 +96,11 @@ mod tests {
         assert!((0..=u8::MAX).all(|byte| a.contains(byte) == some.contains(&byte)));
         assert!(a.and(b).is_within(b) && !b.is_within(a) && CharacterSet::default().is_empty());
         assert!(CharacterSet::ALL.bytes().eq(0..=255) && CharacterSet::ASCII.bytes().eq(0..128));
+        for (first, last) in
+            [(0, 0), (0, 127), (0, 255), (9, 130), (65, 90), (127, 128), (128, 200), (255, 255)]
+        {
+            assert_eq!(CharacterSet::between(first, last), CharacterSet::of(first..=last));
+        }
         assert!(CharacterSet::CHARACTERS.bytes().eq((0..128).chain(0xc2..=0xf4)));
     }
 }

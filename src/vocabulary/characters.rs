@@ -68,6 +68,8 @@ struct Groups {
     /// `[256]`: empty where there are none.
     tokens: Vec<TokenBits>,
     counts: [u32; 256],
+    /// `[257]`: the sums of the counts before each, and of all.
+    before: [u32; 257],
     /// The characters that some tokens have.
     present: CharacterSet,
     /// The tokens of several characters that often go together.
@@ -81,6 +83,7 @@ impl Groups {
         Self {
             tokens: vec![TokenBits::none(0); 256],
             counts: [0; 256],
+            before: [0; 257],
             present: CharacterSet::default(),
             unions: Vec::new(),
             all: TokenBits::none(0),
@@ -107,6 +110,9 @@ impl Groups {
         let unions = UNIONS.iter().map(|&(first, last)| CharacterSet::of(first..=last).and(self.present));
         let unions = unions.filter(|characters| !characters.is_empty()).map(united).collect();
         (self.unions, self.all) = (unions, united(self.present).1);
+        for (byte, count) in self.counts.iter().enumerate() {
+            self.before[byte + 1] = self.before[byte] + count;
+        }
     }
 
     /// Adds sets that the tokens of some characters are in, and no other tokens.
@@ -254,6 +260,12 @@ impl Characters {
         self.rest.count(characters)
     }
 
+    /// The same of the characters of a range.
+    pub(crate) fn count_rest_between(&self, first: u8, last: u8) -> usize {
+        let before = &self.rest.before;
+        (before[usize::from(last) + 1] - before[usize::from(first)]) as usize
+    }
+
     /// Whether no single one of some characters is in the rests of many tokens.
     pub(crate) fn are_few(&self, characters: CharacterSet) -> bool {
         characters.bytes().all(|byte| self.rest.counts[byte as usize] as usize <= self.few)
@@ -373,6 +385,10 @@ mod tests {
         assert_eq!(known([b"", b"a \xc3"], CharacterSet::ALL, LONGEST), [1, 3, 5, 10]);
         assert_eq!(known([b"a", b"a"], set(b"b\xc3"), 1), [0, 1, 4, 5, 9, 11]);
         assert_eq!(characters.count_rest(set(b"b \n")), 5);
+        for (first, last) in [(0, b' '), (b'b', b'b'), (b'\n', 0xff)] {
+            let count = characters.count_rest(CharacterSet::between(first, last));
+            assert_eq!(characters.count_rest_between(first, last), count);
+        }
         assert!(
             characters.begin_more([set(b"a"), set(b"a")], 8)
                 && !characters.begin_more([set(b"a"), set(b"a")], 9)

@@ -39,6 +39,16 @@ impl Fans {
         start..self.ends[fan as usize]
     }
 
+    /// The first of some places of a fan whose byte is not less than this one.
+    #[inline]
+    pub(super) fn first_from(&self, places: Range<u32>, byte: u8) -> u32 {
+        let bytes = &self.bytes[places.start as usize..places.end as usize];
+        if bytes.first().is_none_or(|&next| next >= byte) {
+            return places.start;
+        }
+        places.start + bytes.partition_point(|&other| other < byte) as u32
+    }
+
     #[inline]
     pub(super) fn byte(&self, place: u32) -> u8 {
         self.bytes[place as usize]

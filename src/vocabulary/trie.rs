@@ -59,6 +59,19 @@ pub(crate) struct Children {
     is_fan: bool,
 }
 
+impl Children {
+    /// Whether they lie beside one another, so that one is found among them without a look at those before it.
+    #[inline]
+    pub(crate) fn are_many(&self) -> bool {
+        self.is_fan
+    }
+
+    /// How many they are, if that is known.
+    pub(crate) fn count(&self) -> usize {
+        if self.is_fan { (self.end - self.next) as usize } else { 0 }
+    }
+}
+
 /// A set of symbols; a symbol is a printable ASCII character, or one of a few groups of the other bytes.
 pub(crate) type Symbols = u128;
 
@@ -233,10 +246,34 @@ impl Trie {
         None
     }
 
+    /// The next of `children` whose byte is in a range, and this byte. Those before the range are left behind, those beyond are not.
+    #[inline]
+    pub(crate) fn next_child_within(
+        &self,
+        children: &mut Children,
+        (first, last): (u8, u8),
+    ) -> Option<(usize, u8)> {
+        if children.is_fan {
+            children.next = self.fans.first_from(children.next..children.end, first);
+        }
+        while children.next < children.end {
+            let at = children.next;
+            let byte = if children.is_fan { self.fans.byte(at) } else { self.byte(at as usize) };
+            if byte > last {
+                return None;
+            }
+            children.next = if children.is_fan { at + 1 } else { self.end(at as usize) };
+            if byte >= first {
+                return Some((if children.is_fan { self.fans.node(at) } else { at } as usize, byte));
+            }
+        }
+        None
+    }
+
     /// The children of what stands for `prefix`; none where no token begins so.
     pub(crate) fn children_behind(&self, prefix: &[u8]) -> Option<Children> {
         prefix.iter().try_fold(self.children(None), |mut children, &byte| {
-            let (node, _) = self.next_child(&mut children, |other| other == byte)?;
+            let (node, _) = self.next_child_within(&mut children, (byte, byte))?;
             Some(self.children(Some(node)))
         })
     }
@@ -248,6 +285,15 @@ impl Trie {
             let (node, byte) = self.next_child(&mut children, |_| true)?;
             Some((byte, node..self.end(node) as usize))
         })
+    }
+
+    /// The number of nodes of tokens that begin with a byte of a range.
+    pub(crate) fn count_between(&self, first: u8, last: u8) -> usize {
+        let Range { start, end } = self.fans.places(0);
+        let from = self.fans.first_from(start..end, first);
+        let to = last.checked_add(1).map_or(end, |next| self.fans.first_from(from..end, next));
+        let node = |place: u32| if place < end { self.fans.node(place) as usize } else { self.len() };
+        node(to) - node(from)
     }
 
     /// The length of the longest token.
@@ -294,7 +340,10 @@ mod tests {
         assert_eq!(walk(&vocabulary, &[]), met(whole));
         assert_eq!(walk(&vocabulary, &["ab"]), met(&[whole[0], whole[4], whole[5]]));
         assert_eq!(walk(&vocabulary, &["abc", "b"]), met(&[whole[0], whole[1], whole[3]]));
-        assert_eq!(vocabulary.trie().max_depth(), 3);
+        let trie = vocabulary.trie();
+        assert_eq!(trie.max_depth(), 3);
+        let ranges = [(0, 255), (0, b'a'), (b'a', b'a'), (b'b', b'b'), (b'b', 255), (b'c', b'z')];
+        assert_eq!(ranges.map(|(first, last)| trie.count_between(first, last)), [6, 4, 4, 2, 2, 0]);
     }
 
     #[test]

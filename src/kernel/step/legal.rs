@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use super::vectorized::vectorized;
-use crate::table::{
-    CharacterRun, CharacterRuns, Left, SpecialTokens, Stacks, StateId, TokenReading, TokenTable, Unread,
-};
+use crate::table::{CharacterRun, CharacterRuns, Left, SpecialTokens, Stacks, StateId, TokenReading, Unread};
 use crate::tensor::{HostRow, Legal, place};
 use crate::vocabulary::{LONGEST, Spelled, TokenBits, TokenId, TokenSet, Vocabulary};
 
@@ -57,7 +55,6 @@ impl Found {
     fn look_up(&mut self, at: &HostRow<'_>, left: &mut Left) {
         let parts = at.table.parts();
         let state = at.position.state;
-        let row = at.table.row(state);
         let stack = parts.calls.as_ref().map(|calls| Stacks::of(calls, &at.position));
         // Of what leaves the stack as it is.
         let can_end = |next: u32, left: &mut Left| match &stack {
@@ -65,14 +62,13 @@ impl Found {
             Some((stacks, top)) => left.reach(stacks.to_end(StateId(next), *top)),
         };
         let TokenReading::Bytes { vocabulary, special, .. } = &parts.reading else {
-            self.classes.extend(row.iter().map(|&next| can_end(next, left)));
+            self.classes.extend(at.table.row(state).iter().map(|&next| can_end(next, left)));
             self.work += self.classes.len();
             return;
         };
-        let reserved = &row[..TokenTable::RESERVED_COLUMNS];
-        self.classes.extend(reserved.iter().map(|&next| can_end(next, left)));
+        self.classes.extend(parts.next.reserved(state).into_iter().map(|next| can_end(next, left)));
         self.classes.push(state == StateId::UNCONSTRAINED);
-        self.classes.extend(special.of(row).iter().map(|&next| can_end(next, left)));
+        self.classes.extend(special.of(&parts.next, state).iter().map(|&next| can_end(next, left)));
         if state.0 < StateId::RESERVED {
             return;
         }
@@ -226,7 +222,7 @@ mod tests {
     use crate::constraint::{StructuralTag, Syntax};
     use crate::table::RowPosition;
     use crate::tensor::{Store, TensorTable};
-    use crate::{Constraint, Limits, TensorOptions, Vocabulary};
+    use crate::{Constraint, Limits, TensorOptions, TokenTable, Vocabulary};
     use burn::tensor::Device;
     use rand::{Rng, SeedableRng, rngs::StdRng};
     use serde_json::{Value, json};

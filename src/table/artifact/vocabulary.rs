@@ -54,7 +54,7 @@ impl StoredTable<'_> {
         let trie = vocabulary.trie();
         for state in (StateId::RESERVED..self.states() as u32).map(StateId) {
             meter.time()?;
-            let landings = special.of(parts.row(state)).iter().map(|&to| self.distance(StateId(to)));
+            let landings = special.of(&parts.next, state).iter().map(|&to| self.distance(StateId(to)));
             let mut nearest = landings.min().unwrap_or(NO_WAY);
             let position = RowPosition::unlimited(state);
             let mut left = Left::new(RowPosition::UNLIMITED - 1);
