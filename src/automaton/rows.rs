@@ -221,3 +221,36 @@ pub(super) fn append(row: &mut Vec<Run>, from: usize, run: Run) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_are_the_symbols_by_which_two_rows_lead_elsewhere() {
+        let rows: [&[(u8, u8, u32)]; 6] = [
+            &[],
+            &[(0, 255, 1)],
+            &[(0, 9, 1), (10, 10, 2), (11, 255, 1)],
+            &[(0, 9, 1), (12, 255, 2)],
+            &[(10, 10, 2), (255, 255, 1)],
+            &[(3, 7, 1), (8, 9, 3), (200, 254, 1)],
+        ];
+        for (row, other) in rows.iter().flat_map(|row| rows.iter().map(move |other| (row, other))) {
+            let [row, other] =
+                [row, other].map(|row| row.iter().map(|&run| run.into()).collect::<Vec<Run>>());
+            let ranges: Vec<(u8, u8)> = Differences::new(&row, &other).collect();
+            assert!(ranges.iter().all(|(first, last)| first <= last));
+            assert!(ranges.is_sorted_by(|a, b| a.1 < b.0));
+            let after = |row: &[Run], symbol: u8| {
+                let run = row.iter().find(|run| (run.first..=run.last).contains(&symbol));
+                run.map_or(0, |run| run.target)
+            };
+            for symbol in 0..=u8::MAX {
+                let differs = after(&row, symbol) != after(&other, symbol);
+                let found = ranges.iter().any(|&(first, last)| (first..=last).contains(&symbol));
+                assert_eq!(found, differs, "{symbol}: {row:?}, {other:?}");
+            }
+        }
+    }
+}

@@ -148,12 +148,10 @@ impl TableRows {
     pub(super) fn rests_on(&self, state: StateId) -> Symbols {
         match &self.form {
             Form::Whole { rests, .. } => rests.get(state.index()).copied().unwrap_or(0),
-            Form::OnDemand(rows) if rows.leaves(state) => 0,
-            Form::OnDemand(rows) => match rows.row(state)[self.columns..] {
-                [a, b, c, d] => {
-                    [a, b, c, d].into_iter().rev().fold(0, |all, word| all << 32 | Symbols::from(word))
-                }
-                _ => 0,
+            Form::OnDemand(rows) => match rows.written[state.index()].get() {
+                Some(row) => rests_of(&row[self.columns..]),
+                None if rows.leaves(state) => 0,
+                None => rests_of(&rows.row(state)[self.columns..]),
             },
         }
     }
@@ -231,6 +229,12 @@ impl TableRows {
     }
 }
 
+/// What a state rests on, from what is behind its row.
+#[inline]
+fn rests_of(words: &[u32]) -> Symbols {
+    words.iter().rev().fold(0, |all, &word| all << 32 | Symbols::from(word))
+}
+
 /// The symbols whose bytes lead from a state with this row to itself.
 fn resting(state: u32, row: &[u32], symbols: &[Symbols]) -> Symbols {
     if !row.contains(&state) {
@@ -261,12 +265,9 @@ impl OnDemand {
         })
     }
 
-    /// Whether the row of a state is not written, and all bytes that lead on from it lead to others.
-    #[inline]
+    /// Whether all bytes that lead on from a state lead to others.
     fn leaves(&self, state: StateId) -> bool {
-        let is_other = |run: &Run| entered(run) != state;
-        self.written[state.index()].get().is_none()
-            && self.runs(state).is_some_and(|runs| runs.iter().all(is_other))
+        self.runs(state).is_some_and(|runs| runs.iter().all(|run| entered(run) != state))
     }
 
     /// The row of a state, and what it rests on behind it.
@@ -371,6 +372,21 @@ mod tests {
             assert!(states().all(|state| rows.row(state) == whole.row(state)));
             assert!(states().all(|state| rows.rests_on(state) == whole.rests_on(state)));
             assert!(states().any(|state| rows.rests_on(state) != 0));
+            // By runs at first, by rows where there are many of them then.
+            let fresh = TokenTable::walk(&constraint, &vocabulary, &Limits::default()).unwrap();
+            let fresh = &fresh.parts().next;
+            let mut by_runs = [0; 2];
+            for (state, round) in states().flat_map(|state| [(state, 0), (state, 1)]) {
+                let leads = fresh.leads(state, column_of);
+                by_runs[round] += usize::from(matches!(leads, Leads::Runs(_)));
+                let row = whole.row(state);
+                let after = (0..=u8::MAX).map(|byte| leads.after(byte).0);
+                assert!(after.eq(column_of.iter().map(|&column| row[column as usize])), "{state}");
+                assert_eq!(fresh.reserved(state), row[..TokenTable::RESERVED_COLUMNS]);
+                let bytes = *column_of.iter().max().unwrap() as usize;
+                assert_eq!(fresh.from_column(state, bytes + 1), &row[bytes + 1..]);
+            }
+            assert!(by_runs[0] > by_runs[1] && by_runs[1] > 0, "{by_runs:?}");
             assert!(whole.first_beyond().is_none());
             let mut changed = rows.clone();
             changed.row_mut(table.start())[TokenTable::EOS as usize] = rows.states() as u32;

@@ -233,18 +233,17 @@ struct Level<'a, At> {
 #[inline(always)]
 fn next_alive(trie: &Trie, children: &mut Children, leads: &mut Leads<'_>) -> Option<(usize, u8, StateId)> {
     match leads {
-        Leads::Row(row, column_of) => {
-            let after = |byte: u8| StateId(row[column_of[byte as usize] as usize]);
-            let (node, byte) = trie.next_child(children, |byte| after(byte) != StateId::DEAD)?;
-            Some((node, byte, after(byte)))
-        }
-        Leads::Runs(runs) => loop {
+        Leads::Runs(runs) if children.are_many() => loop {
             let run = runs.first()?;
             if let Some((node, byte)) = trie.next_child_within(children, (run.first, run.last)) {
                 return Some((node, byte, entered(run)));
             }
             *runs = &runs[1..];
         },
+        leads => {
+            let (node, byte) = trie.next_child(children, |byte| leads.after(byte) != StateId::DEAD)?;
+            Some((node, byte, leads.after(byte)))
+        }
     }
 }
 

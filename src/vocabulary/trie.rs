@@ -229,7 +229,7 @@ impl Trie {
     }
 
     /// The next of `children` whose byte `is_wanted`, and this byte.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_child(
         &self,
         children: &mut Children,

@@ -262,7 +262,7 @@ fn memory(results: &Results) {
         }
     }
     println!(
-        "\nGrowth of resident memory over the cases with steps, compiled, walked and kept, one process per engine, KiB;"
+        "\nGrowth of resident memory over the cases with steps, compiled, walked and kept, the median of three processes, KiB;"
     );
     println!("apart from it what the engine prepared of the vocabulary alone\n");
     println!("  {:38}{:>8}{:>10}{:>10}{:>12}", "", "of", "sum", "max", "vocabulary");
