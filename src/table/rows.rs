@@ -357,6 +357,7 @@ mod tests {
             Constraint::json_schema(nested).unwrap(),
             Constraint::structural_tag(&StructuralTag::try_from(&tag).unwrap()).unwrap(),
         ];
+        let mut by_runs = [0; 2];
         for constraint in constraints {
             let table = TokenTable::walk(&constraint, &vocabulary, &Limits::default()).unwrap();
             let rows = &table.parts().next;
@@ -375,7 +376,6 @@ mod tests {
             // By runs at first, by rows where there are many of them then.
             let fresh = TokenTable::walk(&constraint, &vocabulary, &Limits::default()).unwrap();
             let fresh = &fresh.parts().next;
-            let mut by_runs = [0; 2];
             for (state, round) in states().flat_map(|state| [(state, 0), (state, 1)]) {
                 let leads = fresh.leads(state, column_of);
                 by_runs[round] += usize::from(matches!(leads, Leads::Runs(_)));
@@ -386,7 +386,6 @@ mod tests {
                 let bytes = *column_of.iter().max().unwrap() as usize;
                 assert_eq!(fresh.from_column(state, bytes + 1), &row[bytes + 1..]);
             }
-            assert!(by_runs[0] > by_runs[1] && by_runs[1] > 0, "{by_runs:?}");
             assert!(whole.first_beyond().is_none());
             let mut changed = rows.clone();
             changed.row_mut(table.start())[TokenTable::EOS as usize] = rows.states() as u32;
@@ -394,5 +393,6 @@ mod tests {
             assert_eq!(changed.first_beyond(), Some((at, rows.states() as u32)));
             assert!(changed != *rows);
         }
+        assert!(by_runs[0] > by_runs[1] && by_runs[1] > 0, "{by_runs:?}");
     }
 }
