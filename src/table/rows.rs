@@ -167,7 +167,7 @@ impl TableRows {
     }
 
     /// Where a state leads by the columns from `first` on, which are not those of bytes.
-    pub(crate) fn from_column(&self, state: StateId, first: usize) -> &[u32] {
+    pub(crate) fn last_columns(&self, state: StateId, first: usize) -> &[u32] {
         // In rows that are written on demand they lead nowhere.
         let state = if self.runs(state).is_some() { StateId::DEAD } else { state };
         &self.row(state)[first..]
@@ -384,7 +384,7 @@ mod tests {
                 assert!(after.eq(column_of.iter().map(|&column| row[column as usize])), "{state}");
                 assert_eq!(fresh.reserved(state), row[..TokenTable::RESERVED_COLUMNS]);
                 let bytes = *column_of.iter().max().unwrap() as usize;
-                assert_eq!(fresh.from_column(state, bytes + 1), &row[bytes + 1..]);
+                assert_eq!(fresh.last_columns(state, bytes + 1), &row[bytes + 1..]);
             }
             assert!(whole.first_beyond().is_none());
             let mut changed = rows.clone();

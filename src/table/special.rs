@@ -54,7 +54,7 @@ impl SpecialTokens {
 
     /// Their part of the row of a state.
     pub(crate) fn of<'a>(&self, rows: &'a TableRows, state: StateId) -> &'a [u32] {
-        rows.from_column(state, self.first)
+        rows.last_columns(state, self.first)
     }
 }
 
