@@ -48,11 +48,14 @@ const MOST_STATES: usize = 4;
 /// Which tokens may follow, of those that begin with some characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CharacterRun {
-    /// Those that are spelled in this way may follow; where it is the most characters that are followed, longer ones are to be read.
+    /// Those that are spelled in this way may follow, and longer ones as far as it reaches.
     pub(crate) spelled: Spelled,
+    /// How many characters of a rest may be within it, all of them where it stays; where that is not known, tokens with more than are
+    /// told apart are to be read.
+    pub(crate) reach: Option<usize>,
     /// Those whose first other character is one of these are to be read; all others may not follow.
     pub(crate) open: CharacterSet,
-    /// Those of them that lead to the same place wherever in the run they come.
+    /// Those of them that lead to the same place wherever in the run they come; none where it is not known how far it reaches.
     closing: CharacterSet,
     /// The state in which it stays, if there is one.
     pub(crate) stays: Option<StateId>,
@@ -540,8 +543,9 @@ impl Reader<'_> {
         let longest = self.characters.longest();
         let (mut within, mut most, mut by_one) = (CharacterSet::default(), 0, 0);
         let (mut dead, mut stays, mut goes_on) = (CharacterSet::ALL, None, false);
-        let (mut closing, mut closed) = (CharacterSet::of(TAILS), None);
-        loop {
+        let mut closing = CharacterSet::of(TAILS);
+        let mut closed = None;
+        let is_known = loop {
             if !self.can_end(place) {
                 return None;
             }
@@ -551,7 +555,12 @@ impl Reader<'_> {
             dead = dead.and(off);
             match among {
                 None => within = on,
-                Some(among) if among.is_within(off) => break,
+                Some(among) if among.is_within(off) => {
+                    // Only from here.
+                    let tails = super::steps::tails(self.parts, place.0).map(Some);
+                    closing = self.still_closing(closing, &mut closed, (tails, place.1));
+                    break true;
+                }
                 Some(among) => within = among.and(on),
             }
             if within.is_empty() {
@@ -559,43 +568,54 @@ impl Reader<'_> {
                 if most > 0 || on != CharacterSet::default() {
                     return None;
                 }
-                break;
+                break true;
             }
-            let (first, top) = *closed.get_or_insert((tails, place.1));
-            for (at, &byte) in TAILS.iter().enumerate() {
-                let alike = first[at].zip(tails[at]).is_some_and(|(first, entered)| {
-                    entered != StateId::DEAD && self.rest_alike((first, top), (entered, place.1))
-                });
-                if !alike {
-                    closing = closing.without(CharacterSet::of([byte]));
-                }
-            }
+            closing = self.still_closing(closing, &mut closed, (tails, place.1));
             if steps == 1 && next == place {
                 (stays, goes_on) = (Some(place), true);
-                break;
+                break true;
             }
             most += steps;
             if most > longest {
                 goes_on = true;
-                break;
+                break true;
             }
             // What is known of further steps costs little, and what is not is found from place to place.
             if by_one > LONGEST && most > LONGEST {
-                break;
+                break false;
             }
             place = next;
-        }
+        };
         let open = CharacterSet::CHARACTERS.without(within).without(dead);
+        let reach = if goes_on { usize::MAX } else { most };
         let most = if goes_on { ANY_LENGTH } else { most.min(LONGEST) };
         let run = CharacterRun {
             spelled: Spelled { first: Default::default(), within, most },
+            reach: is_known.then_some(reach),
             open,
-            closing: if goes_on { closing } else { CharacterSet::default() },
+            closing: if is_known { closing } else { CharacterSet::default() },
             stays: stays.map(|(state, _)| state),
             own: Default::default(),
             beside: Default::default(),
         };
         Some((run, stays))
+    }
+
+    /// Those of characters that lead to the same place from states that enter `tails` by them, with the same stack, as from those `before`.
+    fn still_closing(
+        &mut self,
+        closing: CharacterSet,
+        before: &mut Option<([Option<StateId>; TAILS.len()], Top)>,
+        (tails, top): ([Option<StateId>; TAILS.len()], Top),
+    ) -> CharacterSet {
+        let (first, first_top) = *before.get_or_insert((tails, top));
+        let is_alike = |reader: &mut Self, at: usize| {
+            first[at].zip(tails[at]).is_some_and(|(first, entered)| {
+                entered != StateId::DEAD && reader.rest_alike((first, first_top), (entered, top))
+            })
+        };
+        let known = (0..TAILS.len()).filter(|&at| closing.contains(TAILS[at]));
+        CharacterSet::of(known.filter(|&at| is_alike(self, at)).map(|at| TAILS[at]).collect::<Vec<_>>())
     }
 
     /// One step from a place, or several that are known to be alike.

@@ -2,7 +2,7 @@
 
 use super::rows::{Leads, entered};
 use super::stack::{Stacks, Top};
-use super::{Left, RowPosition, StateId, TableParts, TokenReading};
+use super::{CharacterRun, Left, RowPosition, StateId, TableParts, TokenReading};
 use crate::automaton::Differences;
 use crate::vocabulary::{CharacterSet, Children, Tails, TokenId, Trie};
 
@@ -26,9 +26,8 @@ enum Part<'a> {
     All,
     /// Behind their first characters come some of a set, and then one that begins with this byte.
     Beyond(CharacterSet, u8),
-    /// The trie is that of their tails, before which are these first characters, without a space before them and with one, and
-    /// characters of a set.
-    Tails(&'a Tails, &'a [CharacterSet; 2], CharacterSet),
+    /// The trie is that of their tails, before which are the first characters of a run that are its own, and others within it.
+    Tails(&'a Tails, &'a CharacterRun),
     /// Behind their first characters comes one that leads elsewhere than from this state; all of a set lead there from it.
     Beside(StateId, CharacterSet),
 }
@@ -58,15 +57,10 @@ impl<'a> Unread<'a> {
         Self { part: Part::Beside(state, within), ..self }
     }
 
-    /// Those before whose tails are these `first` characters, without a space before them and with one, and others `within` a set. All
-    /// that leads to where the bytes `begun` do.
-    pub(crate) fn tails(
-        tails: &'a Tails,
-        begun: ([u8; 2], usize),
-        first: &'a [CharacterSet; 2],
-        within: CharacterSet,
-    ) -> Self {
-        Self { prefix: begun, part: Part::Tails(tails, first, within), ..Self::all(tails.trie()) }
+    /// Those before whose tails are a first character of a `run` that is its own, and others within it. All that leads to where the
+    /// bytes `begun` do.
+    pub(crate) fn tails(tails: &'a Tails, begun: ([u8; 2], usize), run: &'a CharacterRun) -> Self {
+        Self { prefix: begun, part: Part::Tails(tails, run), ..Self::all(tails.trie()) }
     }
 
     /// What is read before the trie is.
@@ -403,8 +397,9 @@ impl<'a, R: Reader<'a>, F: FnMut(&[TokenId], StateId)> Walk<'a, R, F> {
         if !tokens.is_empty() && self.reader.can_end(next) {
             let state = R::state(next);
             match unread.part {
-                Part::Tails(tails, &first, within) => {
-                    tails.among(tokens, first, within).for_each(|token| (self.found)(&[token], state));
+                Part::Tails(tails, run) => {
+                    let tokens = tails.among(tokens, run.own, run.spelled.within, run.reach.unwrap_or(0));
+                    tokens.for_each(|token| (self.found)(&[token], state));
                 }
                 _ => (self.found)(&trie.all_tokens()[tokens], state),
             }

@@ -35,8 +35,10 @@ pub(crate) struct Characters {
     tails: [Tails; TAILS.len()],
     /// The tokens whose rests have at most so many characters, the last of them of any length.
     up_to: Vec<TokenBits>,
-    /// The tokens whose rests are longer than the longest that is followed.
-    long: Trie,
+    /// The tokens whose rests are longer than that, shorter ones first.
+    long: Vec<Long>,
+    /// The same as a trie.
+    long_trie: Trie,
     /// The most bytes of a rest.
     longest: usize,
     cut: Trie,
@@ -133,14 +135,22 @@ impl Groups {
     }
 }
 
+/// A token whose rest is long.
+struct Long {
+    is_spaced: bool,
+    first: u8,
+    /// The characters of the rest, and how many they are.
+    rest: CharacterSet,
+    length: usize,
+    token: TokenId,
+}
+
 /// A token of whole characters, the last of which may lack bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Whole<'a> {
     pub(super) is_spaced: bool,
     pub(super) first: u8,
     pub(super) rest: &'a [u8],
-    /// Number of its characters, or [`ANY_LENGTH`] if there are more than are followed.
-    length: usize,
 }
 
 impl<'a> Whole<'a> {
@@ -152,10 +162,18 @@ impl<'a> Whole<'a> {
         let first = *own.first()?;
         let rest = &own[1..];
         let continued = rest.iter().take_while(|&&byte| !begins(byte)).count();
-        let rest = &rest[continued..];
-        let length = rest.iter().filter(|&&byte| begins(byte)).count().min(ANY_LENGTH);
-        Some(Self { is_spaced: behind.is_some(), first, rest, length })
+        Some(Self { is_spaced: behind.is_some(), first, rest: &rest[continued..] })
     }
+
+    /// How many characters the rest has.
+    fn length(&self) -> usize {
+        count_characters(self.rest)
+    }
+}
+
+/// How many whole characters there are, the last of which may lack bytes.
+pub(super) fn count_characters(text: &[u8]) -> usize {
+    text.iter().filter(|&&byte| begins(byte)).count()
 }
 
 /// The characters of whole ones, the last of which may lack bytes.
@@ -177,13 +195,14 @@ impl Characters {
         // In the order of the ids, so that bits are set one after the other.
         for (id, bytes) in vocabulary.iter() {
             let Some(whole) = Whole::of(bytes) else { continue };
-            up_to[whole.length].set(id.0);
+            up_to[whole.length().min(ANY_LENGTH)].set(id.0);
             first[usize::from(whole.is_spaced)].insert(whole.first, id, all);
             characters_of(whole.rest).bytes().for_each(|byte| rest.insert(byte, id, all));
         }
         let is_few = |byte: u8| byte < 128 && rest.counts[byte as usize] as usize <= few;
         let of_few = CharacterSet::of((0..128).filter(|&byte| is_few(byte)));
-        let (mut cut, mut long, mut words) = (Vec::new(), Vec::new(), vec![Vec::new(); 128]);
+        let (mut cut, mut words) = (Vec::new(), vec![Vec::new(); 128]);
+        let (mut long, mut long_words) = (Vec::new(), Vec::new());
         let mut longest = 0;
         let mut with_tails = TAILS.map(|_| Vec::new());
         for &id in vocabulary.trie().all_tokens() {
@@ -197,13 +216,17 @@ impl Characters {
                 .bytes()
                 .for_each(|byte| words[byte as usize].push((bytes, id)));
             longest = longest.max(whole.rest.len());
-            if whole.length > LONGEST {
-                long.push((bytes, id));
+            let length = whole.length();
+            if length > LONGEST {
+                let Whole { is_spaced, first, rest } = whole;
+                long.push(Long { is_spaced, first, rest: characters_of(rest), length, token: id });
+                long_words.push((bytes, id));
             }
             for (byte, words) in TAILS.iter().zip(&mut with_tails) {
                 words.extend(whole.rest.iter().position(|other| other == byte).map(|at| (whole, at, id)));
             }
         }
+        long.sort_by_key(|long| long.length);
         first.iter_mut().chain([&mut rest]).for_each(|groups| groups.unite(all));
         for length in 1..=ANY_LENGTH {
             let (less, own) = up_to.split_at_mut(length);
@@ -221,16 +244,32 @@ impl Characters {
             few,
             tails: with_tails.map(Tails::of),
             up_to,
-            long: Trie::of(&long),
+            long,
+            long_trie: Trie::of(&long_words),
             longest,
             cut: Trie::of(&cut),
             spelled: SpelledSets::default(),
         }
     }
 
-    /// The tokens whose rests are longer than the longest that is followed.
+    /// The tokens whose rests have more characters than [`LONGEST`].
     pub(crate) fn long(&self) -> &Trie {
-        &self.long
+        &self.long_trie
+    }
+
+    /// Those of them whose rests have at most so many, with these `first` characters, without a space before them and with one, and
+    /// rests `within` a set.
+    pub(crate) fn long_up_to(
+        &self,
+        most: usize,
+        first: [CharacterSet; 2],
+        within: CharacterSet,
+    ) -> impl Iterator<Item = TokenId> + '_ {
+        let long = self.long.iter().take_while(move |long| long.length <= most);
+        let found = long.filter(move |long| {
+            first[usize::from(long.is_spaced)].contains(long.first) && long.rest.is_within(within)
+        });
+        found.map(|long| long.token)
     }
 
     /// No rest has more characters than this.
@@ -368,6 +407,13 @@ mod tests {
         assert_eq!(cut, [13, 14, 15]);
         assert_eq!(characters.long().all_tokens(), [TokenId(16)]);
         let set = |bytes: &[u8]| CharacterSet::of(bytes.iter().copied());
+        let long = |most, first: &[u8], within: &[u8]| {
+            characters.long_up_to(most, [set(first), set(b"")], set(within)).collect::<Vec<_>>()
+        };
+        assert_eq!(long(LONGEST + 1, b"ax", b"yz"), [TokenId(16)]);
+        let others: [(_, &[u8], &[u8]); 3] =
+            [(LONGEST, b"ax", b"yz"), (LONGEST + 1, b"y", b"yz"), (LONGEST + 1, b"x", b"x")];
+        assert!(others.into_iter().all(|(most, first, within)| long(most, first, within).is_empty()));
         let known = |first: [&[u8]; 2], within: CharacterSet, most| {
             let mut bits = TokenBits::none(words.len());
             characters.add(&mut bits, &Spelled { first: first.map(set), within, most });

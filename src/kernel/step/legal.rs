@@ -90,7 +90,7 @@ impl Found {
         let tails = |run: &CharacterRun, byte| Some((run.begun(byte)?, characters.tails(byte)?));
         let behind = runs.runs.iter().flat_map(|run| {
             let found = run.open.bytes().filter_map(move |byte| tails(run, byte));
-            found.map(|(begun, tails)| Unread::tails(tails, begun, &run.own, run.spelled.within))
+            found.map(|(begun, tails)| Unread::tails(tails, begun, run))
         });
         let beyond = runs.runs.iter().flat_map(|run| {
             run.open.bytes().flat_map(move |byte| {
@@ -102,8 +102,14 @@ impl Found {
                 })
             })
         });
-        let followed = runs.runs.iter().filter(|run| run.spelled.most == LONGEST);
-        let long = followed.flat_map(|run| {
+        // Of rests that are longer than what is told apart.
+        let longer = || runs.runs.iter().filter(|run| run.spelled.most == LONGEST);
+        for (run, most) in longer().filter_map(|run| Some((run, run.reach?))) {
+            let Spelled { first, within, .. } = run.spelled;
+            let long = characters.long_up_to(most, first, within);
+            self.text.extend(long.filter(|&token| special.column(token).is_none()).map(|token| token.0));
+        }
+        let long = longer().filter(|run| run.reach.is_none()).flat_map(|run| {
             spaces.map(|(is_spaced, prefix)| {
                 Unread::behind(characters.long(), prefix, run.spelled.first[is_spaced])
             })
