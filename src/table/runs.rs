@@ -8,10 +8,10 @@
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::rows;
+use super::rows::{self, Leads};
 use super::stack::{Stacks, Top};
 use super::steps::{KnownStep, Steps, tails};
-use super::{Left, RowPosition, StateId, TableParts, TokenReading};
+use super::{Left, Near, RowPosition, StateId, TableParts, TokenReading};
 use crate::automaton::{Differences, FastMap};
 use crate::vocabulary::{
     ANY_LENGTH, CONTINUATION, CharacterSet, Characters, LENGTH_CLASSES, LONGEST, LengthClass, Spelled, TAILS,
@@ -58,7 +58,7 @@ pub(crate) struct CharacterRun {
     /// Those of them that lead to the same place wherever in the run they come; none where it is not known how far it reaches.
     closing: CharacterSet,
     /// The state in which it stays, if there is one.
-    pub(crate) stays: Option<StateId>,
+    stays: Option<StateId>,
     /// Those of its first characters that lead to where it begins.
     pub(crate) own: [CharacterSet; 2],
     /// Those that lead to places of their own, from which most characters lead as from where it stays.
@@ -66,6 +66,11 @@ pub(crate) struct CharacterRun {
 }
 
 impl CharacterRun {
+    /// Where it stays, if it does.
+    pub(crate) fn near(&self) -> Option<Near> {
+        self.stays.map(|stays| Near::of(stays, self.spelled.within))
+    }
+
     /// A beginning of the run, of which an open character leads to the same place as of all its own others, if it does.
     pub(crate) fn begun(&self, open: u8) -> Option<([u8; 2], usize)> {
         let [bare, spaced] = self.own.map(|set| set.and(CharacterSet::ASCII).bytes().next());
@@ -262,6 +267,14 @@ impl TableParts {
 }
 
 impl TableParts {
+    /// The state that a byte enters from another.
+    fn entered_by(&self, state: StateId, byte: u8) -> StateId {
+        match self.next.runs(state) {
+            Some(runs) => Leads::Runs(runs).after(byte),
+            None => self.leads(state).after(byte),
+        }
+    }
+
     /// Calls `enters` with the states that bytes enter from a state, `DEAD` too, with some of them several times.
     fn each_entered(&self, state: StateId, bytes: &Bytes, mut enters: impl FnMut(u32)) {
         let &Bytes { first, last, ref columns } = bytes;
@@ -412,7 +425,7 @@ impl Reader<'_> {
         if !self.entered.iter().any(|entered| self.is_broad(StateId(entered.to))) {
             return None;
         }
-        let bare = self.ways_entered(start);
+        let bare = self.ways_by_step(start).unwrap_or_else(|| self.ways_entered(start));
         let behind_space = bare.to.iter().find(|way| way.set.contains(b' ')).map(|way| way.to);
         let spaced = match behind_space {
             Some(place) => self.ways(place),
@@ -682,8 +695,37 @@ impl Reader<'_> {
         if let Some((_, ways)) = self.seen.iter().find(|(seen, _)| *seen == place) {
             return Rc::clone(ways);
         }
-        self.enter(place.0);
-        self.ways_entered(place)
+        self.ways_by_step(place).unwrap_or_else(|| {
+            self.enter(place.0);
+            self.ways_entered(place)
+        })
+    }
+
+    /// The same where the step is known, and few characters lead neither where it does nor nowhere.
+    fn ways_by_step(&mut self, place: Place) -> Option<Rc<Ways>> {
+        let KnownStep { entered, sets: [on, off], amid } = self.known.steps.of(place.0)?;
+        let others = CharacterSet::CHARACTERS.without(on).without(off);
+        if !others.is_within(CharacterSet::ASCII) || others.count() > FEW_CHARACTERS {
+            return None;
+        }
+        let amid = amid.iter().map(|&state| (state, place.1)).collect();
+        let to = self.settle(entered.0, place.1, &mut false)?;
+        let mut ways = Ways::default();
+        let weight = self.weighed.weight;
+        self.add(&mut ways, Way { to, amid, set: on, weight, entered: Some(entered) });
+        for byte in others.bytes() {
+            let (entered, set) = (self.parts.entered_by(place.0, byte), CharacterSet::of([byte]));
+            match self.settle(entered.0, place.1, &mut false) {
+                Some(to) => {
+                    let weight = self.characters.count_rest_between(byte, byte);
+                    self.add(&mut ways, Way { to, amid: Vec::new(), set, weight, entered: Some(entered) });
+                }
+                None => ways.split = ways.split.or(set),
+            }
+        }
+        let ways = Rc::new(ways);
+        self.seen.push((place, Rc::clone(&ways)));
+        Some(ways)
     }
 
     /// The same where the states were [entered](Self::enter).

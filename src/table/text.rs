@@ -2,7 +2,7 @@
 
 use super::rows::{Leads, entered};
 use super::stack::{Stacks, Top};
-use super::{CharacterRun, Left, RowPosition, StateId, TableParts, TokenReading};
+use super::{CharacterRun, Left, Near, RowPosition, StateId, TableParts, TokenReading};
 use crate::automaton::Differences;
 use crate::vocabulary::{CharacterSet, Children, Tails, TokenId, Trie};
 
@@ -28,8 +28,8 @@ enum Part<'a> {
     Beyond(CharacterSet, u8),
     /// The trie is that of their tails, before which are the first characters of a run that are its own, and others within it.
     Tails(&'a Tails, &'a CharacterRun),
-    /// Behind their first characters comes one that leads elsewhere than from this state; all of a set lead there from it.
-    Beside(StateId, CharacterSet),
+    /// They are not what another state says: a byte leads elsewhere from there, behind their first characters where these are some of all.
+    Beside(Near),
 }
 
 impl<'a> Unread<'a> {
@@ -51,10 +51,10 @@ impl<'a> Unread<'a> {
         Self { part: Part::Beyond(within, byte), ..self }
     }
 
-    /// Of these, those that are not as a state says, which characters `within` a set lead to from itself: it says of tokens whose
-    /// further characters are within that they may follow, and of others that they may not.
-    pub(crate) fn beside(self, state: StateId, within: CharacterSet) -> Self {
-        Self { part: Part::Beside(state, within), ..self }
+    /// Of these, those of which another state may not say whether they may follow, since bytes behind their first characters lead
+    /// elsewhere from there; or any bytes, where these are all.
+    pub(crate) fn beside(self, near: Near) -> Self {
+        Self { part: Part::Beside(near), ..self }
     }
 
     /// Those before whose tails are a first character of a `run` that is its own, and others within it. All that leads to where the
@@ -91,9 +91,22 @@ impl<'a> Unread<'a> {
 impl TableParts {
     /// Calls `found` with tokens that may follow at `position`, where so many tokens are `left` behind the next one, and
     /// the state after all of them, until each of those `unread` was given, some of them more than once. With `DEAD` it gives tokens
-    /// that a state [beside](Unread::beside) says may follow, before those of them that may. Returns the number of nodes that were read.
+    /// of which a state [beside](Unread::beside) does not say whether they may follow, before those of them that may. Returns the number
+    /// of nodes that were read.
     pub(crate) fn each_text<'a>(
         &self,
+        position: &RowPosition,
+        left: &mut Left,
+        unread: impl IntoIterator<Item = Unread<'a>>,
+        found: impl FnMut(&[TokenId], StateId),
+    ) -> usize {
+        self.each_text_up_to(usize::MAX, position, left, unread, found)
+    }
+
+    /// The same where no more nodes are read than about so many: the rest is left out then.
+    pub(crate) fn each_text_up_to<'a>(
+        &self,
+        most: usize,
         position: &RowPosition,
         left: &mut Left,
         unread: impl IntoIterator<Item = Unread<'a>>,
@@ -104,11 +117,11 @@ impl TableParts {
         }
         let bytes = Bytes { parts: self, left };
         let Some(calls) = &self.calls else {
-            return each_token(bytes, position.state, unread, found);
+            return each_token(bytes, position.state, unread, most, found);
         };
         let (stacks, top) = Stacks::of(calls, position);
         let start = (position.state, top, stacks.mark());
-        each_token(StackedBytes { bytes, stacks }, start, unread, found)
+        each_token(StackedBytes { bytes, stacks }, start, unread, most, found)
     }
 }
 
@@ -284,6 +297,7 @@ fn each_token<'a, 'b, R: Reader<'a>>(
     reader: R,
     start: R::At,
     unread: impl IntoIterator<Item = Unread<'b>>,
+    most: usize,
     mut found: impl FnMut(&[TokenId], StateId),
 ) -> usize {
     let special = reader.bytes().parts.special();
@@ -296,7 +310,7 @@ fn each_token<'a, 'b, R: Reader<'a>>(
         }
     };
     let parts = reader.bytes().parts;
-    let mut walk = Walk { parts, reader, levels: Vec::new(), unlike: Vec::new(), found, read: 0 };
+    let mut walk = Walk { parts, reader, levels: Vec::new(), unlike: Vec::new(), found, read: 0, most };
     unread.into_iter().for_each(|unread| walk.all(start, &unread));
     walk.read
 }
@@ -309,14 +323,21 @@ struct Walk<'a, R: Reader<'a>, F> {
     /// Of each level beside a state, which come before all others.
     unlike: Vec<Unlike<'a>>,
     found: F,
-    /// Number of nodes that were read.
+    /// Number of nodes that were read, and the most that are.
     read: usize,
+    most: usize,
 }
 
 impl<'a, R: Reader<'a>, F: FnMut(&[TokenId], StateId)> Walk<'a, R, F> {
     fn all(&mut self, start: R::At, unread: &Unread<'_>) {
         if unread.first.is_empty() {
             return;
+        }
+        if let Part::Beside(near) = unread.part
+            && unread.first == CharacterSet::ALL
+        {
+            self.push(unread.trie.children(None), start, false, Some(near.stays));
+            return self.levels(unread);
         }
         let begun = unread.prefix().iter().try_fold(start, |at, &byte| {
             let entered = self.parts.leads(R::state(at)).after(byte);
@@ -347,7 +368,14 @@ impl<'a, R: Reader<'a>, F: FnMut(&[TokenId], StateId)> Walk<'a, R, F> {
         // Where no token is known by what comes before it, a space stands for itself alone.
         let is_alone = first.1 == b' ' && unread.prefix().is_empty() && unread.first != CharacterSet::ALL;
         self.node(unread, begun, first, unread.is_whole(), is_alone);
-        while let Some(level) = self.levels.last_mut() {
+        self.levels(unread);
+    }
+
+    /// Reads what is left of all levels.
+    fn levels(&mut self, unread: &Unread<'_>) {
+        while let Some(level) = self.levels.last_mut()
+            && self.read <= self.most
+        {
             let (at, is_read, is_beside) = (level.at, level.is_read, level.is_beside);
             let child = match self.unlike.last_mut() {
                 Some(unlike) if is_beside => unlike.next(unread.trie, &mut level.children),
@@ -361,8 +389,8 @@ impl<'a, R: Reader<'a>, F: FnMut(&[TokenId], StateId)> Walk<'a, R, F> {
                 continue;
             };
             match unread.part {
-                Part::Beside(stays, within) if is_beside => {
-                    self.beside(unread.trie, at, child, (stays, within));
+                Part::Beside(near) if is_beside => {
+                    self.beside(unread.trie, at, child, near);
                     continue;
                 }
                 _ => {}
@@ -406,28 +434,21 @@ impl<'a, R: Reader<'a>, F: FnMut(&[TokenId], StateId)> Walk<'a, R, F> {
         }
         if !is_whole && !is_alone {
             let beside = match unread.part {
-                Part::Beside(stays, _) if !is_read => Some(stays),
+                Part::Beside(near) if !is_read => Some(near.stays),
                 _ => None,
             };
-            self.push(trie, node, next, is_read, beside);
+            self.push(trie.children(Some(node)), next, is_read, beside);
         }
     }
 
-    /// Reads a node whose byte leads elsewhere than from the state beside, where all tokens that have characters within a set may follow.
-    fn beside(
-        &mut self,
-        trie: &Trie,
-        at: R::At,
-        (node, byte, entered): (usize, u8, StateId),
-        (stays, within): (StateId, CharacterSet),
-    ) {
+    /// Reads a node whose byte leads elsewhere than from the state beside.
+    fn beside(&mut self, trie: &Trie, at: R::At, (node, byte, entered): (usize, u8, StateId), near: Near) {
         self.read += 1;
         let next = if entered == StateId::DEAD { None } else { self.reader.enter(at, entered) };
-        let is_within = within.contains(byte);
-        let goes_on = is_within && byte.is_ascii() && next.is_some_and(|next| R::is_on_same(next, at));
+        let goes_on = near.stays_by(byte) && next.is_some_and(|next| R::is_on_same(next, at));
         let can_end = next.is_some_and(|next| self.reader.can_end(next));
         let tokens = trie.own(node);
-        if is_within && !(goes_on && can_end) {
+        if !(goes_on && can_end) {
             let dead = if goes_on { tokens.clone() } else { trie.subtree(node) };
             (self.found)(&trie.all_tokens()[dead], StateId::DEAD);
         }
@@ -435,15 +456,14 @@ impl<'a, R: Reader<'a>, F: FnMut(&[TokenId], StateId)> Walk<'a, R, F> {
             if !goes_on && can_end {
                 (self.found)(&trie.all_tokens()[tokens], R::state(next));
             }
-            self.push(trie, node, next, !goes_on, goes_on.then_some(stays));
+            self.push(trie.children(Some(node)), next, !goes_on, goes_on.then_some(near.stays));
         }
     }
 
-    /// Goes on below a node, with children whose bytes lead on, or elsewhere than from a state beside.
+    /// Goes on with children whose bytes lead on, or elsewhere than from a state beside.
     #[inline(always)]
-    fn push(&mut self, trie: &Trie, node: usize, at: R::At, is_read: bool, beside: Option<StateId>) {
-        let (children, state) = (trie.children(Some(node)), R::state(at));
-        let mut leads = Leads::Runs(&[]);
+    fn push(&mut self, children: Children, at: R::At, is_read: bool, beside: Option<StateId>) {
+        let (mut leads, state) = (Leads::Runs(&[]), R::state(at));
         match beside {
             Some(other) => self.unlike.push(Unlike::new(self.parts, [state, other], &children)),
             None => leads = self.parts.leads(state),

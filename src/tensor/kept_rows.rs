@@ -45,11 +45,11 @@ impl KeptRows {
         Self(Mutex::new(Kept { most_bytes, ..Kept::default() }))
     }
 
-    /// What may follow at a place with so many tokens left after the next one, where that is kept.
-    pub(crate) fn find(&self, place: &[u32], left: u32) -> Option<Arc<Legal>> {
+    /// What may follow at a place with so many tokens left after the next one, where that is kept, and with how many it is the same.
+    pub(crate) fn find(&self, place: &[u32], left: u32) -> Option<(Arc<Legal>, Range<u32>)> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let row = kept.rows.get(place).filter(|row| row.left.contains(&left))?;
-        Some(Arc::clone(&row.legal))
+        Some((Arc::clone(&row.legal), row.left.clone()))
     }
 
     /// Keeps what may follow at a place, and forgets those that were met first.

@@ -1,9 +1,10 @@
 //! The tokens that may follow in a row, on the CPU.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::vectorized::vectorized;
-use crate::table::{CharacterRun, CharacterRuns, Left, SpecialTokens, Stacks, StateId, TokenReading, Unread};
+use crate::table::{CharacterRun, CharacterRuns, Left, Stacks, StateId, TokenReading, TokenTable, Unread};
 use crate::tensor::{HostRow, Legal, place};
 use crate::vocabulary::{LONGEST, Spelled, TokenBits, TokenId, TokenSet, Vocabulary};
 
@@ -13,21 +14,62 @@ const WORTH_KEEPING: usize = 24;
 /// So many tokens that are taken out of a list are looked for one after the other.
 const FEW_LESS: usize = 16;
 
+/// Two places are near where no more nodes of the trie lead elsewhere from one than from the other.
+const MOST_BESIDE: usize = 256;
+
 /// The tokens that may follow in a row.
 pub(super) fn legal(at: &HostRow<'_>) -> Arc<Legal> {
     // To the budget of no token only the end of the sequence is left, as to that of one.
-    let left = at.position.remaining.max(1) - 1;
+    known(at, at.position.remaining.max(1) - 1).0
+}
+
+/// The same where so many tokens are left behind the next one, and with how many it is the same.
+fn known(at: &HostRow<'_>, left: u32) -> (Arc<Legal>, Range<u32>) {
     let place = place(&at.position);
     at.kept.find(&place, left).unwrap_or_else(|| {
-        let (mut found, mut left) = (Found::default(), Left::new(left));
-        found.look_up(at, &mut left);
-        let (legal, work) = found.legal(at);
+        let (legal, work, alike) = near(at, left).unwrap_or_else(|| {
+            let (mut found, mut left) = (Found::default(), Left::new(left));
+            found.look_up(at, &mut left);
+            let (legal, work) = found.legal(at);
+            (legal, work, left.alike())
+        });
         let legal = Arc::new(legal);
         if work >= WORTH_KEEPING {
-            at.kept.keep(place, left.alike(), Arc::clone(&legal));
+            at.kept.keep(place, alike.clone(), Arc::clone(&legal));
         }
-        legal
+        (legal, alike)
     })
+}
+
+/// The same, and what it took to find it, from what is known of a place that is near, if there is one.
+fn near(at: &HostRow<'_>, tokens: u32) -> Option<(Legal, usize, Range<u32>)> {
+    let parts = at.table.parts();
+    let TokenReading::Bytes { vocabulary, .. } = &parts.reading else { return None };
+    let mut left = Left::new(tokens);
+    let near = parts.near(&at.position, &mut left)?;
+    let mut there = at.clone();
+    there.position.state = near.stays;
+    if classes(at, &mut left) != classes(&there, &mut left) {
+        return None;
+    }
+    let (place, alike) = known(&there, tokens);
+    if matches!(&*place, Legal::Alone(TokenSet::Few(_)) | Legal::Near { .. }) {
+        return None;
+    }
+    let (mut more, mut less) = (Vec::new(), Vec::new());
+    let unread = [Unread::all(vocabulary.trie()).beside(near)];
+    let work = parts.each_text_up_to(MOST_BESIDE, &at.position, &mut left, unread, |tokens, state| {
+        let found = if state == StateId::DEAD { &mut less } else { &mut more };
+        found.extend(tokens.iter().map(|id| id.0));
+    });
+    if work > MOST_BESIDE || more.len() + less.len() > TokenSet::longest_list(at.table.vocabulary_len()) {
+        return None;
+    }
+    more.shrink_to_fit();
+    less.shrink_to_fit();
+    let own = left.alike();
+    let alike = own.start.max(alike.start)..own.end.min(alike.end);
+    Some((Legal::Near { place, more, less }, WORTH_KEEPING + work, alike))
 }
 
 /// The tokens that may follow in a row: all of some classes, those that are known by their characters, and those that were read.
@@ -35,40 +77,27 @@ pub(super) fn legal(at: &HostRow<'_>) -> Arc<Legal> {
 struct Found {
     /// Whether each class is taken.
     classes: Vec<bool>,
-    /// Tokens of text that are known without being read, if any are.
+    /// Tokens of text that are known by their characters, if any are.
     known: Option<Known>,
+    /// Those of them that are not: they are read to be known, or not as text.
+    less: Vec<u32>,
     /// The tokens of text that were read and may follow, some of them more than once.
     text: Vec<u32>,
     /// What it took to find them.
     work: usize,
 }
 
-/// Tokens that are known by their characters.
-struct Known {
-    /// Held by the vocabulary, or by nobody.
-    set: Result<Arc<TokenSet>, TokenBits>,
-    /// Those of them that are not: they are read to be known, or not as text.
-    less: Vec<u32>,
-}
+/// Tokens held by the vocabulary, or by nobody.
+type Known = Result<Arc<TokenSet>, TokenBits>;
 
 impl Found {
     fn look_up(&mut self, at: &HostRow<'_>, left: &mut Left) {
-        let parts = at.table.parts();
-        let state = at.position.state;
-        let stack = parts.calls.as_ref().map(|calls| Stacks::of(calls, &at.position));
-        // Of what leaves the stack as it is.
-        let can_end = |next: u32, left: &mut Left| match &stack {
-            None => left.reach(parts.tokens_to_end[next as usize]),
-            Some((stacks, top)) => left.reach(stacks.to_end(StateId(next), *top)),
-        };
+        let (parts, state) = (at.table.parts(), at.position.state);
+        self.classes = classes(at, left);
         let TokenReading::Bytes { vocabulary, special, .. } = &parts.reading else {
-            self.classes.extend(at.table.row(state).iter().map(|&next| can_end(next, left)));
             self.work += self.classes.len();
             return;
         };
-        self.classes.extend(parts.next.reserved(state).into_iter().map(|next| can_end(next, left)));
-        self.classes.push(state == StateId::UNCONSTRAINED);
-        self.classes.extend(special.of(&parts.next, state).iter().map(|&next| can_end(next, left)));
         if state.0 < StateId::RESERVED {
             return;
         }
@@ -77,14 +106,13 @@ impl Found {
             return self.read(at, left, [Unread::all(trie)]);
         };
         let characters = vocabulary.characters();
-        self.known = Some(Known::of(vocabulary, &runs, special));
+        self.known = Some(known_by(vocabulary, &runs));
+        self.less = special.tokens().iter().map(|(token, _)| token.0).collect();
         self.work += WORTH_KEEPING;
         let spaces = [(0, &b""[..]), (1, b" ")];
         let begun = spaces.map(|(is_spaced, prefix)| Unread::behind(trie, prefix, runs.read[is_spaced]));
-        let beside = runs.runs.iter().filter_map(|run| Some((run, run.stays?))).flat_map(|(run, stays)| {
-            spaces.map(|(is_spaced, prefix)| {
-                Unread::behind(trie, prefix, run.beside[is_spaced]).beside(stays, run.spelled.within)
-            })
+        let beside = runs.runs.iter().filter_map(|run| Some((run, run.near()?))).flat_map(|(run, near)| {
+            spaces.map(|(is_spaced, prefix)| Unread::behind(trie, prefix, run.beside[is_spaced]).beside(near))
         });
         // Where it does not matter what comes before an open character.
         let tails = |run: &CharacterRun, byte| Some((run.begun(byte)?, characters.tails(byte)?));
@@ -124,9 +152,7 @@ impl Found {
 
     /// Reads tokens.
     fn read<'a>(&mut self, at: &HostRow<'_>, left: &mut Left, unread: impl IntoIterator<Item = Unread<'a>>) {
-        let less = self.known.as_mut().map(|known| &mut known.less);
-        let (mut none, text) = (Vec::new(), &mut self.text);
-        let less = less.unwrap_or(&mut none);
+        let (text, less) = (&mut self.text, &mut self.less);
         let found = |tokens: &[TokenId], state| {
             let found = if state == StateId::DEAD { &mut *less } else { &mut *text };
             found.extend(tokens.iter().map(|id| id.0));
@@ -136,7 +162,7 @@ impl Found {
 
     /// The same in the form in which a row is masked, and what it took to find it.
     fn legal(self, at: &HostRow<'_>) -> (Legal, usize) {
-        let Self { classes, known, mut text, work } = self;
+        let Self { classes, known, less, mut text, work } = self;
         let all = at.table.vocabulary_len();
         let few = TokenSet::longest_list(all);
         let of_classes = |taken: bool| {
@@ -145,7 +171,7 @@ impl Found {
         };
         if let Some(known) = known {
             text.extend(of_classes(true));
-            return (known.with(text, all), work);
+            return (with(known, text, less, all), work);
         }
         // Without a constraint few tokens may not follow, if any.
         if at.position.state == StateId::UNCONSTRAINED {
@@ -167,45 +193,61 @@ impl Found {
     }
 }
 
-impl Known {
-    fn of(vocabulary: &Vocabulary, runs: &CharacterRuns, special: &SpecialTokens) -> Self {
-        let characters = vocabulary.characters();
-        let spelled: Vec<Spelled> = runs.runs.iter().map(|run| run.spelled).collect();
-        let set = characters.spelled(&spelled, || {
-            let mut bits = TokenBits::none(vocabulary.len());
-            vectorized(
-                #[inline(always)]
-                || spelled.iter().for_each(|spelled| characters.add(&mut bits, spelled)),
-            );
-            bits
-        });
-        Self { set, less: special.tokens().iter().map(|(token, _)| token.0).collect() }
-    }
+/// Whether each class of a row is taken: what each column leads to, or each that is not of bytes.
+fn classes(at: &HostRow<'_>, left: &mut Left) -> Vec<bool> {
+    let (parts, state) = (at.table.parts(), at.position.state);
+    let stack = parts.calls.as_ref().map(|calls| Stacks::of(calls, &at.position));
+    // Of what leaves the stack as it is.
+    let mut can_end = |next: u32| match &stack {
+        None => left.reach(parts.tokens_to_end[next as usize]),
+        Some((stacks, top)) => left.reach(stacks.to_end(StateId(next), *top)),
+    };
+    let TokenReading::Bytes { special, .. } = &parts.reading else {
+        return at.table.row(state).iter().map(|&next| can_end(next)).collect();
+    };
+    let mut classes = Vec::with_capacity(TokenTable::RESERVED_COLUMNS + 1 + special.columns());
+    classes.extend(parts.next.reserved(state).map(&mut can_end));
+    classes.push(state == StateId::UNCONSTRAINED);
+    classes.extend(special.of(&parts.next, state).iter().map(|&next| can_end(next)));
+    classes
+}
 
-    /// These of `all` tokens, and `more` of which some may be among them.
-    fn with(self, mut more: Vec<u32>, all: usize) -> Legal {
-        let Self { set, mut less } = self;
-        let longest = TokenSet::longest_list(all);
-        let mut bits = match set {
-            Ok(set) => match &*set {
-                TokenSet::Few(few) if few.len() + more.len() <= longest && less.len() <= FEW_LESS => {
-                    more.extend(few.iter().filter(|token| !less.contains(token)));
-                    more.shrink_to_fit();
-                    return Legal::Alone(TokenSet::Few(more));
-                }
-                TokenSet::Most(_) | TokenSet::Bits(..) if more.len() + less.len() <= longest => {
-                    more.shrink_to_fit();
-                    less.shrink_to_fit();
-                    return Legal::Beside { set, more, less };
-                }
-                set => set.to_bits(all).into_owned(),
-            },
-            Err(bits) => bits,
-        };
-        less.iter().for_each(|&token| bits.clear(token));
-        more.iter().for_each(|&token| bits.set(token));
-        alone(bits).0
-    }
+/// The tokens that are known by their characters.
+fn known_by(vocabulary: &Vocabulary, runs: &CharacterRuns) -> Known {
+    let characters = vocabulary.characters();
+    let spelled: Vec<Spelled> = runs.runs.iter().map(|run| run.spelled).collect();
+    characters.spelled(&spelled, || {
+        let mut bits = TokenBits::none(vocabulary.len());
+        vectorized(
+            #[inline(always)]
+            || spelled.iter().for_each(|spelled| characters.add(&mut bits, spelled)),
+        );
+        bits
+    })
+}
+
+/// The `known` ones of `all` tokens without those in `less`, and `more` of which some may be in either.
+fn with(known: Known, mut more: Vec<u32>, mut less: Vec<u32>, all: usize) -> Legal {
+    let longest = TokenSet::longest_list(all);
+    let mut bits = match known {
+        Ok(set) => match &*set {
+            TokenSet::Few(few) if few.len() + more.len() <= longest && less.len() <= FEW_LESS => {
+                more.extend(few.iter().filter(|token| !less.contains(token)));
+                more.shrink_to_fit();
+                return Legal::Alone(TokenSet::Few(more));
+            }
+            TokenSet::Most(_) | TokenSet::Bits(..) if more.len() + less.len() <= longest => {
+                more.shrink_to_fit();
+                less.shrink_to_fit();
+                return Legal::Beside { set, more, less };
+            }
+            set => set.to_bits(all).into_owned(),
+        },
+        Err(bits) => bits,
+    };
+    less.iter().for_each(|&token| bits.clear(token));
+    more.iter().for_each(|&token| bits.set(token));
+    alone(bits).0
 }
 
 /// The tokens whose bits are set, and how many they are.
@@ -351,6 +393,10 @@ number ::= [0-9]+ ("." [0-9]+)?
 ws ::= " "*"#;
         let object =
             json!({"type": "object", "properties": {"name": {"type": "string"}, "nap": {"type": "integer"}}});
+        let tree =
+            json!({"type": "object", "additionalProperties": {"$ref": "#"}, "properties": {"nab": {}}});
+        let nested_names = json!({"type": "object", "properties": {
+            "name": {"type": "string"}, "child": {"$ref": "#"}, "charm": {"type": "integer"}}});
         let counted = json!({"type": "object", "required": ["a", "b"], "properties": {
             "a": {"type": "string", "maxLength": 70}, "b": {"type": "string", "maxLength": 140}}});
         let texts = concat!(
@@ -373,6 +419,11 @@ ws ::= " "*"#;
             ),
             (string("format", json!("email")), "\"ab.c@xyz.ab"),
             (schema(object), "{\"name\":\"ab\",\"nap\":1,\"nax\":{\"na\":[1,\"b"),
+            (schema(tree), "{\"nab\":1,\"b\":{\"nab\":[2],\"na\":{}}}"),
+            (
+                schema(nested_names),
+                "{\"name\":\"a\",\"child\":{\"name\":\"b\",\"chi\":1,\"nam\":2},\"cha\":3",
+            ),
             (regex("[^,]*,(ab|a[^b]*b)"), "ab é x\n,a漢b"),
             (
                 regex("(?s).{3,90}"),
@@ -405,7 +456,7 @@ ws ::= " "*"#;
     fn what_may_follow_is_what_the_table_says_of_each_token() {
         let vocabulary = words();
         let ids = || (0..vocabulary.len() as u32).map(TokenId);
-        let (mut by_runs, mut read, mut with_less) = (0, 0, 0);
+        let (mut by_runs, mut read, mut with_less, mut near) = (0, 0, 0, 0);
         for ((constraint, text), frames) in
             cases().iter().flat_map(|case| [64, 3, 0].map(|frames| (case, frames)))
         {
@@ -429,28 +480,36 @@ ws ::= " "*"#;
                     let (mut found, mut left) = (Found::default(), Left::new(remaining - 1));
                     found.look_up(&row, &mut left);
                     *(if found.known.is_some() { &mut by_runs } else { &mut read }) += 1;
-                    let legal = found.legal(&row).0;
+                    let legal = Arc::new(found.legal(&row).0);
                     with_less +=
-                        usize::from(matches!(&legal, Legal::Beside { less, .. } if !less.is_empty()));
-                    let mut masked = vec![1.0f32; vocabulary.len()];
-                    mask(&mut masked, &row, &legal);
-                    let masked = masked.iter().enumerate().filter(|(_, logit)| logit.is_finite());
-                    let mut found = tokens(&legal, vocabulary.len());
-                    found.sort_unstable();
-                    assert!(masked.map(|(id, _)| id as u32).eq(found.iter().copied()), "{legal:?}");
-                    let is_found = |id: &TokenId| found.binary_search(&id.0).is_ok();
-                    let may_follow = |id: &TokenId| table.can_end(&table.after(&row.position, *id));
-                    let wrong: Vec<_> = ids().filter(|id| is_found(id) != may_follow(id)).collect();
-                    let texts: Vec<_> =
-                        wrong.iter().take(4).map(|&id| (is_found(&id), vocabulary.bytes(id))).collect();
-                    assert!(
-                        wrong.is_empty(),
-                        "{text:?}, byte {at}, {remaining} left, {frames} frames: {texts:?} of {constraint:?}"
-                    );
+                        usize::from(matches!(&*legal, Legal::Beside { less, .. } if !less.is_empty()));
+                    // The places before it are kept, for other budgets too.
+                    let kept = super::legal(&row);
+                    near += usize::from(matches!(&*kept, Legal::Near { .. }));
+                    let mut ways = vec![legal];
+                    ways.extend(Some(kept).filter(|kept| *kept != ways[0]));
+                    for legal in ways {
+                        let mut masked = vec![1.0f32; vocabulary.len()];
+                        mask(&mut masked, &row, &legal);
+                        let masked = masked.iter().enumerate().filter(|(_, logit)| logit.is_finite());
+                        let mut found = tokens(&legal, vocabulary.len());
+                        found.sort_unstable();
+                        assert!(masked.map(|(id, _)| id as u32).eq(found.iter().copied()), "{legal:?}");
+                        let is_found = |id: &TokenId| found.binary_search(&id.0).is_ok();
+                        let may_follow = |id: &TokenId| table.can_end(&table.after(&row.position, *id));
+                        let wrong: Vec<_> = ids().filter(|id| is_found(id) != may_follow(id)).collect();
+                        let texts: Vec<_> =
+                            wrong.iter().take(4).map(|&id| (is_found(&id), vocabulary.bytes(id))).collect();
+                        assert!(
+                            wrong.is_empty(),
+                            "{text:?}, byte {at}, {remaining} left, {frames} frames: {texts:?} of {constraint:?}"
+                        );
+                    }
                 }
             }
         }
         assert!(by_runs > 1000 && read > 500, "{by_runs} by runs, {read} without");
         assert!(with_less > 10, "{with_less} sets of which tokens are taken away");
+        assert!(near > 300, "{near} places near others");
     }
 }

@@ -50,14 +50,29 @@ fn mask_within<F: Logit>(row: &mut [F], vocabulary_len: usize, legal: &Legal) {
     let (row, beyond) = row.split_at_mut(vocabulary_len);
     beyond.fill(F::NEVER);
     match legal {
-        Legal::Alone(set) => keep(row, set),
-        Legal::Beside { set, more, less } => {
-            let kept = logits_of(row, more);
-            keep(row, set);
-            less.iter().for_each(|&id| row[id as usize] = F::NEVER);
-            put(row, more, &kept);
-        }
+        Legal::Near { place, more, less } => beside(row, [more, less], |row| keep_legal(row, place)),
+        legal => keep_legal(row, legal),
     }
+}
+
+/// Puts −∞ where a token may not follow.
+#[inline(always)]
+fn keep_legal<F: Logit>(row: &mut [F], legal: &Legal) {
+    match legal {
+        Legal::Alone(set) => keep(row, set),
+        Legal::Beside { set, more, less } => beside(row, [more, less], |row| keep(row, set)),
+        // Places are near none of these.
+        Legal::Near { .. } => unreachable!("a place near another"),
+    }
+}
+
+/// Does the same where some tokens keep their logits, whatever `mask` says, and others get −∞.
+#[inline(always)]
+fn beside<F: Logit>(row: &mut [F], [more, less]: [&[u32]; 2], mask: impl FnOnce(&mut [F])) {
+    let kept = logits_of(row, more);
+    mask(row);
+    less.iter().for_each(|&id| row[id as usize] = F::NEVER);
+    put(row, more, &kept);
 }
 
 /// Puts −∞ where a token is not in a set.

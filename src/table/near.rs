@@ -1,0 +1,72 @@
+//! Places where nearly the same tokens may follow as where a row stays.
+//!
+//! At the start of a name of an object, and amid one, most characters lead to where any other name goes on, and a row stays there by most
+//! of them. What may follow there is known once for all such places, and each of them differs by the tokens that begin as its
+//! own names do.
+
+use super::rows::entered;
+use super::{Left, RowPosition, Stacks, StateId, TableParts, TokenReading};
+use crate::automaton::{Differences, Run};
+use crate::vocabulary::CharacterSet;
+
+/// Nodes of the trie that follow where a row stays, and not at a place near it, at most.
+const MOST_DEAD: usize = 512;
+
+/// A state in which a row stays.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Near {
+    pub(crate) stays: StateId,
+    /// The bytes of ASCII that leave it there.
+    within: CharacterSet,
+}
+
+impl Near {
+    /// A state in which a row stays by the characters within a set.
+    pub(super) fn of(stays: StateId, within: CharacterSet) -> Self {
+        Self { stays, within: within.and(CharacterSet::ASCII) }
+    }
+
+    /// Whether a byte leaves a row there.
+    #[inline]
+    pub(super) fn stays_by(&self, byte: u8) -> bool {
+        self.within.contains(byte)
+    }
+}
+
+impl TableParts {
+    /// The state that most characters lead to at `position`, where a row stays there, can end there with so many tokens `left`, and
+    /// hardly more may follow. Known of rows that are written on demand only.
+    pub(crate) fn near(&self, position: &RowPosition, left: &mut Left) -> Option<Near> {
+        let TokenReading::Bytes { vocabulary, .. } = &self.reading else { return None };
+        let (characters, trie) = (vocabulary.characters(), vocabulary.trie());
+        let runs = self.next.runs(position.state)?;
+        let weight = |first, last| characters.count_rest_between(first, last);
+        let main =
+            runs.iter().filter(|run| run.last.is_ascii()).max_by_key(|run| weight(run.first, run.last))?;
+        let stays = entered(main);
+        let others = self.next.runs(stays).filter(|_| stays != position.state)?;
+        let own = |run: &&Run| entered(run) == stays && run.last.is_ascii();
+        let within = others.iter().filter(own).map(|run| CharacterSet::between(run.first, run.last));
+        let within = within.fold(CharacterSet::default(), CharacterSet::or);
+        if !within.contains(main.first) || self.calls.as_ref().is_some_and(|calls| !calls.is_plain(stays)) {
+            return None;
+        }
+        let mut dead = 0;
+        for (first, last) in Differences::new(runs, others) {
+            if !runs.iter().any(|run| run.first <= first && first <= run.last) {
+                dead += trie.count_between(first, last);
+            }
+            if !last.is_ascii() || dead > MOST_DEAD {
+                return None;
+            }
+        }
+        let to_end = match &self.calls {
+            None => self.tokens_to_end[stays.index()],
+            Some(calls) => {
+                let (stacks, top) = Stacks::of(calls, position);
+                stacks.to_end(stays, top)
+            }
+        };
+        left.reach(to_end).then(|| Near::of(stays, within))
+    }
+}
