@@ -79,6 +79,21 @@ impl Leads<'_> {
     }
 }
 
+impl Leads<'_> {
+    /// Whether all bytes of a range lead on.
+    pub(super) fn lead_on(&self, first: u8, last: u8) -> bool {
+        match self {
+            Self::Row(..) => (first..=last).all(|byte| self.after(byte) != StateId::DEAD),
+            Self::Runs(runs) => {
+                let within = runs.iter().filter(|run| run.first <= last && run.last >= first);
+                let bytes: usize =
+                    within.map(|run| usize::from(run.last.min(last) - run.first.max(first)) + 1).sum();
+                bytes == usize::from(last - first) + 1
+            }
+        }
+    }
+}
+
 /// The state that a run of an automaton's row enters.
 pub(super) fn entered(run: &Run) -> StateId {
     StateId(run.target + SHIFT)

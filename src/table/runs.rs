@@ -63,6 +63,8 @@ pub(crate) struct CharacterRun {
     pub(crate) own: [CharacterSet; 2],
     /// Those that lead to places of their own, from which most characters lead as from where it stays.
     pub(crate) beside: [CharacterSet; 2],
+    /// Those that other characters begin with too, which lead nowhere.
+    pub(crate) lacking: [CharacterSet; 2],
 }
 
 impl CharacterRun {
@@ -303,7 +305,9 @@ struct Way {
     /// Where the row is amid these characters.
     amid: Vec<Place>,
     set: CharacterSet,
-    /// How many tokens have them in their rests, about.
+    /// Bytes with which other characters begin too, which lead nowhere.
+    lacking: CharacterSet,
+    /// How many tokens have characters of the set in their rests, about.
     weight: usize,
     /// The state that all of them enter, if there is one, and the stack is as it was until then.
     entered: Option<StateId>,
@@ -320,7 +324,7 @@ struct Ways {
 impl Ways {
     /// The characters that lead nowhere.
     fn dead(&self) -> CharacterSet {
-        let alive = self.to.iter().fold(self.split, |all, way| all.or(way.set));
+        let alive = self.to.iter().fold(self.split, |all, way| all.or(way.set).or(way.lacking));
         CharacterSet::CHARACTERS.without(alive)
     }
 }
@@ -329,6 +333,8 @@ impl Ways {
 struct Family {
     place: Place,
     first: [CharacterSet; 2],
+    /// Bytes with which other characters begin too, which lead nowhere.
+    lacking: [CharacterSet; 2],
     /// Where the row is amid these characters.
     amid: Vec<Place>,
 }
@@ -359,7 +365,14 @@ struct FollowedWide {
     /// The number of these characters.
     wide: usize,
     found: Option<(Place, Option<StateId>)>,
+    /// Whether some of them lead nowhere.
+    are_lacking: bool,
     amid: Vec<Place>,
+}
+
+/// The characters of two pairs of sets.
+fn united(a: [CharacterSet; 2], b: [CharacterSet; 2]) -> [CharacterSet; 2] {
+    [0, 1].map(|at| a[at].or(b[at]))
 }
 
 /// Follows characters.
@@ -437,14 +450,17 @@ impl Reader<'_> {
         let mut found = CharacterRuns { read: [bare.split, spaced.split], ..CharacterRuns::default() };
         let mut families: Vec<Family> = Vec::new();
         for (is_spaced, ways) in [bare, spaced].into_iter().enumerate() {
-            for &Way { to, set, ref amid, .. } in &ways.to {
+            for &Way { to, set, lacking, ref amid, .. } in &ways.to {
                 let same = families.iter().position(|known| self.are_alike(known.place, to));
                 let at = same.unwrap_or_else(|| {
-                    families.push(Family { place: to, first: Default::default(), amid: Vec::new() });
+                    let [first, lacking] = Default::default();
+                    families.push(Family { place: to, first, lacking, amid: Vec::new() });
                     families.len() - 1
                 });
-                families[at].first[is_spaced] = families[at].first[is_spaced].or(set);
-                families[at].amid.extend(amid);
+                let family = &mut families[at];
+                family.first[is_spaced] = family.first[is_spaced].or(set);
+                family.lacking[is_spaced] = family.lacking[is_spaced].or(lacking);
+                family.amid.extend(amid);
             }
         }
         // Those of many characters first: the others may be beside them.
@@ -459,7 +475,8 @@ impl Reader<'_> {
                 found.runs.push(run);
                 continue;
             }
-            let with = |sets: [CharacterSet; 2]| [0, 1].map(|at| sets[at].or(family.first[at]));
+            let all = united(family.first, family.lacking);
+            let with = |sets: [CharacterSet; 2]| united(sets, all);
             match beside.map(|number| &mut found.runs[number]) {
                 Some(run) => (run.beside, run.spelled.first) = (with(run.beside), with(run.spelled.first)),
                 None => found.read = with(found.read),
@@ -470,7 +487,8 @@ impl Reader<'_> {
 
     /// What may be read behind some first characters, and where that stays, if it does; `None` where tokens are to be read.
     fn run_of(&mut self, family: &Family) -> Option<(CharacterRun, Option<Place>)> {
-        let (characters, first) = (self.characters, family.first);
+        let (characters, own) = (self.characters, family.first);
+        let first = united(own, family.lacking);
         if !characters.begin_more(first, FEW_TOKENS)
             || !self.is_broad(family.place.0)
             || !self.can_end_at(&family.amid)
@@ -481,15 +499,16 @@ impl Reader<'_> {
         // What is open is read in a part of the vocabulary for each character.
         let is_known =
             characters.are_few(run.open) && characters.begin_more(first, characters.count_rest(run.open));
-        is_known
-            .then_some((CharacterRun { spelled: Spelled { first, ..run.spelled }, own: first, ..run }, stays))
+        let spelled = Spelled { first, ..run.spelled };
+        is_known.then_some((CharacterRun { spelled, own, lacking: family.lacking, ..run }, stays))
     }
 
     /// The run that holds behind some first characters as well but for tokens that go on with a few others, since all but these lead
     /// from there to where they lead from the place at which it stays.
     fn beside(&mut self, family: &Family, lasting: &[(Place, usize)]) -> Option<usize> {
         let (parts, characters, weighed, place) = (self.parts, self.characters, self.weighed, family.place);
-        if !family.first.iter().all(|set| set.is_within(CharacterSet::ASCII)) {
+        let sets = family.first.iter().chain(&family.lacking);
+        if !sets.into_iter().all(|set| set.is_within(CharacterSet::ASCII)) {
             return None;
         }
         // How many tokens have characters in their rests that lead elsewhere than from another state.
@@ -610,6 +629,7 @@ impl Reader<'_> {
             stays: stays.map(|(state, _)| state),
             own: Default::default(),
             beside: Default::default(),
+            lacking: Default::default(),
         };
         Some((run, stays))
     }
@@ -712,13 +732,15 @@ impl Reader<'_> {
         let to = self.settle(entered.0, place.1, &mut false)?;
         let mut ways = Ways::default();
         let weight = self.weighed.weight;
-        self.add(&mut ways, Way { to, amid, set: on, weight, entered: Some(entered) });
+        let lacking = CharacterSet::default();
+        self.add(&mut ways, Way { to, amid, set: on, lacking, weight, entered: Some(entered) });
         for byte in others.bytes() {
             let (entered, set) = (self.parts.entered_by(place.0, byte), CharacterSet::of([byte]));
             match self.settle(entered.0, place.1, &mut false) {
                 Some(to) => {
                     let weight = self.characters.count_rest_between(byte, byte);
-                    self.add(&mut ways, Way { to, amid: Vec::new(), set, weight, entered: Some(entered) });
+                    let (amid, entered) = (Vec::new(), Some(entered));
+                    self.add(&mut ways, Way { to, amid, set, lacking, weight, entered });
                 }
                 None => ways.split = ways.split.or(set),
             }
@@ -740,8 +762,8 @@ impl Reader<'_> {
                 continue;
             };
             let ascii = set.and(CharacterSet::ASCII);
-            let entered = Some(StateId(to));
-            self.add(&mut ways, Way { to: at, amid: Vec::new(), set: ascii, weight, entered });
+            let (entered, lacking) = (Some(StateId(to)), CharacterSet::default());
+            self.add(&mut ways, Way { to: at, amid: Vec::new(), set: ascii, lacking, weight, entered });
             if ascii == set {
                 continue;
             }
@@ -751,11 +773,13 @@ impl Reader<'_> {
                     continue;
                 }
                 let followed = self.follow(at, wide, moves_stack);
-                let FollowedWide { found, ref amid, .. } = self.followed[followed];
+                let FollowedWide { found, are_lacking, ref amid, .. } = self.followed[followed];
                 match found {
                     Some((to, entered)) => {
                         let amid = amid.clone();
-                        self.add(&mut ways, Way { to, amid, set, weight, entered });
+                        let (lacking, set) = if are_lacking { (set, lacking) } else { (lacking, set) };
+                        let weight = if are_lacking { 0 } else { weight };
+                        self.add(&mut ways, Way { to, amid, set, lacking, weight, entered });
                     }
                     None => ways.split = ways.split.or(set),
                 }
@@ -767,48 +791,49 @@ impl Reader<'_> {
     }
 
     fn add(&self, ways: &mut Ways, way: Way) {
-        if way.set.is_empty() {
+        if way.set.is_empty() && way.lacking.is_empty() {
             return;
         }
         match ways.to.iter_mut().find(|known| self.are_alike(known.to, way.to)) {
             Some(known) => {
+                if known.set.is_empty() {
+                    known.entered = way.entered;
+                } else if !way.set.is_empty() {
+                    known.entered = known.entered.filter(|_| known.entered == way.entered);
+                }
                 known.set = known.set.or(way.set);
+                known.lacking = known.lacking.or(way.lacking);
                 known.weight += way.weight;
                 known
                     .amid
                     .extend(way.amid.iter().filter(|place| !known.amid.contains(place)).collect::<Vec<_>>());
-                known.entered = known.entered.filter(|_| known.entered == way.entered);
             }
             None => ways.to.push(way),
         }
     }
 
-    /// Follows the further bytes of characters beyond ASCII, and gives the place of what it found: `None` where they do not all lead to one
-    /// place, else the state too that all of them enter, if there is one and nothing moves the stack before; it may have been `moved`
+    /// Follows the further bytes of characters beyond ASCII, and gives the place of what it found: `None` where they do not lead to one
+    /// place, or nowhere, else the state too that all of them enter, if there is one and nothing moves the stack before; it may have been `moved`
     /// already. Where the row is in between is kept with it.
     fn follow(&mut self, begun: Place, wide: usize, moved: bool) -> usize {
         let same = |known: &FollowedWide| (known.begun, known.wide, known.moved) == (begun, wide, moved);
         if let Some(known) = self.followed.iter().position(same) {
             return known;
         }
-        let (found, amid) = self.follow_bytes(begun, &self.alphabet.wide[wide].behind, moved);
-        self.followed.push(FollowedWide { begun, moved, wide, found, amid });
+        let followed = self.follow_bytes(begun, wide, moved);
+        self.followed.push(followed);
         self.followed.len() - 1
     }
 
-    /// The same for characters that have these bytes behind the first, with where the row is in between.
-    fn follow_bytes(
-        &mut self,
-        begun: Place,
-        behind: &[Bytes],
-        mut moved: bool,
-    ) -> (Option<(Place, Option<StateId>)>, Vec<Place>) {
+    /// The same where it was not found before.
+    fn follow_bytes(&mut self, begun: Place, wide: usize, was_moved: bool) -> FollowedWide {
+        let (mut moved, mut are_lacking) = (was_moved, false);
         let [mut at, mut next] = [&mut self.at, &mut self.next].map(std::mem::take);
         let mut amid = Vec::new();
         at.clear();
         at.push(begun);
         let (mut all_read, mut entered) = (true, None);
-        for bytes in behind {
+        for bytes in &self.alphabet.wide[wide].behind {
             amid.extend_from_slice(&at);
             next.clear();
             let (mut first, mut is_one) = (None, !moved);
@@ -819,8 +844,11 @@ impl Reader<'_> {
                         return;
                     }
                     is_one &= *first.get_or_insert(to) == to;
-                    let place = if to == StateId::DEAD.0 { None } else { self.settle(to, top, &mut moved) };
-                    match place {
+                    if to == StateId::DEAD.0 {
+                        are_lacking = true;
+                        return;
+                    }
+                    match self.settle(to, top, &mut moved) {
                         Some(place) if !next.iter().any(|&known| self.are_alike(known, place)) => {
                             next.push(place)
                         }
@@ -840,7 +868,7 @@ impl Reader<'_> {
             _ => None,
         };
         (self.at, self.next) = (at, next);
-        (found, amid)
+        FollowedWide { begun, moved: was_moved, wide, found, are_lacking, amid }
     }
 
     /// Where a row comes to rest that enters a state; `None` where the stack has no room.

@@ -4,7 +4,7 @@ use super::rows::{Leads, entered};
 use super::stack::{Stacks, Top};
 use super::{CharacterRun, Left, Near, RowPosition, StateId, TableParts, TokenReading};
 use crate::automaton::Differences;
-use crate::vocabulary::{CharacterSet, Children, Tails, TokenId, Trie};
+use crate::vocabulary::{CONTINUATION, CharacterSet, Children, LENGTH_CLASSES, Tails, TokenId, Trie};
 
 /// Where so many times as many children could follow as first characters, the children are looked for one by one.
 const FEW_FIRST: usize = 4;
@@ -30,6 +30,8 @@ enum Part<'a> {
     Tails(&'a Tails, &'a CharacterRun),
     /// They are not what another state says: a byte leads elsewhere from there, behind their first characters where these are some of all.
     Beside(Near),
+    /// Their first characters lead nowhere.
+    Lacking,
 }
 
 impl<'a> Unread<'a> {
@@ -55,6 +57,11 @@ impl<'a> Unread<'a> {
     /// elsewhere from there; or any bytes, where these are all.
     pub(crate) fn beside(self, near: Near) -> Self {
         Self { part: Part::Beside(near), ..self }
+    }
+
+    /// Of these, those whose first characters lead nowhere: with each of them, `DEAD` is given.
+    pub(crate) fn lacking(self) -> Self {
+        Self { part: Part::Lacking, ..self }
     }
 
     /// Those before whose tails are a first character of a `run` that is its own, and others within it. All that leads to where the
@@ -367,8 +374,31 @@ impl<'a, R: Reader<'a>, F: FnMut(&[TokenId], StateId)> Walk<'a, R, F> {
     fn below_first(&mut self, unread: &Unread<'_>, begun: R::At, first: (usize, u8, StateId)) {
         // Where no token is known by what comes before it, a space stands for itself alone.
         let is_alone = first.1 == b' ' && unread.prefix().is_empty() && unread.first != CharacterSet::ALL;
+        if let Part::Lacking = unread.part {
+            let class = LENGTH_CLASSES.iter().find(|class| first.1 >= class.first && first.1 <= class.last);
+            return self.lacking(unread.trie, begun, first, class.map_or(0, |class| class.length - 1));
+        }
         self.node(unread, begun, first, unread.is_whole(), is_alone);
         self.levels(unread);
+    }
+
+    /// Gives the tokens that begin with a character that leads nowhere, of which so many bytes are `missing` behind this node.
+    fn lacking(&mut self, trie: &Trie, at: R::At, child: (usize, u8, StateId), missing: usize) {
+        self.read += 1;
+        let (node, _, entered) = child;
+        let next = if entered == StateId::DEAD { None } else { self.reader.enter(at, entered) };
+        let Some(next) = next else {
+            return (self.found)(&trie.all_tokens()[trie.subtree(node)], StateId::DEAD);
+        };
+        let leads = self.parts.leads(R::state(next));
+        let (first, last) = CONTINUATION;
+        if missing == 0 || missing == 1 && leads.lead_on(first, last) {
+            return;
+        }
+        let mut children = trie.children(Some(node));
+        while let Some((child, byte)) = trie.next_child_within(&mut children, CONTINUATION) {
+            self.lacking(trie, next, (child, byte, leads.after(byte)), missing - 1);
+        }
     }
 
     /// Reads what is left of all levels.

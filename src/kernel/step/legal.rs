@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::vectorized::vectorized;
 use crate::table::{CharacterRun, CharacterRuns, Left, Stacks, StateId, TokenReading, TokenTable, Unread};
 use crate::tensor::{HostRow, Legal, place};
-use crate::vocabulary::{LONGEST, Spelled, TokenBits, TokenId, TokenSet, Vocabulary};
+use crate::vocabulary::{CharacterSet, LONGEST, Spelled, TokenBits, TokenId, TokenSet, Vocabulary};
 
 /// What took so much work to find, counted in tokens and nodes of the trie, is kept.
 const WORTH_KEEPING: usize = 24;
@@ -114,6 +114,9 @@ impl Found {
         let beside = runs.runs.iter().filter_map(|run| Some((run, run.near()?))).flat_map(|(run, near)| {
             spaces.map(|(is_spaced, prefix)| Unread::behind(trie, prefix, run.beside[is_spaced]).beside(near))
         });
+        let lacking = runs.runs.iter().flat_map(|run| {
+            spaces.map(|(is_spaced, prefix)| Unread::behind(trie, prefix, run.lacking[is_spaced]).lacking())
+        });
         // Where it does not matter what comes before an open character.
         let tails = |run: &CharacterRun, byte| Some((run.begun(byte)?, characters.tails(byte)?));
         let behind = runs.runs.iter().flat_map(|run| {
@@ -122,8 +125,10 @@ impl Found {
         });
         let beyond = runs.runs.iter().flat_map(|run| {
             run.open.bytes().flat_map(move |byte| {
-                let first = if tails(run, byte).is_some() { &run.beside } else { &run.spelled.first };
-                let begun = spaces.into_iter().filter(|&(is_spaced, _)| !first[is_spaced].is_empty());
+                let known = tails(run, byte).map_or([CharacterSet::default(); 2], |_| run.own);
+                let first =
+                    [0, 1].map(|is_spaced: usize| run.spelled.first[is_spaced].without(known[is_spaced]));
+                let begun = spaces.into_iter().filter(move |&(is_spaced, _)| !first[is_spaced].is_empty());
                 begun.map(move |(is_spaced, prefix)| {
                     let few = characters.with(byte, vocabulary);
                     Unread::behind(few, prefix, first[is_spaced]).beyond(run.spelled.within, byte)
@@ -134,19 +139,19 @@ impl Found {
         let longer = || runs.runs.iter().filter(|run| run.spelled.most == LONGEST);
         for (run, most) in longer().filter_map(|run| Some((run, run.reach?))) {
             let Spelled { first, within, .. } = run.spelled;
+            let first = [0, 1].map(|is_spaced: usize| first[is_spaced].without(run.lacking[is_spaced]));
             let long = characters.long_up_to(most, first, within);
             self.text.extend(long.filter(|&token| special.column(token).is_none()).map(|token| token.0));
         }
-        let long = longer().filter(|run| run.reach.is_none()).flat_map(|run| {
-            spaces.map(|(is_spaced, prefix)| {
-                Unread::behind(characters.long(), prefix, run.spelled.first[is_spaced])
-            })
+        let long = longer().flat_map(|run| {
+            let first = if run.reach.is_none() { run.spelled.first } else { run.lacking };
+            spaces.map(|(is_spaced, prefix)| Unread::behind(characters.long(), prefix, first[is_spaced]))
         });
         let cut = [Unread::all(characters.cut())];
         self.read(
             at,
             left,
-            cut.into_iter().chain(long).chain(begun).chain(beside).chain(behind).chain(beyond),
+            cut.into_iter().chain(long).chain(begun).chain(lacking).chain(beside).chain(behind).chain(beyond),
         );
     }
 
@@ -429,6 +434,9 @@ ws ::= " "*"#;
                 regex("(?s).{3,90}"),
                 "ab é漢 <f\n\"\\ 0123456789 abcdefghijklmnop 0123456789 abcdefghijklmnop 0123456789",
             ),
+            // Some characters beyond ASCII lead nowhere that begin with the same byte as others.
+            (regex(r"[^\s@]+@?[^\s@]*"), "ab漢é@x🙂漢"),
+            (regex(r"[^\s]{1,70}"), "ab漢é@x🙂漢"),
             (regex(r"([a-z]{2})*-[^\x00-\x1f]{8}\n?"), "abcdef-ab é漢"),
             // Tokens of the same characters that may end, and those without the last bytes of one that may not.
             (regex("[a-z](?s:.)*"), "ab"),
@@ -456,7 +464,7 @@ ws ::= " "*"#;
     fn what_may_follow_is_what_the_table_says_of_each_token() {
         let vocabulary = words();
         let ids = || (0..vocabulary.len() as u32).map(TokenId);
-        let (mut by_runs, mut read, mut with_less, mut near) = (0, 0, 0, 0);
+        let (mut by_runs, mut read, mut with_less, mut near, mut lacking) = (0, 0, 0, 0, 0);
         for ((constraint, text), frames) in
             cases().iter().flat_map(|case| [64, 3, 0].map(|frames| (case, frames)))
         {
@@ -479,6 +487,9 @@ ws ::= " "*"#;
                     row.position = with(remaining);
                     let (mut found, mut left) = (Found::default(), Left::new(remaining - 1));
                     found.look_up(&row, &mut left);
+                    let runs = table.parts().character_runs(&row.position, &mut Left::new(remaining - 1));
+                    let are_lacking = |run: &CharacterRun| run.lacking.iter().any(|set| !set.is_empty());
+                    lacking += usize::from(runs.is_some_and(|runs| runs.runs.iter().any(are_lacking)));
                     *(if found.known.is_some() { &mut by_runs } else { &mut read }) += 1;
                     let legal = Arc::new(found.legal(&row).0);
                     with_less +=
@@ -510,6 +521,7 @@ ws ::= " "*"#;
         }
         assert!(by_runs > 1000 && read > 500, "{by_runs} by runs, {read} without");
         assert!(with_less > 10, "{with_less} sets of which tokens are taken away");
+        assert!(lacking > 20, "{lacking} places with first bytes of which some characters lead nowhere");
         assert!(near > 300, "{near} places near others");
     }
 }
