@@ -1,9 +1,9 @@
 //! The second half of a compilation: trim dead ends by tokens, number what is left, lay out `D`.
 
 use super::StateId;
-use super::TokenTable;
 use super::columns::Columns;
 use super::compile::{Source, TokenRun};
+use super::{ClassMap, TokenTable};
 use crate::automaton::Csr;
 use crate::error::{Error, Result};
 use crate::limits::Meter;
@@ -39,18 +39,16 @@ pub(super) fn build(source: Source, vocabulary: &Vocabulary, meter: &Meter) -> R
             // Column 0 leads nowhere: those tokens are `UNMATCHED`; the others follow the reserved classes.
             columns.intern(&scratch) + TokenTable::UNMATCHED
         });
-        for &token in &source.tokens[from as usize..to as usize] {
-            class[token.index()] = *class_of_column;
-        }
+        class.put(&source.tokens[from as usize..to as usize], *class_of_column);
     }
 
     let states = order.len() + StateId::RESERVED as usize;
     let mut class_count = columns.len() + TokenTable::UNMATCHED as usize;
     if source.free > 0 {
         // Free text lets `UNMATCHED` pass, so text that fits nowhere has a class of its own.
-        let misfits = vocabulary.iter().filter(|(id, _)| class[id.index()] == TokenTable::UNMATCHED);
-        let misfits: Vec<_> = misfits.map(|(id, _)| id.index()).collect();
-        misfits.iter().for_each(|&id| class[id] = class_count as u32);
+        let misfits = vocabulary.iter().filter(|&(id, _)| class.of(id) == Some(TokenTable::UNMATCHED));
+        let misfits: Vec<TokenId> = misfits.map(|(id, _)| id).collect();
+        class.put(&misfits, class_count as u32);
         class_count += usize::from(!misfits.is_empty());
     }
     let cells = states.saturating_mul(class_count);
@@ -92,12 +90,11 @@ pub(super) fn no_token_path() -> Error {
 }
 
 /// The classes of tokens that no constraint allows: those of ids that end a sequence, or are not used, and `UNMATCHED`.
-fn reserved_classes(vocabulary: &Vocabulary) -> Vec<u32> {
+fn reserved_classes(vocabulary: &Vocabulary) -> ClassMap {
     let class = |&kind| if kind == TokenKind::Unused { TokenTable::NEVER } else { TokenTable::UNMATCHED };
-    let mut classes: Vec<u32> = vocabulary.kinds().iter().map(class).collect();
-    for &id in vocabulary.eos() {
-        classes[id.index()] = TokenTable::EOS;
-    }
+    let mut classes = ClassMap::Bytes(vocabulary.kinds().iter().map(|kind| class(kind) as u8).collect());
+    let eos: Vec<TokenId> = vocabulary.eos().iter().copied().collect();
+    classes.put(&eos, TokenTable::EOS);
     classes
 }
 

@@ -49,7 +49,7 @@ impl TableParts {
 
     fn make_class_tokens(&self) -> Arc<ClassTokens> {
         match &self.reading {
-            TokenReading::Classes(class) => ClassTokens::by_class(class, self.columns()).into(),
+            TokenReading::Classes(class) => class.tokens(self.columns()).into(),
             TokenReading::Bytes { vocabulary, special, .. } if special.tokens().is_empty() => {
                 Arc::clone(vocabulary.class_tokens())
             }

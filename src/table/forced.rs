@@ -39,7 +39,7 @@ fn tokens_of(parts: &TableParts) -> Vec<Vec<TokenId>> {
     let mut tokens_of = vec![Vec::new(); parts.columns()];
     for id in (0..parts.vocabulary_len as u32).map(TokenId) {
         let column = match &parts.reading {
-            TokenReading::Classes(class) => Some(class[id.index()]),
+            TokenReading::Classes(class) => class.of(id),
             TokenReading::Bytes { .. } => parts.reserved_column(id),
         };
         if let Some(column) = column {

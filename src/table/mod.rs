@@ -36,6 +36,7 @@
 mod artifact;
 mod build;
 mod cache;
+mod class_map;
 mod class_tokens;
 mod columns;
 mod compile;
@@ -75,6 +76,7 @@ use crate::constraint::{Called, Constraint, Lowered, TextAutomaton, Unrolled};
 use crate::error::{Error, Limit, Result};
 use crate::limits::{Limits, Meter};
 use crate::vocabulary::{Fingerprint, TokenId, Vocabulary};
+pub(crate) use class_map::ClassMap;
 use class_tokens::MadeClassTokens;
 pub(crate) use landings::Landings;
 pub(crate) use left::Left;
@@ -258,7 +260,7 @@ impl TokenTable {
     fn tabulated(
         next: Vec<u32>,
         classes: usize,
-        class: Vec<u32>,
+        class: ClassMap,
         tokens_to_end: Vec<u32>,
         start: StateId,
         fingerprint: Fingerprint,

@@ -70,3 +70,40 @@ impl TableParts {
         left.reach(to_end).then(|| Near::of(stays, within))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Constraint, Limits, TokenId, TokenTable, Vocabulary};
+
+    #[test]
+    fn amid_a_name_a_row_is_near_where_any_other_name_goes_on() {
+        let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
+        let pairs = (b'a'..=b'z').flat_map(|a| (b'a'..=b'z').map(move |b| vec![a, b]));
+        let words: Vec<_> = bytes.chain(pairs).map(Some).chain([None]).collect();
+        let end = TokenId(words.len() as u32 - 1);
+        let vocabulary = Vocabulary::from_bytes(words).unwrap().with_eos([end]).unwrap();
+        let text = Constraint::regex(r#""nab":[0-9]{3}|"[a-z]*":[a-z]|_"#).unwrap();
+        let table = TokenTable::walk(&text, &vocabulary, &Limits::default()).unwrap();
+        let after = |text: &str| {
+            let start = RowPosition::unlimited(table.start());
+            text.bytes().fold(start, |at, byte| table.after(&at, TokenId(byte.into())))
+        };
+        let near = |text: &str, tokens| table.parts().near(&after(text), &mut Left::new(tokens));
+        let is_near = |text: &str, tokens| near(text, tokens).is_some();
+        let other = after("\"q").state;
+        for text in ["\"", "\"n", "\"na", "\"nab"] {
+            let near = near(text, 4).unwrap();
+            assert_eq!(near.stays, other, "{text}");
+            assert!(
+                near.stays_by(b'a') && near.stays_by(b'z') && !near.stays_by(b'"') && !near.stays_by(0xc3)
+            );
+            // A quotation mark, a colon, a letter and the end.
+            assert!(!is_near(text, 3), "{text}");
+        }
+        // Where it stays itself, and where all is different.
+        for text in ["\"q", "", "\"nab\":", "\"q\":"] {
+            assert!(!is_near(text, 4), "{text}");
+        }
+    }
+}

@@ -7,7 +7,7 @@ use super::landings::Landings;
 use super::rows::{Leads, TableRows};
 use super::runs::Alphabet;
 use super::stack::{Calls, Stacks, Top};
-use super::{RowPosition, SpecialTokens, StateId, TokenTable, reserved_column};
+use super::{ClassMap, RowPosition, SpecialTokens, StateId, TokenTable, reserved_column};
 use crate::error::{Error, Result};
 use crate::vocabulary::{Fingerprint, TokenId, Vocabulary};
 
@@ -33,7 +33,7 @@ pub(crate) struct TableParts {
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum TokenReading {
     /// One column each, its class: `[vocabulary]`.
-    Classes(Vec<u32>),
+    Classes(ClassMap),
     /// Text byte by byte, through the column of each byte; everything else in one reserved column.
     Bytes {
         column_of: Box<[u32; 256]>,
@@ -81,7 +81,7 @@ impl TableParts {
         }
         match &self.reading {
             TokenReading::Classes(class) => {
-                let class = class.get(token.index()).copied().unwrap_or(TokenTable::NEVER);
+                let class = class.of(token).unwrap_or(TokenTable::NEVER);
                 StateId(self.row(state)[class as usize])
             }
             TokenReading::Bytes { vocabulary, special, column_of, .. } => {
@@ -147,14 +147,16 @@ impl TableParts {
                 at % columns
             )));
         }
-        let read: &[u32] = match &self.reading {
-            TokenReading::Classes(class) => class,
-            TokenReading::Bytes { column_of, .. } => column_of.as_slice(),
+        let is_beyond = |&(_, column): &(usize, u32)| column as usize >= columns;
+        let (what, beyond) = match &self.reading {
+            TokenReading::Classes(class) => ("token", class.iter().enumerate().find(is_beyond)),
+            TokenReading::Bytes { column_of, .. } => {
+                ("byte", column_of.iter().copied().enumerate().find(is_beyond))
+            }
         };
-        if let Some(at) = read.iter().position(|&column| column as usize >= columns) {
-            let what = if let TokenReading::Classes(_) = self.reading { "token" } else { "byte" };
-            return Err(Error::table(format!("{what} {at}: column {} of {columns}", read[at])));
+        match beyond {
+            Some((at, column)) => Err(Error::table(format!("{what} {at}: column {column} of {columns}"))),
+            None => Ok(()),
         }
-        Ok(())
     }
 }

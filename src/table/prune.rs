@@ -47,7 +47,8 @@ impl TokenTable {
         let parts = self.parts();
         let reading = match &parts.reading {
             TokenReading::Classes(class) => {
-                TokenReading::Classes(ids.iter().map(|id| class[id.index()]).collect())
+                let classes: Vec<u32> = ids.iter().filter_map(|&id| class.of(id)).collect();
+                TokenReading::Classes(classes.into())
             }
             TokenReading::Bytes { column_of, special, alphabet, .. } => TokenReading::Bytes {
                 column_of: column_of.clone(),

@@ -77,9 +77,7 @@ impl Leads<'_> {
             }
         }
     }
-}
 
-impl Leads<'_> {
     /// Whether all bytes of a range lead on.
     pub(super) fn lead_on(&self, first: u8, last: u8) -> bool {
         match self {
@@ -92,6 +90,11 @@ impl Leads<'_> {
             }
         }
     }
+}
+
+/// The number of a state in the automaton; none of a reserved one.
+fn own_state(state: StateId) -> Option<u32> {
+    state.0.checked_sub(SHIFT).filter(|&own| own > 0)
 }
 
 /// The state that a run of an automaton's row enters.
@@ -174,7 +177,7 @@ impl TableRows {
     /// Where a state leads by the reserved columns.
     pub(crate) fn reserved(&self, state: StateId) -> [u32; TokenTable::RESERVED_COLUMNS] {
         let mut entries = [StateId::DEAD.0; TokenTable::RESERVED_COLUMNS];
-        match (&self.form, state.0.checked_sub(SHIFT).filter(|&own| own > 0)) {
+        match (&self.form, own_state(state)) {
             (Form::OnDemand(rows), Some(own)) => rows.fill_reserved(own, &mut entries),
             _ => entries.copy_from_slice(&self.row(state)[..TokenTable::RESERVED_COLUMNS]),
         }
@@ -263,7 +266,7 @@ impl OnDemand {
     /// The runs of bytes that lead on from a state of the automaton.
     #[inline]
     fn runs(&self, state: StateId) -> Option<&[Run]> {
-        state.0.checked_sub(SHIFT).filter(|&own| own > 0).map(|own| self.rows.row(own))
+        own_state(state).map(|own| self.rows.row(own))
     }
 
     /// The same where its row need not be written: it is where they are many, from the second time on that they are asked for.
@@ -288,23 +291,23 @@ impl OnDemand {
     /// The row of a state, and what it rests on behind it.
     #[inline]
     fn row(&self, state: StateId) -> &[u32] {
-        self.written[state.index()].get_or_init(|| self.write(state.0))
+        self.written[state.index()].get_or_init(|| self.write(state))
     }
 
     #[cold]
-    fn write(&self, state: u32) -> Box<[u32]> {
+    fn write(&self, state: StateId) -> Box<[u32]> {
         let columns = self.symbols.len();
         let mut row = Vec::with_capacity(columns + REST_WORDS);
-        match state.checked_sub(SHIFT).filter(|&own| own > 0) {
+        match own_state(state) {
             None => row.extend_from_slice(
-                &reserved_rows(StateId::RESERVED as usize, columns)[state as usize * columns..][..columns],
+                &reserved_rows(StateId::RESERVED as usize, columns)[state.index() * columns..][..columns],
             ),
             Some(own) => {
                 row.resize(columns, StateId::DEAD.0);
                 self.fill(own, &mut row);
             }
         }
-        let rests = resting(state, &row, &self.symbols);
+        let rests = resting(state.0, &row, &self.symbols);
         row.extend((0..REST_WORDS).map(|word| (rests >> (32 * word)) as u32));
         row.into()
     }

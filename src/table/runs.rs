@@ -36,6 +36,9 @@ const FEW_TOKENS: usize = 512;
 /// A place reads this part of the characters at least, by the tokens that have them, or tokens are read there.
 const BROAD: usize = 8;
 
+/// So many times as many tokens begin with the characters of a run as it has open ones, or all of them are read.
+const PER_OPEN: usize = 16;
+
 /// A run has at most this part of the characters as exceptions.
 const MOST_EXCEPT: usize = 3;
 
@@ -498,7 +501,7 @@ impl Reader<'_> {
         let (run, stays) = self.run(family.place)?;
         // What is open is read in a part of the vocabulary for each character.
         let is_known =
-            characters.are_few(run.open) && characters.begin_more(first, characters.count_rest(run.open));
+            characters.are_few(run.open) && characters.begin_more(first, PER_OPEN * run.open.count());
         let spelled = Spelled { first, ..run.spelled };
         is_known.then_some((CharacterRun { spelled, own, lacking: family.lacking, ..run }, stays))
     }

@@ -218,7 +218,7 @@ impl TableParts {
     pub(crate) fn reserved_column(&self, token: TokenId) -> Option<u32> {
         match &self.reading {
             TokenReading::Classes(class) => {
-                let class = class.get(token.index()).copied().unwrap_or(TokenTable::NEVER);
+                let class = class.of(token).unwrap_or(TokenTable::NEVER);
                 (class < TokenTable::RESERVED_COLUMNS as u32).then_some(class)
             }
             TokenReading::Bytes { vocabulary, special, .. } => special

@@ -161,7 +161,7 @@ impl Source<'_> {
         let row = &self.next[state.index() * columns..][..columns];
         match (self.sizes.layout, &table.parts().reading) {
             (Layout::Dense, TokenReading::Classes(class)) => {
-                out.extend(class.iter().map(|&class| self.number(row[class as usize])));
+                out.extend(class.iter().map(|class| self.number(row[class as usize])));
             }
             (Layout::Dense, TokenReading::Bytes { .. }) => {
                 let tokens = (0..table.vocabulary_len() as u32).map(TokenId);
@@ -213,7 +213,7 @@ impl Source<'_> {
     fn classes(&self, out: &mut Vec<i32>) {
         let parts = self.table.parts();
         match (&parts.reading, &parts.landings) {
-            (TokenReading::Classes(class), _) => out.extend(class.iter().map(|&class| class as i32)),
+            (TokenReading::Classes(class), _) => out.extend(class.iter().map(|class| class as i32)),
             (_, Some(landings)) if self.sizes.landings > 0 => {
                 out.extend(landings.class.iter().map(|&class| class as i32));
             }

@@ -12,11 +12,12 @@ pub(crate) struct ClassTokens {
 
 impl ClassTokens {
     /// `class` holds the class of every token, below `classes`.
-    pub(crate) fn by_class(class: &[u32], classes: usize) -> Self {
+    pub(crate) fn by_class<C: Copy + PartialEq + Into<u32>>(class: &[C], classes: usize) -> Self {
+        let number = |run: &[C]| -> usize { run[0].into() as usize };
         let mut offsets = vec![0; classes + 1];
         // Neighbours are often of one class: a run of them is counted and placed without going to memory.
         for run in class.chunk_by(|a, b| a == b) {
-            offsets[run[0] as usize + 1] += run.len() as u32;
+            offsets[number(run) + 1] += run.len() as u32;
         }
         for class in 0..classes {
             offsets[class + 1] += offsets[class];
@@ -25,7 +26,7 @@ impl ClassTokens {
         let mut tokens = vec![0; class.len()];
         let mut token = 0;
         for run in class.chunk_by(|a, b| a == b) {
-            let first = &mut fill[run[0] as usize];
+            let first = &mut fill[number(run)];
             for place in &mut tokens[*first as usize..][..run.len()] {
                 *place = token;
                 token += 1;

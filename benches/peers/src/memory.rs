@@ -13,7 +13,7 @@ use crate::tokens::{Tokens, logits};
 use crate::work::Folder;
 
 /// So many processes of each engine: what an allocator keeps back differs from one to the next.
-const PROCESSES: usize = 3;
+pub const PROCESSES: usize = 3;
 
 /// How resident memory grew, in KiB.
 #[derive(Clone, Debug, Default)]

@@ -2,6 +2,7 @@
 
 use crate::cases::Kind;
 use crate::measure::{BATCHES, Outcome};
+use crate::memory::PROCESSES;
 use crate::results::{Counts, Measured, Pair, Results};
 use crate::statistics::{QUANTILES, quantile};
 
@@ -262,7 +263,7 @@ fn memory(results: &Results) {
         }
     }
     println!(
-        "\nGrowth of resident memory over the cases with steps, compiled, walked and kept, the median of three processes, KiB;"
+        "\nGrowth of resident memory over the cases with steps, compiled, walked and kept, the median of {PROCESSES} processes, KiB;"
     );
     println!("apart from it what the engine prepared of the vocabulary alone\n");
     println!("  {:38}{:>8}{:>10}{:>10}{:>12}", "", "of", "sum", "max", "vocabulary");

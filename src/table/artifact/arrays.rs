@@ -154,7 +154,7 @@ impl StoredArray {
 
 fn classes(parts: &TableParts) -> Cow<'_, [u32]> {
     match &parts.reading {
-        TokenReading::Classes(class) => class.into(),
+        TokenReading::Classes(class) => class.iter().collect(),
         TokenReading::Bytes { .. } => Cow::default(),
     }
 }

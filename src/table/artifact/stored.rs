@@ -95,7 +95,7 @@ impl<'a> StoredTable<'a> {
     pub(super) fn into_parts_of(mut self, fingerprint: Fingerprint, vocabulary: &Vocabulary) -> TableParts {
         let vocabulary_len = self.tokens();
         let reading = match self.form {
-            Form::Tabulated => TokenReading::Classes(self.take(StoredArray::Class)),
+            Form::Tabulated => TokenReading::Classes(self.take(StoredArray::Class).into()),
             Form::Walked | Form::Called => {
                 let column_of = std::array::from_fn(|byte| self[StoredArray::Column][byte]);
                 TokenReading::Bytes {
