@@ -403,9 +403,12 @@ impl<'a, R: Reader<'a>, F: FnMut(&[TokenId], StateId)> Walk<'a, R, F> {
 
     /// Reads what is left of all levels.
     fn levels(&mut self, unread: &Unread<'_>) {
-        while let Some(level) = self.levels.last_mut()
-            && self.read <= self.most
-        {
+        while let Some(level) = self.levels.last_mut() {
+            if self.read > self.most {
+                self.levels.clear();
+                self.unlike.clear();
+                return;
+            }
             let (at, is_read, is_beside) = (level.at, level.is_read, level.is_beside);
             let child = match self.unlike.last_mut() {
                 Some(unlike) if is_beside => unlike.next(unread.trie, &mut level.children),

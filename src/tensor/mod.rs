@@ -57,7 +57,7 @@ pub(crate) use hosted::Hosted;
 pub(crate) use hosting::{HostedTables, Refused};
 pub(crate) use image::{Array, Image};
 #[cfg(feature = "flex")]
-pub(crate) use kept_rows::place;
+pub(crate) use kept_rows::{Place, place};
 #[cfg(feature = "flex")]
 pub(crate) use legal::Legal;
 use placement::Joined;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::vectorized::vectorized;
 use crate::table::{CharacterRun, CharacterRuns, Left, Stacks, StateId, TokenReading, TokenTable, Unread};
-use crate::tensor::{HostRow, Legal, place};
+use crate::tensor::{HostRow, Legal, Place, place};
 use crate::vocabulary::{CharacterSet, LONGEST, Spelled, TokenBits, TokenId, TokenSet, Vocabulary};
 
 /// What took so much work to find, counted in tokens and nodes of the trie, is kept.
@@ -26,22 +26,33 @@ pub(super) fn legal(at: &HostRow<'_>) -> Arc<Legal> {
 /// The same where so many tokens are left behind the next one, and with how many it is the same.
 fn known(at: &HostRow<'_>, left: u32) -> (Arc<Legal>, Range<u32>) {
     let place = place(&at.position);
-    at.kept.find(&place, left).unwrap_or_else(|| {
-        let (legal, work, alike) = near(at, left).unwrap_or_else(|| {
-            let (mut found, mut left) = (Found::default(), Left::new(left));
-            found.look_up(at, &mut left);
-            let (legal, work) = found.legal(at);
-            (legal, work, left.alike())
-        });
-        let legal = Arc::new(legal);
-        if work >= WORTH_KEEPING {
-            at.kept.keep(place, alike.clone(), Arc::clone(&legal));
-        }
-        (legal, alike)
-    })
+    let found = || match near(at, left) {
+        Some(found) => keep(at, &place, found),
+        None => looked_up(at, left),
+    };
+    at.kept.find(&place, left).unwrap_or_else(found)
 }
 
-/// The same, and what it took to find it, from what is known of a place that is near, if there is one.
+/// The same where it is not kept, without a look at other places.
+fn looked_up(at: &HostRow<'_>, left: u32) -> (Arc<Legal>, Range<u32>) {
+    let (mut found, mut left) = (Found::default(), Left::new(left));
+    found.look_up(at, &mut left);
+    let (legal, work) = found.legal(at);
+    keep(at, &place(&at.position), (legal, work, left.alike()))
+}
+
+/// Keeps what was found at a place, if it took so much work.
+fn keep(at: &HostRow<'_>, place: &Place, found: (Legal, usize, Range<u32>)) -> (Arc<Legal>, Range<u32>) {
+    let (legal, work, alike) = found;
+    let legal = Arc::new(legal);
+    if work >= WORTH_KEEPING {
+        at.kept.keep(Arc::clone(place), alike.clone(), Arc::clone(&legal));
+    }
+    (legal, alike)
+}
+
+/// The tokens that may follow, what it took to find them, and with how many tokens left they are the same, from what is known of a
+/// place that is near, if there is one.
 fn near(at: &HostRow<'_>, tokens: u32) -> Option<(Legal, usize, Range<u32>)> {
     let parts = at.table.parts();
     let TokenReading::Bytes { vocabulary, .. } = &parts.reading else { return None };
@@ -52,7 +63,9 @@ fn near(at: &HostRow<'_>, tokens: u32) -> Option<(Legal, usize, Range<u32>)> {
     if classes(at, &mut left) != classes(&there, &mut left) {
         return None;
     }
-    let (place, alike) = known(&there, tokens);
+    // Places may be near one another.
+    let kept = at.kept.find(&place(&there.position), tokens);
+    let (place, alike) = kept.unwrap_or_else(|| looked_up(&there, tokens));
     if matches!(&*place, Legal::Alone(TokenSet::Few(_)) | Legal::Near { .. }) {
         return None;
     }
@@ -429,6 +442,8 @@ ws ::= " "*"#;
                 schema(nested_names),
                 "{\"name\":\"a\",\"child\":{\"name\":\"b\",\"chi\":1,\"nam\":2},\"cha\":3",
             ),
+            // Two places that are near one another.
+            (regex("([o-z]|[a-n][a-fh-n]*([o-z]|g[0-9]))*([a-n][a-fh-n]*)?"), "abg5oazb"),
             (regex("[^,]*,(ab|a[^b]*b)"), "ab é x\n,a漢b"),
             (
                 regex("(?s).{3,90}"),
