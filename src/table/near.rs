@@ -9,6 +9,9 @@ use super::{Left, RowPosition, Stacks, StateId, TableParts, TokenReading};
 use crate::automaton::{Differences, Run};
 use crate::vocabulary::CharacterSet;
 
+/// Where no more nodes of the trie begin with the bytes that lead to one state, they are read.
+const FEW_NODES: usize = 512;
+
 /// Nodes of the trie that follow where a row stays, and not at a place near it, at most.
 const MOST_DEAD: usize = 512;
 
@@ -34,15 +37,15 @@ impl Near {
 }
 
 impl TableParts {
-    /// The state that most characters lead to at `position`, where a row stays there, can end there with so many tokens `left`, and
+    /// The state that most tokens lead to by their first bytes at `position`, where a row stays there, can end there with so many tokens `left`, and
     /// hardly more may follow. Known of rows that are written on demand only.
     pub(crate) fn near(&self, position: &RowPosition, left: &mut Left) -> Option<Near> {
         let TokenReading::Bytes { vocabulary, .. } = &self.reading else { return None };
-        let (characters, trie) = (vocabulary.characters(), vocabulary.trie());
+        let trie = vocabulary.trie();
         let runs = self.next.runs(position.state)?;
-        let weight = |first, last| characters.count_rest_between(first, last);
-        let main =
-            runs.iter().filter(|run| run.last.is_ascii()).max_by_key(|run| weight(run.first, run.last))?;
+        let nodes = |run: &Run| trie.count_between(run.first, run.last);
+        let ascii = runs.iter().filter(|run| run.last.is_ascii()).map(|run| (nodes(run), run));
+        let (_, main) = ascii.max_by_key(|&(nodes, _)| nodes).filter(|&(nodes, _)| nodes > FEW_NODES)?;
         let stays = entered(main);
         let others = self.next.runs(stays).filter(|_| stays != position.state)?;
         let own = |run: &&Run| entered(run) == stays && run.last.is_ascii();
@@ -79,8 +82,10 @@ mod tests {
     #[test]
     fn amid_a_name_a_row_is_near_where_any_other_name_goes_on() {
         let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
-        let pairs = (b'a'..=b'z').flat_map(|a| (b'a'..=b'z').map(move |b| vec![a, b]));
-        let words: Vec<_> = bytes.chain(pairs).map(Some).chain([None]).collect();
+        let letters = || b'a'..=b'z';
+        let pairs = letters().flat_map(|a| letters().map(move |b| [a, b]));
+        let triples = pairs.flat_map(|[a, b]| letters().map(move |c| vec![a, b, c]));
+        let words: Vec<_> = bytes.chain(triples).map(Some).chain([None]).collect();
         let end = TokenId(words.len() as u32 - 1);
         let vocabulary = Vocabulary::from_bytes(words).unwrap().with_eos([end]).unwrap();
         let text = Constraint::regex(r#""nab":[0-9]{3}|"[a-z]*":[a-z]|_"#).unwrap();
