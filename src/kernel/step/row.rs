@@ -50,29 +50,34 @@ fn mask_within<F: Logit>(row: &mut [F], vocabulary_len: usize, legal: &Legal) {
     let (row, beyond) = row.split_at_mut(vocabulary_len);
     beyond.fill(F::NEVER);
     match legal {
-        Legal::Near { place, more, less } => beside(row, [more, less], |row| keep_legal(row, place)),
+        Legal::Near { place, more, less } => {
+            let kept = logits_of(row, more);
+            keep_legal(row, place);
+            put_beside(row, [more, less], &kept);
+        }
         legal => keep_legal(row, legal),
     }
 }
 
-/// Puts −∞ where a token may not follow.
+/// Puts −∞ where a token may not follow at a place that is near no other.
 #[inline(always)]
 fn keep_legal<F: Logit>(row: &mut [F], legal: &Legal) {
     match legal {
         Legal::Alone(set) => keep(row, set),
-        Legal::Beside { set, more, less } => beside(row, [more, less], |row| keep(row, set)),
-        // Places are near none of these.
+        Legal::Beside { set, more, less } => {
+            let kept = logits_of(row, more);
+            keep(row, set);
+            put_beside(row, [more, less], &kept);
+        }
         Legal::Near { .. } => unreachable!("a place near another"),
     }
 }
 
-/// Does the same where some tokens keep their logits, whatever `mask` says, and others get −∞.
+/// Puts −∞ at some tokens, and then gives others the logits back that they had.
 #[inline(always)]
-fn beside<F: Logit>(row: &mut [F], [more, less]: [&[u32]; 2], mask: impl FnOnce(&mut [F])) {
-    let kept = logits_of(row, more);
-    mask(row);
+fn put_beside<F: Logit>(row: &mut [F], [more, less]: [&[u32]; 2], kept: &[F]) {
     less.iter().for_each(|&id| row[id as usize] = F::NEVER);
-    put(row, more, &kept);
+    put(row, more, kept);
 }
 
 /// Puts −∞ where a token is not in a set.
