@@ -12,6 +12,9 @@ use crate::vocabulary::CharacterSet;
 /// Where no more nodes of the trie begin with the bytes that lead to one state, they are read.
 const FEW_NODES: usize = 512;
 
+/// So many bytes leave a row where it stays: where they are fewer, as those of white space, few tokens may follow, and are soon read.
+const MANY: usize = 16;
+
 /// Nodes of the trie that follow where a row stays, and not at a place near it, at most.
 const MOST_DEAD: usize = 512;
 
@@ -51,7 +54,8 @@ impl TableParts {
         let own = |run: &&Run| entered(run) == stays && run.last.is_ascii();
         let within = others.iter().filter(own).map(|run| CharacterSet::between(run.first, run.last));
         let within = within.fold(CharacterSet::default(), CharacterSet::or);
-        if !within.contains(main.first) || self.calls.as_ref().is_some_and(|calls| !calls.is_plain(stays)) {
+        let is_broad = within.contains(main.first) && within.count() >= MANY;
+        if !is_broad || self.calls.as_ref().is_some_and(|calls| !calls.is_plain(stays)) {
             return None;
         }
         let mut dead = 0;

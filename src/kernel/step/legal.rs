@@ -15,7 +15,7 @@ const WORTH_KEEPING: usize = 24;
 const FEW_LESS: usize = 16;
 
 /// Two places are near where no more nodes of the trie lead elsewhere from one than from the other.
-const MOST_BESIDE: usize = 256;
+const MOST_BESIDE: usize = 128;
 
 /// The tokens that may follow in a row.
 pub(super) fn legal(at: &HostRow<'_>) -> Arc<Legal> {
@@ -63,12 +63,6 @@ fn near(at: &HostRow<'_>, tokens: u32) -> Option<(Legal, usize, Range<u32>)> {
     if classes(at, &mut left) != classes(&there, &mut left) {
         return None;
     }
-    // Places may be near one another.
-    let kept = at.kept.find(&place(&there.position), tokens);
-    let (place, alike) = kept.unwrap_or_else(|| looked_up(&there, tokens));
-    if matches!(&*place, Legal::Alone(TokenSet::Few(_)) | Legal::Near { .. }) {
-        return None;
-    }
     let (mut more, mut less) = (Vec::new(), Vec::new());
     let unread = [Unread::all(vocabulary.trie()).beside(near)];
     let work = parts.each_text_up_to(MOST_BESIDE, &at.position, &mut left, unread, |tokens, state| {
@@ -76,6 +70,12 @@ fn near(at: &HostRow<'_>, tokens: u32) -> Option<(Legal, usize, Range<u32>)> {
         found.extend(tokens.iter().map(|id| id.0));
     });
     if work > MOST_BESIDE || more.len() + less.len() > TokenSet::longest_list(at.table.vocabulary_len()) {
+        return None;
+    }
+    // Places may be near one another.
+    let kept = at.kept.find(&place(&there.position), tokens);
+    let (place, alike) = kept.unwrap_or_else(|| looked_up(&there, tokens));
+    if matches!(&*place, Legal::Alone(TokenSet::Few(_)) | Legal::Near { .. }) {
         return None;
     }
     more.shrink_to_fit();
