@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use super::TokenId;
 use super::fans::Fans;
@@ -34,6 +35,8 @@ pub(crate) struct Trie {
     max_depth: usize,
     /// The children of nodes that have many; the first ones are those of the root.
     fans: Fans,
+    /// See [`find_begins`](Self::find_begins).
+    begins: OnceLock<Box<[u32; 257]>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -93,6 +96,7 @@ impl Trie {
             tokens: words.iter().map(|&(_, id)| id).collect(),
             max_depth: 0,
             fans: Fans::default(),
+            begins: OnceLock::new(),
         };
         let mut numbers = HashMap::from_iter([(0, 0)]);
         // The nodes of the previous word, from the root's child on, each with the symbols that were met below it.
@@ -288,12 +292,21 @@ impl Trie {
     }
 
     /// The number of nodes of tokens that begin with a byte of a range.
+    #[inline]
     pub(crate) fn count_between(&self, first: u8, last: u8) -> usize {
-        let Range { start, end } = self.fans.places(0);
-        let from = self.fans.first_from(start..end, first);
-        let to = last.checked_add(1).map_or(end, |next| self.fans.first_from(from..end, next));
-        let node = |place: u32| if place < end { self.fans.node(place) as usize } else { self.len() };
-        node(to) - node(from)
+        let begins = self.begins.get_or_init(|| self.find_begins());
+        (begins[usize::from(last) + 1] - begins[usize::from(first)]) as usize
+    }
+
+    /// Of each byte the first node of tokens that begin with it or a greater one, and the number of nodes.
+    fn find_begins(&self) -> Box<[u32; 257]> {
+        let mut begins = Box::new([self.len() as u32; 257]);
+        let (mut children, mut from) = (self.children(None), 0);
+        while let Some((node, byte)) = self.next_child(&mut children, |_| true) {
+            begins[from..=usize::from(byte)].fill(node as u32);
+            from = usize::from(byte) + 1;
+        }
+        begins
     }
 
     /// The length of the longest token.
