@@ -442,8 +442,6 @@ ws ::= " "*"#;
                 schema(nested_names),
                 "{\"name\":\"a\",\"child\":{\"name\":\"b\",\"chi\":1,\"nam\":2},\"cha\":3",
             ),
-            // Two places that are near one another.
-            (regex("([o-z]|[a-n][a-fh-n]*([o-z]|g[0-9]))*([a-n][a-fh-n]*)?"), "abg5oazb"),
             (regex("[^,]*,(ab|a[^b]*b)"), "ab é x\n,a漢b"),
             (
                 regex("(?s).{3,90}"),
@@ -472,6 +470,36 @@ ws ::= " "*"#;
             (gbnf(names), "  ab_1 + 12 * \"é\" / x"),
             (Constraint::structural_tag(&tag).unwrap(), "ab < <g sto\n é<f=a>\"b c\"</f> b"),
         ]
+    }
+
+    /// None is looked up from the other without end.
+    #[test]
+    fn places_may_be_near_one_another() {
+        let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
+        let first = (b'a'..=b'z').filter(|byte| !b"gm".contains(byte)).chain(b'A'..=b'R');
+        let words = first
+            .flat_map(|a| (0..676u32).map(move |at| vec![a, b'A' + (at / 26) as u8, b'a' + (at % 26) as u8]));
+        let words: Vec<_> = bytes.chain(words).map(Some).chain([None]).collect();
+        let end = TokenId(words.len() as u32 - 1);
+        let vocabulary = Vocabulary::from_bytes(words).unwrap().with_eos([end]).unwrap();
+        let text = "([A-Z]|[a-z][a-fh-ln-z]*([A-Z]|[gm][0-9]))*([a-z][a-fh-ln-z]*)?";
+        let table =
+            TokenTable::walk(&Constraint::regex(text).unwrap(), &vocabulary, &Limits::default()).unwrap();
+        let options = TensorOptions::default();
+        let on_device = TensorTable::new(&[&table], vocabulary.len(), &options, &Device::flex()).unwrap();
+        let Store::Host(host) = on_device.store() else { panic!("a table on the host") };
+        let start = RowPosition::unlimited(table.start());
+        let places = [start.clone(), table.after(&start, TokenId(b'a'.into()))];
+        let near = |at: &RowPosition| table.parts().near(at, &mut Left::new(100)).unwrap().stays;
+        assert_eq!(places.each_ref().map(near), [places[1].state, places[0].state]);
+        for position in places {
+            let mut row = host.row(&[0, 0]);
+            row.position = position;
+            let mut found = tokens(&legal(&row), vocabulary.len());
+            found.sort_unstable();
+            let may_follow = |&id: &u32| table.can_end(&table.after(&row.position, TokenId(id)));
+            assert!(found.into_iter().eq((0..vocabulary.len() as u32).filter(may_follow)));
+        }
     }
 
     /// What may follow at every place of texts is what the host's table says of each token, with a budget and without one.
