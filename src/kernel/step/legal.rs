@@ -28,17 +28,17 @@ fn known(at: &HostRow<'_>, left: u32) -> (Arc<Legal>, Range<u32>) {
     let place = place(&at.position);
     let found = || match near(at, left) {
         Some(found) => keep(at, &place, found),
-        None => looked_up(at, left),
+        None => looked_up(at, &place, left),
     };
     at.kept.find(&place, left).unwrap_or_else(found)
 }
 
 /// The same where it is not kept, without a look at other places.
-fn looked_up(at: &HostRow<'_>, left: u32) -> (Arc<Legal>, Range<u32>) {
+fn looked_up(at: &HostRow<'_>, place: &Place, left: u32) -> (Arc<Legal>, Range<u32>) {
     let (mut found, mut left) = (Found::default(), Left::new(left));
     found.look_up(at, &mut left);
     let (legal, work) = found.legal(at);
-    keep(at, &place(&at.position), (legal, work, left.alike()))
+    keep(at, place, (legal, work, left.alike()))
 }
 
 /// Keeps what was found at a place, if it took so much work.
@@ -73,8 +73,9 @@ fn near(at: &HostRow<'_>, tokens: u32) -> Option<(Legal, usize, Range<u32>)> {
         return None;
     }
     // Places may be near one another.
-    let kept = at.kept.find(&place(&there.position), tokens);
-    let (place, alike) = kept.unwrap_or_else(|| looked_up(&there, tokens));
+    let place = place(&there.position);
+    let kept = at.kept.find(&place, tokens);
+    let (place, alike) = kept.unwrap_or_else(|| looked_up(&there, &place, tokens));
     if matches!(&*place, Legal::Alone(TokenSet::Few(_)) | Legal::Near { .. }) {
         return None;
     }
