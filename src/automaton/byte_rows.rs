@@ -74,7 +74,7 @@ impl ByteRows {
 
 impl From<Rows> for ByteRows {
     fn from(rows: Rows) -> Self {
-        let mut distinctions = Distinctions::new();
+        let mut distinctions = Distinctions::new(rows.state_count());
         (1..rows.state_count() as u32).for_each(|state| distinctions.add(rows.row(state)));
         let classes = distinctions.classes(&std::array::from_fn(|byte| byte as u8));
         Self { rows, classes }

@@ -18,7 +18,7 @@ pub(super) fn number(
     meter: &Meter,
 ) -> Result<ByteRows> {
     let mut numbered = Rows::new();
-    let mut distinctions = Distinctions::new();
+    let mut distinctions = Distinctions::new(rows.state_count());
     // The new number of each block, 0 for none yet. The first state of a block that is reached stands for all of them.
     let mut number_of = vec![0u32; rows.state_count()];
     let mut queue = vec![0, start];

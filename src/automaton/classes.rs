@@ -50,20 +50,27 @@ pub(super) struct Distinctions {
     /// The shapes of other rows. The *shape* of a row is its runs with each target replaced by the first run of the
     /// row that has the same target; rows of one shape tell the same symbols apart.
     shapes: Interner<u32>,
-    scratch: Vec<u32>,
+    /// Shapes that were met, at the places that their hashes give: most rows have one of few shapes.
+    recent: [Option<u32>; RECENT],
+    scratch: [u32; 256],
     /// For each target the last row that led there, and the first run of that row that does.
     met: Vec<(u32, u32)>,
     rows: u32,
 }
 
+/// How many shapes are looked at before all, a power of two.
+const RECENT: usize = 256;
+
 impl Distinctions {
-    pub(super) fn new() -> Self {
+    /// Of an automaton with so many states.
+    pub(super) fn new(states: usize) -> Self {
         Self {
             cuts: [false; 257],
             alone: [false; 256],
             shapes: Interner::new(),
-            scratch: Vec::new(),
-            met: Vec::new(),
+            recent: [None; RECENT],
+            scratch: [0; 256],
+            met: vec![(0, 0); states],
             rows: 0,
         }
     }
@@ -73,32 +80,31 @@ impl Distinctions {
         match row {
             [] => return,
             [run] if run.first == run.last => {
-                self.cut(run);
+                self.cuts[run.first as usize] = true;
+                self.cuts[run.last as usize + 1] = true;
                 self.alone[run.first as usize] = true;
                 return;
             }
             _ => {}
         }
         self.rows += 1;
-        self.scratch.clear();
-        for (at, run) in row.iter().enumerate() {
-            self.cut(run);
-            let target = run.target as usize;
-            if self.met.len() <= target {
-                self.met.resize(target + 1 + target / 2, (0, 0));
+        let mut hash = 0_u32;
+        for ((at, run), shape) in row.iter().enumerate().zip(&mut self.scratch) {
+            self.cuts[run.first as usize] = true;
+            self.cuts[run.last as usize + 1] = true;
+            let met = &mut self.met[run.target as usize];
+            if met.0 != self.rows {
+                *met = (self.rows, at as u32);
             }
-            if self.met[target].0 != self.rows {
-                self.met[target] = (self.rows, at as u32);
-            }
-            let same = self.met[target].1;
-            self.scratch.push(same << 16 | u32::from(run.first) << 8 | u32::from(run.last));
+            let word = met.1 << 16 | u32::from(run.first) << 8 | u32::from(run.last);
+            hash = (hash.rotate_left(9) ^ word).wrapping_mul(0x9e37_79b1);
+            *shape = word;
         }
-        self.shapes.intern(&self.scratch);
-    }
-
-    fn cut(&mut self, run: &Run) {
-        self.cuts[run.first as usize] = true;
-        self.cuts[run.last as usize + 1] = true;
+        let shape = &self.scratch[..row.len()];
+        let recent = &mut self.recent[(hash >> 16) as usize % RECENT];
+        if recent.is_none_or(|recent| self.shapes.get(recent) != shape) {
+            *recent = Some(self.shapes.intern(shape).0);
+        }
     }
 
     /// The classes of bytes, given the symbol of each byte.

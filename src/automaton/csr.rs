@@ -2,32 +2,51 @@
 
 /// The targets of every state, back to back (compressed sparse rows).
 pub(crate) struct Csr {
-    offsets: Vec<usize>,
+    offsets: Vec<u32>,
     targets: Vec<u32>,
 }
 
-impl Csr {
-    /// The edges `(from, to)` of `states` states; the targets of a state keep their order.
-    pub(crate) fn new(states: usize, edges: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
-        // One place ahead while they are filled: where the targets of a state go next is where those of the state before end.
-        let mut offsets = vec![0; states + 2];
-        edges.clone().for_each(|(from, _)| offsets[from as usize + 2] += 1);
-        for state in 0..states {
-            offsets[state + 2] += offsets[state + 1];
+/// Edges that are being listed.
+pub(super) struct Filling(Csr);
+
+impl Filling {
+    /// Of `states` states, given where each edge will come from, in any order.
+    pub(super) fn new(states: usize, from: impl Iterator<Item = u32>) -> Self {
+        // One place ahead meanwhile: where the targets of a state go next is where those of the state before end.
+        let mut offsets = vec![0_u32; states + 2];
+        from.for_each(|from| offsets[from as usize + 2] += 1);
+        let mut before = 0;
+        for offset in &mut offsets {
+            before += *offset;
+            *offset = before;
         }
-        let mut targets = vec![0; offsets[states + 1]];
-        edges.for_each(|(from, to)| {
-            let next = &mut offsets[from as usize + 1];
-            targets[*next] = to;
-            *next += 1;
-        });
-        offsets.truncate(states + 1);
-        Self { offsets, targets }
+        Self(Csr { offsets, targets: vec![0; before as usize] })
+    }
+
+    pub(super) fn add(&mut self, from: u32, to: u32) {
+        let next = &mut self.0.offsets[from as usize + 1];
+        self.0.targets[*next as usize] = to;
+        *next += 1;
+    }
+
+    /// When all edges were added.
+    pub(super) fn done(mut self) -> Csr {
+        self.0.offsets.pop();
+        self.0
+    }
+}
+
+impl Csr {
+    /// The edges `(from, to)` of `states` states, fewer than 2³²; the targets of a state keep their order.
+    pub(crate) fn new(states: usize, edges: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
+        let mut filling = Filling::new(states, edges.clone().map(|(from, _)| from));
+        edges.for_each(|(from, to)| filling.add(from, to));
+        filling.done()
     }
 
     /// The targets of `state`.
     pub(crate) fn of(&self, state: u32) -> &[u32] {
-        &self.targets[self.offsets[state as usize]..self.offsets[state as usize + 1]]
+        &self.targets[self.offsets[state as usize] as usize..self.offsets[state as usize + 1] as usize]
     }
 
     /// For each state the least number of edges from one of `starts` to it; `u32::MAX` where there is no way.

@@ -140,21 +140,7 @@ impl Pushdown {
         let mut at = 1;
         while let Some(&state) = queue.get(at) {
             let row = draft.rows.row(state);
-            let accepting = draft.rows.is_accepting(state);
-            let mut numbered = |run: &Run| Run { target: number(run.target, &mut queue), ..*run };
-            match row.first() {
-                // Of most states, whose one run needs not be joined with others.
-                Some(only) if row.len() == 1 => {
-                    let only = numbered(only);
-                    rows.push_whole(
-                        accepting,
-                        if only.target == 0 { &[] } else { std::slice::from_ref(&only) },
-                    );
-                }
-                _ => {
-                    rows.push(accepting, row.iter().map(numbered));
-                }
-            }
+            rows.push_numbered(draft.rows.is_accepting(state), row, |target| number(target, &mut queue));
             // Call states and RETURN states have no rows.
             let call = if row.is_empty() { draft.calls.get(&state) } else { None };
             jumps.push(match call {

@@ -1,6 +1,7 @@
 //! Rows of runs: the form in which automata are built, before their tables are written.
 
-use super::{ByteDfa, ByteStateId, Csr};
+use super::csr::{Csr, Filling};
+use super::{ByteDfa, ByteStateId};
 use crate::error::{Error, Limit, Result};
 use crate::limits::Meter;
 
@@ -120,6 +121,19 @@ impl Rows {
         self.state_count() as u32 - 1
     }
 
+    /// As [`push`](Self::push), of a row of which each target gets the number that `number` says, no two the same but for 0.
+    pub(super) fn push_numbered(&mut self, accepting: bool, row: &[Run], mut number: impl FnMut(u32) -> u32) {
+        let from = self.runs.len();
+        for run in row {
+            let target = number(run.target);
+            if target != 0 {
+                self.runs.push(Run { target, ..*run });
+            }
+        }
+        self.spans.push((from as u32, self.runs.len() as u32));
+        self.accepting.push(accepting);
+    }
+
     /// Adds `count` states whose rows are yet to be [filled](Self::fill), and returns the first.
     pub(super) fn reserve(&mut self, count: usize) -> u32 {
         let first = self.state_count();
@@ -128,13 +142,14 @@ impl Rows {
         first as u32
     }
 
-    /// Gives a reserved state its row.
+    /// Gives a reserved state its row, which it has none of yet.
     pub(super) fn fill(
         &mut self,
         state: u32,
         accepting: bool,
         runs: impl IntoIterator<Item = impl Into<Run>>,
     ) {
+        debug_assert_eq!(self.spans[state as usize], (0, 0), "a row is filled once");
         let from = self.runs.len();
         for run in runs {
             append(&mut self.runs, from, run.into());
@@ -165,9 +180,11 @@ impl Rows {
 
     /// For each state the states with a run into it, once for each run.
     pub(super) fn backward(&self) -> Csr {
-        let states = 0..self.state_count() as u32;
-        let edges = states.flat_map(|state| self.row(state).iter().map(move |run| (run.target, state)));
-        Csr::new(self.state_count(), edges)
+        let mut edges = Filling::new(self.state_count(), self.runs.iter().map(|run| run.target));
+        for (state, &(from, to)) in (0..).zip(&self.spans) {
+            self.runs[from as usize..to as usize].iter().for_each(|run| edges.add(run.target, state));
+        }
+        edges.done()
     }
 
     /// For each state the least number of symbols to an accepting one; `u32::MAX` where there is no way.

@@ -143,7 +143,9 @@ impl SharedRows {
 
     /// The row of `state` merged with other runs, which must not read bytes that `state` reads.
     pub(crate) fn joined(&self, state: u32, others: &[Run]) -> Vec<Run> {
-        let mut row = self.row(state).to_vec();
+        let own = self.row(state);
+        let mut row = Vec::with_capacity(own.len() + others.len());
+        row.extend_from_slice(own);
         row.extend(others.iter().filter(|run| run.target != 0));
         row.sort_unstable();
         debug_assert!(row.is_sorted_by(|a, b| a.last < b.first), "{row:?}");
@@ -186,21 +188,23 @@ impl SharedRows {
         for (word, end) in words.filter(|&(_, end)| end != 0) {
             let shared = previous.iter().zip(word).take_while(|(a, b)| a == b).count();
             self.close(&mut path, previous, shared);
-            path.resize_with(word.len() + 1, Node::default);
+            if path.len() <= word.len() {
+                path.resize_with(word.len() + 1, Node::default);
+            }
             path[word.len()].end = end;
             previous = word;
         }
         self.close(&mut path, previous, 0);
-        path.pop().map_or(0, |root| self.node(&root))
+        self.node(&path[0])
     }
 
-    /// Makes states of the nodes of `path`, the path of `word`, that are deeper than `depth`.
-    fn close(&mut self, path: &mut Vec<Node>, word: &[u8], depth: usize) {
-        while path.len() > depth + 1 {
-            let Some(node) = path.pop() else { break };
-            let target = self.node(&node);
-            let parent = path.len() - 1;
-            path[parent].children.push(Run { first: word[parent], last: word[parent], target });
+    /// Makes states of the nodes of `path`, the path of `word`, that are deeper than `depth`, and empties them.
+    fn close(&mut self, path: &mut [Node], word: &[u8], depth: usize) {
+        for at in (depth + 1..=word.len()).rev() {
+            let target = self.node(&path[at]);
+            path[at].end = 0;
+            path[at].children.clear();
+            path[at - 1].children.push(Run { first: word[at - 1], last: word[at - 1], target });
         }
     }
 
@@ -208,6 +212,9 @@ impl SharedRows {
     fn node(&mut self, node: &Node) -> u32 {
         if node.children.is_empty() {
             return node.end;
+        }
+        if node.end == 0 {
+            return self.state(false, &node.children);
         }
         let row = self.joined(node.end, &node.children);
         self.state(self.is_accepting(node.end), &row)
@@ -271,14 +278,18 @@ struct Known {
     state: u32,
 }
 
-/// A hash whose low bits are well mixed.
+/// A hash whose low bits are well mixed, in two lanes, so that one multiplication need not wait for the other.
 fn hash(accepting: bool, row: &[Run]) -> u32 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mut hash = u64::from(accepting) + 1;
-    for run in row {
-        let word = u64::from(run.first) << 40 | u64::from(run.last) << 32 | u64::from(run.target);
-        hash = (hash.rotate_left(23) ^ word).wrapping_mul(FACTOR);
+    let word = |run: &Run| u64::from(run.first) << 40 | u64::from(run.last) << 32 | u64::from(run.target);
+    let mix = |lane: u64, run: &Run| (lane.rotate_left(23) ^ word(run)).wrapping_mul(FACTOR);
+    let mut lanes = [u64::from(accepting) + 1, row.len() as u64];
+    let (pairs, last) = row.as_chunks::<2>();
+    for [even, odd] in pairs {
+        lanes = [mix(lanes[0], even), mix(lanes[1], odd)];
     }
+    let [even, odd] = [last.iter().fold(lanes[0], mix), lanes[1]];
+    let hash = (even ^ odd.rotate_left(31)).wrapping_mul(FACTOR);
     (hash ^ hash >> 32) as u32
 }
 

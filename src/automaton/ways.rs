@@ -1,6 +1,6 @@
 //! The shortest ways to the ends of pieces, in automata with calls.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 use super::{Call, Csr, FastMap};
@@ -11,7 +11,7 @@ use crate::limits::Meter;
 pub(crate) const FARTHEST: u32 = 1 << 30;
 
 /// The way from a state to an end: the shortest one, and of these one that needs the fewest frames.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Way {
     /// Bytes, and one for the end of the text; [`FARTHEST`] or more where there is no way.
     pub(crate) bytes: u32,
@@ -24,6 +24,19 @@ impl Way {
 
     pub(crate) fn is_some(self) -> bool {
         self.bytes < FARTHEST
+    }
+}
+
+impl Ord for Way {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let [own, other] = [self, other].map(|way| u64::from(way.bytes) << 32 | u64::from(way.frames));
+        own.cmp(&other)
+    }
+}
+
+impl PartialOrd for Way {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -57,28 +70,23 @@ impl Graph<'_> {
             outcomes.map(move |(outcome, &to)| (to, state * ends as u32 + outcome as u32))
         });
         let returned = Csr::new(states, returned);
-        let mut ways = vec![Way::NONE; states * ends];
-        let mut queue = Queue::default();
+        let mut found = Found {
+            ways: vec![Way::NONE; states * ends],
+            last: vec![false; states * ends],
+            ends,
+            queue: Queue::default(),
+        };
         let none = Way { bytes: 0, frames: 0 };
-        self.accepting.iter().for_each(|&state| queue.push(Way { bytes: 1, ..none }, state, 0));
-        self.returning.iter().for_each(|&(state, outcome)| queue.push(none, state, outcome));
-        let mut found = 0;
-        while let Some((way, state, end)) = queue.pop() {
-            let place = &mut ways[state as usize * ends + end as usize];
-            if place.is_some() || !way.is_some() {
-                continue;
-            }
-            *place = way;
-            found += 1;
-            if found % 4096 == 0 {
+        self.accepting.iter().for_each(|&state| found.push(Way { bytes: 1, ..none }, state, 0));
+        self.returning.iter().for_each(|&(state, outcome)| found.push(none, state, outcome));
+        let mut count = 0;
+        while let Some((way, state, end)) = found.pop() {
+            count += 1;
+            if count % 4096 == 0 {
                 meter.time()?;
             }
             let longer = Way { bytes: way.bytes + 1, ..way };
-            for &before in backward.of(state) {
-                if !ways[before as usize * ends + end as usize].is_some() {
-                    queue.push(longer, before, end);
-                }
-            }
+            backward.of(state).iter().for_each(|&before| found.push(longer, before, end));
             // The way through a piece, and on from where it returns to.
             let through = |piece: Way, rest: Way| Way {
                 bytes: piece.bytes + rest.bytes,
@@ -86,22 +94,67 @@ impl Graph<'_> {
             };
             for &caller in callers.of(state) {
                 let Some(&to) = self.calls[&caller].returns.get(end as usize) else { continue };
-                for after in 0..ends {
-                    let rest = ways[to as usize * ends + after];
-                    if to != 0 && rest.is_some() {
-                        queue.push(through(way, rest), caller, after as u32);
+                for after in 0..ends as u32 {
+                    if to != 0
+                        && let Some(rest) = found.shortest(to, after)
+                    {
+                        found.push(through(way, rest), caller, after);
                     }
                 }
             }
             for &place in returned.of(state) {
-                let (caller, outcome) = (place / ends as u32, place as usize % ends);
-                let piece = ways[self.calls[&caller].enter as usize * ends + outcome];
-                if piece.is_some() {
-                    queue.push(through(piece, way), caller, end);
+                let (caller, outcome) = (place / ends as u32, place % ends as u32);
+                if let Some(piece) = found.shortest(self.calls[&caller].enter, outcome) {
+                    found.push(through(piece, way), caller, end);
                 }
             }
         }
-        Ok(ways)
+        Ok(found.ways)
+    }
+}
+
+/// The ways that were found so far.
+struct Found {
+    /// The shortest of each state to each end, `[states, ends]`.
+    ways: Vec<Way>,
+    /// Whether there is none shorter.
+    last: Vec<bool>,
+    ends: usize,
+    /// Those from which no others were found yet.
+    queue: Queue,
+}
+
+impl Found {
+    fn place(&self, state: u32, end: u32) -> usize {
+        state as usize * self.ends + end as usize
+    }
+
+    /// Adds a way, where none was found that is as short.
+    #[inline(always)]
+    fn push(&mut self, way: Way, state: u32, end: u32) {
+        let place = self.place(state, end);
+        if way.is_some() && way < self.ways[place] {
+            self.ways[place] = way;
+            self.queue.push(way, state, end);
+        }
+    }
+
+    /// The shortest way that was not taken out before.
+    fn pop(&mut self) -> Option<(Way, u32, u32)> {
+        loop {
+            let (way, state, end) = self.queue.pop()?;
+            let place = self.place(state, end);
+            if self.ways[place] == way {
+                self.last[place] = true;
+                return Some((way, state, end));
+            }
+        }
+    }
+
+    /// The way from a state to an end, where none can be shorter.
+    fn shortest(&self, state: u32, end: u32) -> Option<Way> {
+        let place = self.place(state, end);
+        self.last[place].then(|| self.ways[place])
     }
 }
 

@@ -281,12 +281,13 @@ impl<'a> Identifiers<'a> {
                     if bytes > MAX_BYTES {
                         return;
                     }
-                    let mut pointer = pointer.clone();
-                    push(&mut pointer, name);
+                    let mut below = String::with_capacity(pointer.len() + name.len() + token.len() + 2);
+                    below.push_str(&pointer);
+                    push(&mut below, name);
                     if !matches!(holds, Holds::One) {
-                        push(&mut pointer, token);
+                        push(&mut below, token);
                     }
-                    rest.push((pointer, base.clone(), schema));
+                    rest.push((below, base.clone(), schema));
                 };
                 match (holds, held) {
                     (Holds::One, Json::Object(_)) => below("", held),
@@ -333,14 +334,15 @@ fn identifier(schema: &Json, draft: Draft) -> Option<&str> {
 
 /// Appends a reference token to a JSON pointer.
 pub(super) fn push(pointer: &mut String, token: &str) {
+    pointer.reserve(1 + token.len());
     pointer.push('/');
-    for character in token.chars() {
-        match character {
-            '~' => pointer.push_str("~0"),
-            '/' => pointer.push_str("~1"),
-            other => pointer.push(other),
-        }
+    let mut rest = token;
+    while let Some(at) = rest.find(['~', '/']) {
+        pointer.push_str(&rest[..at]);
+        pointer.push_str(if rest.as_bytes()[at] == b'~' { "~0" } else { "~1" });
+        rest = &rest[at + 1..];
     }
+    pointer.push_str(rest);
 }
 
 fn step<'a>(value: &'a Json, name: &str) -> Option<&'a Json> {

@@ -113,11 +113,7 @@ impl Writer<'_> {
 
     fn string(&mut self, text: &str) {
         self.text.push(b'"');
-        for spellings in string::spellings(text, self.options.spelling()) {
-            if let Some(first) = spellings.first() {
-                self.text.extend_from_slice(first);
-            }
-        }
+        string::write(text, self.options.spelling(), &mut self.text);
         self.text.push(b'"');
     }
 }

@@ -246,7 +246,7 @@ impl Emitter<'_, '_> {
         next: &[u32],
         known: &mut [Option<u32>],
     ) -> u32 {
-        let mut row = Vec::new();
+        let mut row = Vec::with_capacity(texts.rows().row(state).len());
         for &run in texts.rows().row(state) {
             let target = if let Some(unit) = texts.unit(run.target) {
                 next[unit]

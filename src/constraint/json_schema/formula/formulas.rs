@@ -163,7 +163,8 @@ impl Formulas {
             }
         }
         if flat.len() > 1 {
-            let mut seen: FastMap<u32, ()> = FastMap::default();
+            let mut seen: FastMap<u32, ()> =
+                FastMap::with_capacity_and_hasher(flat.len(), Default::default());
             flat.retain(|part| seen.insert(part.0, ()).is_none());
             let opposite = |part: &Formula| match self.term(*part) {
                 Term::Not(inner) => seen.contains_key(&inner.0),
@@ -281,12 +282,12 @@ impl Formulas {
             Term::Leaf(_) => return with(self, formula).unwrap_or(formula),
             term => term.clone(),
         };
-        if let Some(&known) = known.get(&formula.0) {
-            return known;
-        }
-        let replaced = match &term {
+        match &term {
             Term::And(parts) | Term::Or(parts) | Term::One(parts) => {
-                let new: Vec<Formula> = parts.iter().map(|&part| self.replaced(part, with, known)).collect();
+                let mut new = Vec::with_capacity(parts.len());
+                for &part in parts.iter() {
+                    new.push(self.replaced_part(part, with, known));
+                }
                 match &term {
                     _ if new[..] == parts[..] => formula,
                     Term::And(_) => self.reduced(parts, new, true),
@@ -295,12 +296,28 @@ impl Formulas {
                 }
             }
             Term::Not(inner) => {
-                let inner = self.replaced(*inner, with, known);
+                let inner = self.replaced_part(*inner, with, known);
                 self.not(inner)
             }
             Term::Constant(_) | Term::Leaf(_) => formula,
-        };
-        known.insert(formula.0, replaced);
+        }
+    }
+
+    /// The same of a part of a formula, which may be a part of others too.
+    fn replaced_part(
+        &mut self,
+        part: Formula,
+        with: &mut impl FnMut(&mut Self, Formula) -> Option<Formula>,
+        known: &mut FastMap<u32, Formula>,
+    ) -> Formula {
+        if matches!(self.term(part), Term::Constant(_) | Term::Leaf(_)) {
+            return self.replaced(part, with, known);
+        }
+        if let Some(&known) = known.get(&part.0) {
+            return known;
+        }
+        let replaced = self.replaced(part, with, known);
+        known.insert(part.0, replaced);
         replaced
     }
 

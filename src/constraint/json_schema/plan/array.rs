@@ -90,7 +90,7 @@ impl Planner<'_> {
         // What a leaf becomes if the answer to its probe is no, and if it is yes.
         let mut becomes: FastMap<Formula, (Formula, Formula)> = FastMap::default();
         let mut unique = Vec::new();
-        for leaf in self.leaves_of(residues) {
+        for &leaf in self.leaves_of(residues).iter() {
             let Some(what) = self.formulas.as_leaf(leaf).cloned() else { continue };
             let (below, no, yes) = match what {
                 Leaf::Item(0, below) => (below, Formula::FALSE, Formula::TRUE),
@@ -177,7 +177,7 @@ impl Planner<'_> {
     /// The residues of an array that ends.
     fn ended_array(&mut self, residues: &[Formula]) -> Vec<Formula> {
         let mut values: FastMap<Formula, Formula> = FastMap::default();
-        for leaf in self.leaves_of(residues) {
+        for &leaf in self.leaves_of(residues).iter() {
             let truth = match self.formulas.as_leaf(leaf) {
                 Some(Leaf::Contains(..) | Leaf::Items(_)) => Formula::FALSE,
                 _ => Formula::TRUE,
@@ -190,7 +190,7 @@ impl Planner<'_> {
     /// Gives `uniqueItems` the values that items can have.
     fn with_domains(&mut self, residues: &[Formula]) -> Result<Vec<Formula>> {
         let mut values: FastMap<Formula, Formula> = FastMap::default();
-        for leaf in self.leaves_of(residues) {
+        for &leaf in self.leaves_of(residues).iter() {
             let Some(Leaf::Unique { domain, .. }) = self.formulas.as_leaf(leaf) else { continue };
             if domain.is_empty() {
                 let unique = self.unique(leaf, residues[0])?;

@@ -4,6 +4,7 @@
 //! probe. A value may end in a state if its residues are decided. States from which no end can be reached are removed.
 
 use std::hash::Hash;
+use std::sync::Arc;
 
 use super::live::live;
 use super::nesting::Depth;
@@ -69,9 +70,9 @@ impl<K: Clone + Eq + Hash> Frame<K> {
 
 impl Planner<'_> {
     /// The distinct leaves of several residues.
-    pub(super) fn leaves_of(&mut self, residues: &[Formula]) -> Vec<Formula> {
+    pub(super) fn leaves_of(&mut self, residues: &[Formula]) -> Arc<[Formula]> {
         match residues {
-            [only] => self.formulas.leaves(*only).to_vec(),
+            [only] => self.formulas.leaves(*only),
             _ => {
                 let mut seen: FastMap<Formula, ()> = FastMap::default();
                 let mut all = Vec::new();
@@ -79,7 +80,7 @@ impl Planner<'_> {
                     let leaves = self.formulas.leaves(residue);
                     all.extend(leaves.iter().copied().filter(|leaf| seen.insert(*leaf, ()).is_none()));
                 }
-                all
+                all.into()
             }
         }
     }

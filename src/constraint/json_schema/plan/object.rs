@@ -210,7 +210,7 @@ impl Planner<'_> {
         }
         // Declared names in their order, then names that are required and not declared.
         for pass in 0..3 {
-            for &leaf in &leaves {
+            for &leaf in leaves.iter() {
                 match self.formulas.as_leaf(leaf) {
                     Some(Leaf::Property(name, _)) if pass == 1 || (pass == 0 && required.contains(name)) => {
                         add(name);
@@ -242,8 +242,13 @@ impl Planner<'_> {
         let sure = self.formulas.conjuncts(key.residues[0]);
         let mut values: FastMap<Formula, Formula> = FastMap::default();
         let mut claims = Claims::default();
-        for leaf in self.leaves_of(&key.residues) {
-            let Some(what) = self.formulas.as_leaf(leaf).cloned() else { continue };
+        for &leaf in self.leaves_of(&key.residues).iter() {
+            let what = match self.formulas.as_leaf(leaf) {
+                // Most leaves are of other properties.
+                Some(Leaf::Present(of) | Leaf::Property(of, _)) if *of != name => continue,
+                Some(what) => what.clone(),
+                None => continue,
+            };
             let (below, of_name) = match what {
                 Leaf::Present(of) if of == name => {
                     values.insert(leaf, Formula::TRUE);
@@ -314,7 +319,7 @@ impl Planner<'_> {
     fn skip(&mut self, key: &Key, course: &mut ObjectCourse) -> Option<u32> {
         let name = &course.names[key.at];
         let mut values: FastMap<Formula, Formula> = FastMap::default();
-        for leaf in self.leaves_of(&key.residues) {
+        for &leaf in self.leaves_of(&key.residues).iter() {
             match self.formulas.as_leaf(leaf) {
                 Some(Leaf::Present(of)) if of == name => values.insert(leaf, Formula::FALSE),
                 Some(Leaf::Property(of, _)) if of == name => values.insert(leaf, Formula::TRUE),
@@ -329,7 +334,7 @@ impl Planner<'_> {
     fn ended_object(&mut self, key: &Key) -> End {
         let mut values: FastMap<Formula, Formula> = FastMap::default();
         let mut uncertain = Vec::new();
-        for leaf in self.leaves_of(&key.residues) {
+        for &leaf in self.leaves_of(&key.residues).iter() {
             let truth = match self.formulas.as_leaf(leaf) {
                 Some(Leaf::Present(_)) => false,
                 Some(&Leaf::Properties { count, possible, .. }) => {

@@ -19,7 +19,7 @@ impl Planner<'_> {
         let leaves = self.leaves_of(&key.residues);
         let mut must = vec![self.formulas.leaf(Leaf::Types(Types::STRING))];
         let mut probes: Vec<Formula> = Vec::new();
-        for &leaf in &leaves {
+        for &leaf in leaves.iter() {
             let Some(what) = self.formulas.as_leaf(leaf).cloned() else { continue };
             let mut probe = |probe: Formula| {
                 if !probes.contains(&probe) {
@@ -67,7 +67,7 @@ impl Planner<'_> {
             let mut claims = Claims::default();
             // By the name, so whatever its value and whatever comes behind it.
             let mut violated: FastMap<Formula, Formula> = FastMap::default();
-            for &leaf in &leaves {
+            for &leaf in leaves.iter() {
                 let below = match self.formulas.as_leaf(leaf).cloned() {
                     // Such a claim forbids the names that it is about, which the plan of names has left out.
                     Some(Leaf::Matching(_, Formula::FALSE) | Leaf::Others(_, Formula::FALSE))
@@ -107,7 +107,7 @@ impl Planner<'_> {
         mut decided: FastMap<Formula, Formula>,
         course: &mut ObjectCourse,
     ) -> Result<Option<Step>> {
-        for leaf in self.leaves_of(&key.residues) {
+        for &leaf in self.leaves_of(&key.residues).iter() {
             if let Some(&Leaf::Properties { count, certain, possible }) = self.formulas.as_leaf(leaf) {
                 let fewer = Leaf::Properties {
                     count,

@@ -274,7 +274,7 @@ impl Planner<'_> {
         }
         let mut automata = vec![universe];
         let mut judged = Vec::with_capacity(leaves.len());
-        for leaf in leaves {
+        for &leaf in leaves.iter() {
             let surely = automata.len();
             let text = self.text(leaf, Certainty::Surely);
             automata.push(text.map_err(|error| self.at_leaf(leaf, error))?);

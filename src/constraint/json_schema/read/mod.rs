@@ -10,9 +10,6 @@ mod objects;
 mod scalars;
 mod values;
 
-use std::collections::HashMap;
-use std::rc::Rc;
-
 use self::evaluated::Evaluated;
 use super::document::{Document, Scope, push};
 use super::draft::Draft;
@@ -65,7 +62,7 @@ pub(super) fn read_part(
         notes: Vec::new(),
         at: at.to_owned(),
         in_place: Vec::new(),
-        met: HashMap::new(),
+        met: FastMap::default(),
         later: Vec::new(),
         recursive: Vec::new(),
         depth: 0,
@@ -114,8 +111,8 @@ struct Read {
     evaluated: Evaluated,
 }
 
-/// The JSON pointer of a schema, and the scope in which it is read.
-type Place = Rc<(String, Scope)>;
+/// A schema by its place in memory, and the scope in which it is read.
+type Place = (*const Json, Scope);
 
 /// A schema that was met.
 enum Met {
@@ -138,7 +135,7 @@ struct Reader<'a> {
     at: String,
     /// The schemas that are being read and apply to the same value as the innermost one.
     in_place: Vec<Place>,
-    met: HashMap<Place, Met>,
+    met: FastMap<Place, Met>,
     /// The schemas that [`Leaf::Later`] stands for.
     later: Vec<Place>,
     /// Pointers of the schemas that refer to themselves.
@@ -160,7 +157,7 @@ impl<'a> Reader<'a> {
     /// The schema at `self.at`.
     fn schema(&mut self, schema: &'a Json) -> Result<Read> {
         self.hold(self.at.len())?;
-        let place = Rc::new((self.at.clone(), self.document.scope().clone()));
+        let place: Place = (std::ptr::from_ref(schema), self.document.scope().clone());
         match self.met.get(&place) {
             None => {}
             Some(Met::Done(read)) => {
@@ -187,8 +184,8 @@ impl<'a> Reader<'a> {
             return Err(self.error(format!("schemas are nested more than {MAX_DEPTH} deep")));
         }
         self.depth += 1;
-        self.met.insert(Rc::clone(&place), Met::Open);
-        self.in_place.push(Rc::clone(&place));
+        self.met.insert(place.clone(), Met::Open);
+        self.in_place.push(place.clone());
         let outside = self.document.enter(&self.at, schema);
         self.hold(outside.bytes())?;
         let read = match schema {
@@ -365,7 +362,9 @@ impl<'a> Reader<'a> {
     fn origin(&mut self, claim: Formula, tokens: &[&str]) {
         let at = &self.at;
         self.origins.entry(claim).or_insert_with(|| {
-            let mut pointer = at.clone();
+            let more: usize = tokens.iter().map(|token| 1 + token.len()).sum();
+            let mut pointer = String::with_capacity(at.len() + more);
+            pointer.push_str(at);
             tokens.iter().for_each(|token| push(&mut pointer, token));
             pointer
         });

@@ -11,7 +11,7 @@ mod tests;
 mod uncounted;
 
 pub(super) use self::quote::{quote, uncounted};
-pub(super) use self::spell::spellings;
+pub(super) use self::spell::{spellings, write};
 pub(super) use self::uncounted::{Uncounted, Units};
 pub(super) use super::options::Escapes;
 

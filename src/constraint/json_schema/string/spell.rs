@@ -41,6 +41,17 @@ pub(in super::super) fn spellings(text: &str, spelling: Spelling) -> Vec<Vec<Vec
     text.chars().map(|character| of_char(character, spelling)).collect()
 }
 
+/// Appends `text`, each character in its first spelling.
+pub(in super::super) fn write(text: &str, spelling: Spelling, written: &mut Vec<u8>) {
+    for character in text.chars() {
+        if spelling.is_raw(character.into()) {
+            written.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+        } else if let Some(first) = of_char(character, spelling).first() {
+            written.extend_from_slice(first);
+        }
+    }
+}
+
 fn of_char(character: char, spelling: Spelling) -> Vec<Vec<u8>> {
     let code = u32::from(character);
     let mut all = Vec::new();
