@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use super::{TableParts, TokenReading, TokenTable};
-use crate::vocabulary::ClassTokens;
+use crate::vocabulary::{ClassTokens, TokenBits};
 
 /// The classes of walked text, which has none of its own: those of the reserved columns, text; then those of special tokens.
 const FIRST_SPECIAL: u32 = TokenTable::RESERVED_COLUMNS as u32 + 1;
@@ -42,9 +42,20 @@ impl Eq for MadeClassTokens {}
 impl TableParts {
     /// The tokens of a class.
     pub(crate) fn tokens_of(&self, class: usize) -> &[u32] {
+        self.listing(class).of(class)
+    }
+
+    /// Sets the bits of the tokens of a class.
+    #[inline(always)]
+    pub(crate) fn add_tokens_of(&self, class: usize, bits: &mut TokenBits) {
+        self.listing(class).add(class, bits);
+    }
+
+    /// The lists in which a class is.
+    fn listing(&self, class: usize) -> &ClassTokens {
         let MadeClassTokens { known, all } = &self.class_tokens;
-        let known = known.as_ref().map_or(&[][..], |known| known.of(class));
-        if known.is_empty() { all.get_or_init(|| self.make_class_tokens()).of(class) } else { known }
+        let known = known.as_ref().filter(|known| !known.of(class).is_empty());
+        known.unwrap_or_else(|| all.get_or_init(|| self.make_class_tokens()))
     }
 
     fn make_class_tokens(&self) -> Arc<ClassTokens> {

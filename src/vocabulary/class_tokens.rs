@@ -1,6 +1,8 @@
 //! The tokens of each class.
 
-use super::TokenId;
+use std::sync::OnceLock;
+
+use super::{TokenBits, TokenId};
 
 /// For each class of a partition of the tokens, its tokens.
 #[derive(Debug)]
@@ -8,7 +10,12 @@ pub(crate) struct ClassTokens {
     tokens: Vec<u32>,
     /// `[classes + 1]`
     offsets: Vec<u32>,
+    /// The large classes in order, each with its tokens as a set once that was asked for.
+    sets: Vec<(usize, OnceLock<TokenBits>)>,
 }
+
+/// A class is large that has one in so many of the tokens, or more: then all sets together take no more memory than the lists.
+const LARGE: usize = 32;
 
 impl ClassTokens {
     /// `class` holds the class of every token, below `classes`.
@@ -33,7 +40,16 @@ impl ClassTokens {
             }
             *first += run.len() as u32;
         }
-        Self { tokens, offsets }
+        Self::new(tokens, offsets)
+    }
+
+    fn new(tokens: Vec<u32>, offsets: Vec<u32>) -> Self {
+        let large = |(class, offsets): (usize, &[u32])| {
+            ((offsets[1] - offsets[0]) as usize * LARGE >= tokens.len().max(1))
+                .then(|| (class, OnceLock::new()))
+        };
+        let sets = offsets.windows(2).enumerate().filter_map(large).collect();
+        Self { tokens, offsets, sets }
     }
 
     /// Of the classes of `runs` of tokens alone; the others are empty. Takes time by the tokens of these.
@@ -54,7 +70,7 @@ impl ClassTokens {
             places.iter_mut().zip(run).for_each(|(place, token)| *place = token.0);
             *first += run.len() as u32;
         }
-        Self { tokens, offsets }
+        Self::new(tokens, offsets)
     }
 
     /// The class of every token.
@@ -71,6 +87,20 @@ impl ClassTokens {
     /// The tokens of `class`, each once.
     pub(crate) fn of(&self, class: usize) -> &[u32] {
         &self.tokens[self.offsets[class] as usize..self.offsets[class + 1] as usize]
+    }
+
+    /// Sets the bits of the tokens of `class`.
+    #[inline(always)]
+    pub(crate) fn add(&self, class: usize, bits: &mut TokenBits) {
+        let list = |bits: &mut TokenBits| self.of(class).iter().for_each(|&token| bits.set(token));
+        match self.sets.binary_search_by_key(&class, |(class, _)| *class) {
+            Err(_) => list(bits),
+            Ok(large) => bits.unite(self.sets[large].1.get_or_init(|| {
+                let mut own = TokenBits::none(bits.len());
+                list(&mut own);
+                own
+            })),
+        }
     }
 }
 
@@ -93,6 +123,16 @@ mod tests {
             own.sort_unstable();
             let expected = if class == 0 || class == 4 { &[][..] } else { by_class.of(class) };
             assert_eq!(own, expected, "{class}");
+            // Once when the set is made, once when it is there.
+            for _ in 0..2 {
+                let mut bits = TokenBits::none(100);
+                bits.set(3);
+                by_runs.add(class, &mut bits);
+                let mut expected = [expected, &[3]].concat();
+                expected.sort_unstable();
+                expected.dedup();
+                assert_eq!(bits.ones().collect::<Vec<_>>(), expected, "{class}");
+            }
         }
         assert_eq!(by_class.classes(), class);
     }

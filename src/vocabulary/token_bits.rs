@@ -56,6 +56,7 @@ impl TokenBits {
     }
 
     /// Sets the bits that are set in the other set, which is empty or of the same tokens.
+    #[inline(always)]
     pub(crate) fn unite(&mut self, other: &Self) {
         self.words.iter_mut().zip(&other.words).for_each(|(word, other)| *word |= other);
     }

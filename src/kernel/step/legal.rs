@@ -184,10 +184,11 @@ impl Found {
         let Self { classes, known, less, mut text, work } = self;
         let all = at.table.vocabulary_len();
         let few = TokenSet::longest_list(all);
-        let of_classes = |taken: bool| {
-            let classes = classes.iter().enumerate().filter(move |&(_, &legal)| legal == taken);
-            classes.flat_map(|(class, _)| at.table.parts().tokens_of(class)).copied()
+        let parts = at.table.parts();
+        let classes_that = |taken: bool| {
+            classes.iter().enumerate().filter(move |&(_, &legal)| legal == taken).map(|(class, _)| class)
         };
+        let of_classes = |taken: bool| classes_that(taken).flat_map(|class| parts.tokens_of(class)).copied();
         if let Some(known) = known {
             text.extend(of_classes(true));
             return (with(known, text, less, all), work);
@@ -199,14 +200,22 @@ impl Found {
                 return (Legal::Alone(TokenSet::Most(missing)), work);
             }
         }
-        let mut tokens: Vec<u32> = of_classes(true).take(few + 1).collect();
-        if tokens.len() + text.len() <= few {
-            tokens.extend(text);
-            let work = work + tokens.len();
-            return (Legal::Alone(TokenSet::Few(tokens)), work);
+        let count = text.len() + classes_that(true).map(|class| parts.tokens_of(class).len()).sum::<usize>();
+        if count <= few {
+            text.extend(of_classes(true));
+            return (Legal::Alone(TokenSet::Few(text)), work + count);
         }
-        let mut bits = TokenBits::none(all);
-        of_classes(true).chain(text).for_each(|token| bits.set(token));
+        let bits = vectorized(
+            #[inline(always)]
+            || {
+                let mut bits = TokenBits::none(all);
+                for class in classes_that(true) {
+                    parts.add_tokens_of(class, &mut bits);
+                }
+                text.iter().for_each(|&token| bits.set(token));
+                bits
+            },
+        );
         let (legal, count) = alone(bits);
         (legal, work + count)
     }

@@ -5,7 +5,7 @@
 use burn::tensor::{bf16, f16};
 
 use super::legal::legal;
-use super::vectorized::vectorized;
+use super::vectorized::{vectorized, writes_places_slowly};
 use crate::sampling::Noise;
 use crate::tensor::{HostRow, Legal};
 use crate::vocabulary::TokenSet;
@@ -124,6 +124,7 @@ const MOST: usize = 6;
 /// Puts −∞ where a bit is 0. Most processors take several logits at once.
 #[inline(always)]
 fn mask_in_order<F: Logit>(row: &mut [F], words: &[u64]) {
+    let is_copied = size_of::<F>() == size_of::<f32>() && writes_places_slowly();
     let (chunks, rest) = row.as_chunks_mut::<64>();
     for (logits, &word) in chunks.iter_mut().zip(words) {
         match word {
@@ -137,6 +138,10 @@ fn mask_in_order<F: Logit>(row: &mut [F], words: &[u64]) {
         for (logits, word) in
             logits.as_chunks_mut::<32>().0.iter_mut().zip([word as u32, (word >> 32) as u32])
         {
+            if is_copied {
+                *logits = masked(*logits, word);
+                continue;
+            }
             for (at, logit) in logits.iter_mut().enumerate() {
                 *logit = if word & 1 << at == 0 { F::NEVER } else { *logit };
             }
@@ -146,6 +151,18 @@ fn mask_in_order<F: Logit>(row: &mut [F], words: &[u64]) {
     for (_, logit) in rest.iter_mut().enumerate().filter(|(at, _)| word >> at & 1 == 0) {
         *logit = F::NEVER;
     }
+}
+
+/// Logits with −∞ where a bit is 0, put together before they are written. Compilers know this loop as one of whole vectors, and not those
+/// that iterators make.
+#[inline(always)]
+#[expect(clippy::needless_range_loop, reason = "seven times as fast as with iterators")]
+fn masked<F: Logit>(logits: [F; 32], word: u32) -> [F; 32] {
+    let mut masked = [F::NEVER; 32];
+    for at in 0..32 {
+        masked[at] = if word & 1 << at == 0 { F::NEVER } else { logits[at] };
+    }
+    masked
 }
 
 /// The legal token of the greatest logit: the lowest id among equals, the first NaN before all, 0 where all
