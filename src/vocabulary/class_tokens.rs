@@ -92,10 +92,14 @@ impl ClassTokens {
     /// Sets the bits of the tokens of `class`.
     #[inline(always)]
     pub(crate) fn add(&self, class: usize, bits: &mut TokenBits) {
-        let list = |bits: &mut TokenBits| self.of(class).iter().for_each(|&token| bits.set(token));
-        match self.sets.binary_search_by_key(&class, |(class, _)| *class) {
-            Err(_) => list(bits),
-            Ok(large) => bits.unite(self.sets[large].1.get_or_init(|| {
+        let tokens = self.of(class);
+        let list = |bits: &mut TokenBits| tokens.iter().for_each(|&token| bits.set(token));
+        // Lists may be of few of all tokens.
+        let is_large = tokens.len() * LARGE >= bits.len();
+        let set = self.sets.binary_search_by_key(&class, |(class, _)| *class).ok().filter(|_| is_large);
+        match set {
+            None => list(bits),
+            Some(set) => bits.unite(self.sets[set].1.get_or_init(|| {
                 let mut own = TokenBits::none(bits.len());
                 list(&mut own);
                 own
@@ -106,6 +110,8 @@ impl ClassTokens {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -123,15 +129,13 @@ mod tests {
             own.sort_unstable();
             let expected = if class == 0 || class == 4 { &[][..] } else { by_class.of(class) };
             assert_eq!(own, expected, "{class}");
-            // Once when the set is made, once when it is there.
-            for _ in 0..2 {
-                let mut bits = TokenBits::none(100);
+            // Once when the set is made, once when it is there, and among so many tokens that it is no large class.
+            for all in [100, 100, 1000] {
+                let mut bits = TokenBits::none(all);
                 bits.set(3);
                 by_runs.add(class, &mut bits);
-                let mut expected = [expected, &[3]].concat();
-                expected.sort_unstable();
-                expected.dedup();
-                assert_eq!(bits.ones().collect::<Vec<_>>(), expected, "{class}");
+                let expected: BTreeSet<u32> = expected.iter().copied().chain([3]).collect();
+                assert_eq!(bits.ones().collect::<BTreeSet<u32>>(), expected, "{class}");
             }
         }
         assert_eq!(by_class.classes(), class);

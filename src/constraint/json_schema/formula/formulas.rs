@@ -314,6 +314,7 @@ impl Formulas {
             return self.replaced(part, with, known);
         }
         if let Some(&known) = known.get(&part.0) {
+            self.work += 1;
             return known;
         }
         let replaced = self.replaced(part, with, known);
