@@ -359,6 +359,8 @@ struct Followed {
     sets: [CharacterSet; 2],
     /// and what each of [`TAILS`] enters before any of them, if that is one state.
     tails: [Option<StateId>; TAILS.len()],
+    /// Whether nothing was known of them, nor of any that are alike.
+    is_new: bool,
 }
 
 /// Where characters lead that were followed from behind their first bytes, see [`Reader::follow`].
@@ -576,7 +578,7 @@ impl Reader<'_> {
     /// What may be read at a place, and where that stays, if it does; `None` where that is not known.
     fn run(&mut self, mut place: Place) -> Option<(CharacterRun, Option<Place>)> {
         let longest = self.characters.longest();
-        let (mut within, mut most, mut by_one) = (CharacterSet::default(), 0, 0);
+        let (mut within, mut most, mut found) = (CharacterSet::default(), 0, 0);
         let (mut dead, mut stays, mut goes_on) = (CharacterSet::ALL, None, false);
         let mut closing = CharacterSet::of(TAILS);
         let mut closed = None;
@@ -585,8 +587,8 @@ impl Reader<'_> {
                 return None;
             }
             let among = (most > 0).then_some(within);
-            let Followed { steps, next, sets: [on, off], tails } = self.steps(place, among)?;
-            by_one += usize::from(steps == 1);
+            let Followed { steps, next, sets: [on, off], tails, is_new } = self.steps(place, among)?;
+            found += usize::from(is_new);
             dead = dead.and(off);
             match among {
                 None => within = on,
@@ -616,7 +618,7 @@ impl Reader<'_> {
                 break true;
             }
             // What is known of further steps costs little, and what is not is found from place to place.
-            if by_one > LONGEST && most > LONGEST {
+            if found > LONGEST && most > LONGEST {
                 break false;
             }
             place = next;
@@ -656,6 +658,7 @@ impl Reader<'_> {
 
     /// One step from a place, or several that are known to be alike.
     fn steps(&mut self, place: Place, among: Option<CharacterSet>) -> Option<Followed> {
+        let is_known = self.known.steps.is_known(self.parts, place.0);
         if let Some(KnownStep { sets, .. }) = self.known.steps.of(place.0)
             && self.leads(among, sets)
             && let Some(ahead) = self.known.steps.ahead(place.0)
@@ -669,11 +672,12 @@ impl Reader<'_> {
             if let Some(next) = all_end.then(|| self.settle(ahead.entered.0, place.1, &mut false)).flatten() {
                 // The states are too many to be told.
                 self.ends = None;
-                return Some(Followed { steps: ahead.steps, next, sets, tails: ahead.tails });
+                return Some(Followed { steps: ahead.steps, next, sets, tails: ahead.tails, is_new: false });
             }
         }
         let (next, sets) = self.step(place, among)?;
-        Some(Followed { steps: 1, next, sets, tails: tails(self.parts, place.0).map(Some) })
+        let tails = tails(self.parts, place.0).map(Some);
+        Some(Followed { steps: 1, next, sets, tails, is_new: !is_known })
     }
 
     /// Whether a step is that by characters `among` these, of which some lead on and some nowhere.
@@ -726,6 +730,9 @@ impl Reader<'_> {
 
     /// The same where the step is known, and few characters lead neither where it does nor nowhere.
     fn ways_by_step(&mut self, place: Place) -> Option<Rc<Ways>> {
+        if !self.known.steps.is_known(self.parts, place.0) {
+            return None;
+        }
         let KnownStep { entered, sets: [on, off], amid } = self.known.steps.of(place.0)?;
         let others = CharacterSet::CHARACTERS.without(on).without(off);
         if !others.is_within(CharacterSet::ASCII) || others.count() > FEW_CHARACTERS {

@@ -6,15 +6,19 @@
 
 use std::sync::Arc;
 
+use super::rows::entered;
 use super::{StateId, TableParts};
-use crate::automaton::FastMap;
-use crate::vocabulary::{CharacterSet, TAILS};
+use crate::automaton::{FastMap, Run};
+use crate::vocabulary::{CONTINUATION, CharacterSet, LENGTH_CLASSES, TAILS};
 
 /// The most states of which steps are known at a time: about a quarter of a megabyte.
 const MOST_STEPS: usize = 1024;
 
 /// The most steps that are followed at once, about.
 const MOST_AT_ONCE: usize = 256;
+
+/// States of which steps are known are compared with so many others.
+const MOST_EXAMPLES: usize = 4;
 
 /// The longest way to each end of a piece, and the most frames that it needs; where there are no calls, to the end.
 type Farthest = Arc<[(u32, u32)]>;
@@ -27,6 +31,8 @@ pub(super) struct Steps {
     /// Which characters lead there, and which nowhere: the same for most states.
     sets: Vec<[CharacterSet; 2]>,
     numbers: FastMap<[CharacterSet; 2], u32>,
+    /// States whose steps were found and not those of another state, the latest last.
+    examples: Vec<StateId>,
 }
 
 /// A step. It leaves the stack as it is, but for what the state that it enters does to it.
@@ -115,6 +121,21 @@ impl Steps {
         sets: [CharacterSet; 2],
         amid: impl Iterator<Item = StateId>,
     ) {
+        self.insert(parts, state, entered, sets, amid.collect());
+        if self.examples.len() >= MOST_EXAMPLES {
+            self.examples.remove(0);
+        }
+        self.examples.push(state);
+    }
+
+    fn insert(
+        &mut self,
+        parts: &TableParts,
+        state: StateId,
+        entered: StateId,
+        sets: [CharacterSet; 2],
+        amid: Arc<[StateId]>,
+    ) {
         if self.known.len() >= MOST_STEPS {
             *self = Self::default();
         }
@@ -122,9 +143,26 @@ impl Steps {
             self.sets.push(sets);
             self.sets.len() as u32 - 1
         });
-        let amid: Arc<[StateId]> = amid.collect();
         let ahead = Stretch::of_one(parts, state, &amid, entered);
         self.known.insert(state.0, Step { sets: number, amid, entered, ahead });
+    }
+
+    /// Whether the step from a state is known, or is like that from another one, and then it is kept: along counted text the
+    /// same bytes lead on from each state, but each to states of its own.
+    pub(super) fn is_known(&mut self, parts: &TableParts, state: StateId) -> bool {
+        if self.known.contains_key(&state.0) {
+            return true;
+        }
+        let like = self.examples.iter().rev().find_map(|example| {
+            let step = self.known.get(&example.0)?;
+            let sets = self.sets[step.sets as usize];
+            let mut like = Like { parts, on: sets[0], entered: (step.entered, None), amid: Vec::new() };
+            let entered = like.step(*example, state)?;
+            Some((entered, sets, like.amid.iter().map(|&([_, own], _)| own).collect()))
+        });
+        let Some((entered, sets, amid)) = like else { return false };
+        self.insert(parts, state, entered, sets, amid);
+        true
     }
 
     /// The steps from a state on that have the same sets, as far as they are known, and about [`MOST_AT_ONCE`] of them at most.
@@ -150,6 +188,74 @@ impl Steps {
             }
         }
         Some(all)
+    }
+}
+
+/// Compares a state with one of which the step is known.
+struct Like<'a> {
+    parts: &'a TableParts,
+    /// The characters of the step.
+    on: CharacterSet,
+    /// What they enter, and what they enter from the other state, once that is known.
+    entered: (StateId, Option<StateId>),
+    /// States amid them with those of the other state, and how many bytes of the character are missing there.
+    amid: Vec<([StateId; 2], usize)>,
+}
+
+impl<'a> Like<'a> {
+    /// What the characters of the step from `known` enter from `state`, if that is one state too, and all that leads nowhere from
+    /// there leads nowhere from here.
+    fn step(&mut self, known: StateId, state: StateId) -> Option<StateId> {
+        for (run, entered) in self.both([known, state])? {
+            let set = CharacterSet::between(run.first, run.last).and(CharacterSet::CHARACTERS);
+            if set.and(self.on).is_empty() {
+                continue;
+            }
+            if !set.is_within(self.on) || !set.and(CharacterSet::ASCII).is_empty() && !self.enter(entered) {
+                return None;
+            }
+            let wide =
+                LENGTH_CLASSES.iter().filter(|class| class.first <= run.last && class.last >= run.first);
+            for class in wide {
+                if !self.go_on(entered, class.length - 1) {
+                    return None;
+                }
+            }
+        }
+        self.entered.1
+    }
+
+    /// The runs of two states, each with where it leads from both, if they have the same bytes.
+    fn both(&self, states: [StateId; 2]) -> Option<impl Iterator<Item = (&'a Run, [StateId; 2])> + use<'a>> {
+        let parts = self.parts;
+        let [Some(known), Some(own)] = states.map(|state| parts.next.runs(state)) else { return None };
+        let both = known.iter().zip(own);
+        let is_alike = known.len() == own.len()
+            && both.clone().all(|(known, own)| (known.first, known.last) == (own.first, own.last));
+        is_alike.then(|| both.map(|(known, own)| (known, [known, own].map(entered))))
+    }
+
+    /// Whether this is what the characters enter from the two states.
+    fn enter(&mut self, [known, own]: [StateId; 2]) -> bool {
+        known == self.entered.0 && *self.entered.1.get_or_insert(own) == own
+    }
+
+    /// Whether the bytes that are `missing` amid a character lead from two states to what it enters, and nothing moves the stack.
+    fn go_on(&mut self, states: [StateId; 2], missing: usize) -> bool {
+        if self.amid.contains(&(states, missing)) {
+            return true;
+        }
+        let is_plain = |state| self.parts.calls.as_ref().is_none_or(|calls| calls.is_plain(state));
+        if !states.into_iter().all(is_plain) {
+            return false;
+        }
+        self.amid.push((states, missing));
+        let Some(mut both) = self.both(states) else { return false };
+        let (first, last) = CONTINUATION;
+        both.all(|(run, entered)| {
+            let is_amid = run.first <= last && run.last >= first;
+            !is_amid || if missing == 1 { self.enter(entered) } else { self.go_on(entered, missing - 1) }
+        })
     }
 }
 
@@ -197,6 +303,44 @@ mod tests {
         assert_eq!(*all.farthest, [(table.tokens_to_end(states[0]), 0)]);
         assert_eq!((all.tails[0], last.tails[0]), (None, Some(StateId::DEAD)));
         assert_eq!(steps.ahead(states[6]).unwrap().tails, [None, Some(StateId::DEAD)]);
+    }
+
+    #[test]
+    fn steps_that_are_like_a_known_one_are_known() {
+        let bytes = (0..=u8::MAX).map(|byte| Some(vec![byte])).chain([None]);
+        let vocabulary = Vocabulary::from_bytes(bytes).unwrap().with_eos([TokenId(256)]).unwrap();
+        // At first all characters lead to one state, then those beyond ASCII to another one, and then there are fewer.
+        let text = Constraint::regex(r#"[^"]{6}([[:ascii:]--["]]{2}|[^[:ascii:]]{4})[a-z]"#).unwrap();
+        let table = TokenTable::walk(&text, &vocabulary, &Limits::default()).unwrap();
+        let parts = table.parts();
+        let after = |state, text: &str| {
+            text.bytes().fold(state, |state, byte| table.next(state, TokenId(byte.into())))
+        };
+        let mut states = vec![table.start()];
+        for _ in 0..8 {
+            states.push(after(states[states.len() - 1], "a"));
+        }
+        let quote = CharacterSet::of([b'"']);
+        let sets = [CharacterSet::CHARACTERS.without(quote), quote];
+        let amid =
+            |state| ["é", "漢", "🙂"].map(|text| table.next(state, TokenId(text.as_bytes()[0].into())));
+        let mut steps = Steps::default();
+        steps.keep(parts, states[1], states[2], sets, amid(states[1]).into_iter());
+        for at in [0, 2, 3, 4, 5] {
+            assert!(steps.is_known(parts, states[at]), "{at}");
+            let step = steps.of(states[at]).unwrap();
+            assert_eq!((step.entered, step.sets), (states[at + 1], sets), "{at}");
+            assert!(amid(states[at]).iter().all(|state| step.amid.contains(state)), "{at}");
+        }
+        let beyond = after(states[6], "é");
+        assert!(beyond != states[7] && after(states[5], "é") == states[6]);
+        for state in [states[6], states[7], states[8], beyond, StateId::DEAD] {
+            assert!(!steps.is_known(parts, state), "{state:?}");
+        }
+        // From there characters of the step lead nowhere, or to another state.
+        let ascii = [CharacterSet::ASCII.without(quote), quote];
+        steps.keep(parts, states[7], states[8], ascii, std::iter::empty());
+        assert!(!steps.is_known(parts, beyond) && !steps.is_known(parts, states[8]));
     }
 
     #[test]

@@ -261,6 +261,22 @@ fn next_alive(trie: &Trie, children: &mut Children, leads: &mut Leads<'_>) -> Op
     }
 }
 
+/// How many leaves of the trie follow `child`, if that is one, among `children`, whose bytes lead where its own does.
+#[inline(always)]
+fn leaves_alike(
+    trie: &Trie,
+    children: &mut Children,
+    leads: &Leads<'_>,
+    (node, byte, _): (usize, u8, StateId),
+) -> usize {
+    match leads {
+        Leads::Runs([run, ..]) if children.are_many() && run.last > byte && trie.is_leaf(node) => {
+            trie.leaves_behind(children, node, run.last)
+        }
+        _ => 0,
+    }
+}
+
 /// The bytes that lead elsewhere from one state than from another.
 enum Unlike<'a> {
     Leads(Leads<'a>, Leads<'a>),
@@ -378,7 +394,7 @@ impl<'a, R: Reader<'a>, F: FnMut(&[TokenId], StateId)> Walk<'a, R, F> {
             let class = LENGTH_CLASSES.iter().find(|class| first.1 >= class.first && first.1 <= class.last);
             return self.lacking(unread.trie, begun, first, class.map_or(0, |class| class.length - 1));
         }
-        self.node(unread, begun, first, unread.is_whole(), is_alone);
+        self.node(unread, begun, first, 0, unread.is_whole(), is_alone);
         self.levels(unread);
     }
 
@@ -428,33 +444,36 @@ impl<'a, R: Reader<'a>, F: FnMut(&[TokenId], StateId)> Walk<'a, R, F> {
                 }
                 _ => {}
             }
-            let is_read = is_read
-                || match unread.begins(child.1) {
-                    Some(begins) => begins,
-                    None => continue,
-                };
-            self.node(unread, at, child, is_read, false);
+            if is_read {
+                let more = leaves_alike(unread.trie, &mut level.children, &level.leads, child);
+                self.node(unread, at, child, more, true, false);
+                continue;
+            }
+            let Some(is_read) = unread.begins(child.1) else { continue };
+            self.node(unread, at, child, 0, is_read, false);
         }
     }
 
-    /// Reads a node, and then what is below it, but where that is known, or it `is_alone`.
+    /// Reads a node with so many more leaves behind it as it is one itself, and then what is below it, but where that is known, or it `is_alone`.
     #[inline(always)]
     fn node(
         &mut self,
         unread: &Unread<'_>,
         at: R::At,
         (node, _, entered): (usize, u8, StateId),
+        more: usize,
         is_read: bool,
         is_alone: bool,
     ) {
-        self.read += 1;
+        self.read += 1 + more;
         let (trie, rows) = (unread.trie, &self.parts.next);
         let Some(next) = self.reader.enter(at, entered) else { return };
         // Whatever comes below a byte behind which the row rests leads there as well.
         let is_leaf = trie.is_leaf(node);
         let rests = || trie.below(node) & !rows.rests_on(R::state(next)) == 0;
         let is_whole = is_leaf || is_read && rests();
-        let tokens = if is_whole { trie.subtree(node) } else { trie.own(node) };
+        let tokens =
+            if is_whole { trie.subtree(node).start..trie.subtree(node + more).end } else { trie.own(node) };
         if !tokens.is_empty() && self.reader.can_end(next) {
             let state = R::state(next);
             match unread.part {

@@ -274,6 +274,22 @@ impl Trie {
         None
     }
 
+    /// How many of `children`, which come next behind the leaf `node`, are leaves whose bytes are no greater than `last`. They are left
+    /// behind: their nodes follow one another. Of few children none are looked at.
+    #[inline]
+    pub(crate) fn leaves_behind(&self, children: &mut Children, node: usize, last: u8) -> usize {
+        let first = children.next;
+        if children.is_fan {
+            while children.next < children.end
+                && self.fans.byte(children.next) <= last
+                && self.is_leaf(node + 1 + (children.next - first) as usize)
+            {
+                children.next += 1;
+            }
+        }
+        if children.is_fan { (children.next - first) as usize } else { 0 }
+    }
+
     /// The children of what stands for `prefix`; none where no token begins so.
     pub(crate) fn children_behind(&self, prefix: &[u8]) -> Option<Children> {
         prefix.iter().try_fold(self.children(None), |mut children, &byte| {

@@ -37,6 +37,20 @@ pub fn all() -> Vec<(&'static str, Device)> {
     devices
 }
 
+/// Whether a device is a GPU made of software, where tests of many steps take fewer.
+#[allow(dead_code)]
+#[cfg(any(feature = "vulkan", feature = "wgpu", feature = "cuda"))]
+pub fn is_software_gpu(name: &str, device: &Device) -> bool {
+    name != "flex" && device.identity().is_some_and(|identity| identity.physical.is_none())
+}
+
+/// Without the feature of a GPU there is none.
+#[allow(dead_code)]
+#[cfg(not(any(feature = "vulkan", feature = "wgpu", feature = "cuda")))]
+pub fn is_software_gpu(_: &str, _: &Device) -> bool {
+    false
+}
+
 /// The device where a small computation succeeds on it.
 #[cfg(any(feature = "vulkan", feature = "wgpu", feature = "cuda"))]
 fn probe(name: &'static str, open: impl FnOnce() -> Device) -> Option<(&'static str, Device)> {
@@ -48,10 +62,9 @@ fn probe(name: &'static str, open: impl FnOnce() -> Device) -> Option<(&'static 
         assert_eq!(two.try_to_vec::<f32>().unwrap(), [2.0]);
         device
     }));
-    let is_software = |device: &Device| device.identity().is_some_and(|identity| identity.physical.is_none());
     match opened {
         // CubeCL 0.11's SPIR-V for shared memory makes Mesa's compiler crash; its WGSL does not.
-        Ok(device) if cfg!(feature = "vulkan") && is_software(&device) => {
+        Ok(device) if cfg!(feature = "vulkan") && is_software_gpu(name, &device) => {
             skipped(format_args!("{name}: a software Vulkan takes no SPIR-V; leave the feature vulkan out"));
             None
         }

@@ -241,6 +241,7 @@ fn masks_are_those_of_the_host_on_every_device() {
                         ("flex", Kernels::Fused) if layout == Layout::Classes => continue,
                         ("flex", Kernels::Fused) => 200,
                         ("flex", _) => 30,
+                        (_, Kernels::Fused) if devices::is_software_gpu(name, &device) => 8,
                         (_, Kernels::Fused) => 20,
                         _ if frames == 5 && layout == Layout::Classes => 3,
                         _ => continue,

@@ -472,6 +472,11 @@ ws ::= " "*"#;
             // Behind one character another makes a call, or leads to where the end is far, and else it may follow as any other.
             (gbnf("root ::= item* \".....\"\nitem ::= [a-z(] | \"@\" ([a-z] | \"(\" root)"), "ab@(c@a"),
             (regex("([a-z]|@[a-wyz]|@x-{5})*"), "ab@ab"),
+            // Which characters lead on changes from character to character, of ASCII and beyond it.
+            (
+                regex("[^漢\"]{5}[^漣\"]{5}([[:ascii:]--[\"]]{4}|[^[:ascii:]]{6})[^b\"]{40}"),
+                "abcdé漢g漢éa0123ac漢éx",
+            ),
             // How far the end is changes from character to character.
             (regex("([ -~]{2})*"), "ab c, and so on"),
             // Blocks of characters that return to different places.
