@@ -454,7 +454,7 @@ impl<'a, R: Reader<'a>, F: FnMut(&[TokenId], StateId)> Walk<'a, R, F> {
         }
     }
 
-    /// Reads a node with so many more leaves behind it as it is one itself, and then what is below it, but where that is known, or it `is_alone`.
+    /// Reads a node, where it is a leaf with so many `more` behind it, and then what is below it, but where that is known, or it `is_alone`.
     #[inline(always)]
     fn node(
         &mut self,

@@ -274,20 +274,16 @@ impl Trie {
         None
     }
 
-    /// How many of `children`, which come next behind the leaf `node`, are leaves whose bytes are no greater than `last`. They are left
-    /// behind: their nodes follow one another. Of few children none are looked at.
+    /// How many of many `children`, which come next behind the leaf `node`, are leaves whose bytes are no greater than `last`. They are
+    /// left behind: their nodes follow one another. Of few children none is looked at.
     #[inline]
     pub(crate) fn leaves_behind(&self, children: &mut Children, node: usize, last: u8) -> usize {
-        let first = children.next;
-        if children.is_fan {
-            while children.next < children.end
-                && self.fans.byte(children.next) <= last
-                && self.is_leaf(node + 1 + (children.next - first) as usize)
-            {
-                children.next += 1;
-            }
+        let is_next = |at: u32, more: usize| self.fans.byte(at) <= last && self.is_leaf(node + 1 + more);
+        let mut more = 0;
+        while children.is_fan && children.next < children.end && is_next(children.next, more) {
+            (children.next, more) = (children.next + 1, more + 1);
         }
-        if children.is_fan { (children.next - first) as usize } else { 0 }
+        more
     }
 
     /// The children of what stands for `prefix`; none where no token begins so.
