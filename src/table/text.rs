@@ -270,7 +270,7 @@ fn leaves_alike(
     (node, byte, _): (usize, u8, StateId),
 ) -> usize {
     match leads {
-        Leads::Runs([run, ..]) if children.are_many() && run.last > byte && trie.is_leaf(node) => {
+        Leads::Runs([run, ..]) if run.last > byte && trie.is_leaf(node) => {
             trie.leaves_behind(children, node, run.last)
         }
         _ => 0,
@@ -549,6 +549,25 @@ mod tests {
             after.state != StateId::DEAD && table.can_end(&after)
         };
         [walked, text.filter(may_follow).collect()]
+    }
+
+    /// Digits that are leaves lead to one state together, as far as its run goes, and others among them stand for themselves.
+    #[test]
+    fn leaves_beside_one_another_are_read_at_once() {
+        let digits = (0..1000).map(|number| number.to_string());
+        let words: Vec<String> = digits.chain(["12a", "12b", "345", "3456"].map(str::to_owned)).collect();
+        let words: std::collections::BTreeSet<String> = words.into_iter().collect();
+        let vocabulary = Vocabulary::from_bytes(words.iter().map(Some).chain([None])).unwrap();
+        let vocabulary = vocabulary.with_eos([TokenId(words.len() as u32)]).unwrap();
+        for regex in ["[0-9]{2,9}", "[0-5]{1,4}[3-9]{0,3}", "([0-9]{2}[02-68]){1,2}", "1?[0-9]{4}|12[ab]"] {
+            let regex = Constraint::regex(regex).unwrap();
+            let table = TokenTable::walk(&regex, &vocabulary, &Limits::default()).unwrap();
+            for budget in [1, 2, 3, 20] {
+                let position = RowPosition::new(table.start(), budget);
+                let [walked, one_by_one] = both(&table, &vocabulary, &position);
+                assert_eq!(walked, one_by_one, "{regex:?}, {budget}");
+            }
+        }
     }
 
     #[test]
