@@ -2,7 +2,7 @@
 //!
 //! `cargo bench --bench rows -- [f32|f16|bf16] [ROWS]` walks texts of schemas of MaskBench and of the example grammars, in ROWS
 //! equal rows, and prints quantiles of the time a row. Every text begins with nothing kept of its table. Texts are cut into the
-//! longest tokens there are.
+//! longest tokens there are. Behind them stand a few places alone, each met first in tables that were just compiled.
 
 mod data;
 mod maskbench;
@@ -14,12 +14,15 @@ use std::time::Instant;
 
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_dfa::constraint::Syntax;
-use burn_dfa::processor::{DfaProcessor, LogitsProcessor, StepContext};
+use burn_dfa::processor::{DfaProcessor, LogitsProcessor, Position, StepContext};
 use burn_dfa::{Constraint, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// How often a text is walked.
 const RUNS: usize = 6;
+
+/// How often a table is compiled for one place.
+const TABLES: usize = 21;
 
 /// A step of a row: its legal tokens, and the microseconds of each run.
 struct Step {
@@ -31,10 +34,57 @@ struct Step {
 impl Step {
     /// The median of the runs after the first one.
     fn again(&self) -> f64 {
-        let mut times = self.times[1..].to_vec();
-        times.sort_by(f64::total_cmp);
-        times[times.len() / 2]
+        median(self.times[1..].to_vec())
     }
+}
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+/// Equal rows of one table.
+struct Rows {
+    processor: DfaProcessor,
+    count: usize,
+    logits: TensorData,
+}
+
+impl Rows {
+    fn new(table: &TokenTable, dtype: DType, count: usize) -> Option<Self> {
+        let (device, width) = (Device::flex(), table.vocabulary_len());
+        let on_device = TensorTable::new(&[table], width, &TensorOptions::default(), &device).ok()?;
+        let processor = DfaProcessor::new(on_device, &vec![0; count]).expect("rows of one table");
+        let values = (0..count * width).map(|at| (at % 251) as f32 / 8.0);
+        let logits = TensorData::new(values.collect::<Vec<f32>>(), [count, width]).convert_dtype(dtype);
+        Some(Self { processor, count, logits })
+    }
+
+    /// Moves on by a token and masks; the microseconds a row beside it.
+    fn step(&self, position: Position, token: i32) -> (Tensor<2>, Position, f64) {
+        let device = Device::flex();
+        let context = StepContext {
+            tokens: Tensor::<1, Int>::full([self.count], token, (&device, DType::I32)),
+            step: Tensor::zeros([1], (&device, DType::I32)),
+        };
+        let logits = Tensor::<2>::from_data(self.logits.clone(), (&device, self.logits.dtype()));
+        let began = Instant::now();
+        let (masked, next) = black_box(self.processor.process(position, logits, &context));
+        let time = began.elapsed().as_secs_f64() * 1e6 / self.count as f64;
+        (masked, next, time)
+    }
+}
+
+/// The logits of the first of some rows.
+fn first_row(masked: Tensor<2>) -> Vec<f32> {
+    let [_, width] = masked.dims();
+    let masked = masked.slice([0..1, 0..width]).into_data().convert::<f32>();
+    masked.try_to_vec().expect("floats")
+}
+
+/// How many tokens were left by a mask.
+fn legal(masked: &[f32]) -> usize {
+    masked.iter().filter(|logit| logit.is_finite()).count()
 }
 
 fn main() {
@@ -60,6 +110,7 @@ fn main() {
         }
     }
     print(&mut steps, vocabulary.len());
+    print_places(&vocabulary, &ids, dtype, rows);
 }
 
 /// Constraints with texts that they take.
@@ -104,31 +155,18 @@ fn cut(mut text: &[u8], ids: &HashMap<&[u8], u32>) -> Vec<i32> {
 
 /// Walks a text, as far as it is legal.
 fn walk(name: &str, table: &TokenTable, text: &[i32], dtype: DType, rows: usize, steps: &mut Vec<Step>) {
-    let (device, width) = (Device::flex(), table.vocabulary_len());
-    let options = TensorOptions::default();
-    let Ok(on_device) = TensorTable::new(&[table], width, &options, &device) else { return };
-    let processor = DfaProcessor::new(on_device, &vec![0; rows]).expect("rows of one table");
-    let values = (0..rows * width).map(|at| (at % 251) as f32 / 8.0);
-    let data = TensorData::new(values.collect::<Vec<f32>>(), [rows, width]).convert_dtype(dtype);
+    let Some(rows) = Rows::new(table, dtype, rows) else { return };
     let first = steps.len();
     for run in 0..RUNS {
-        let mut position = processor.start();
-        for (step, token) in std::iter::once(width as i32).chain(text.iter().copied()).enumerate() {
-            let context = StepContext {
-                tokens: Tensor::<1, Int>::full([rows], token, (&device, DType::I32)),
-                step: Tensor::zeros([1], (&device, DType::I32)),
-            };
-            let logits = Tensor::<2>::from_data(data.clone(), (&device, dtype));
-            let began = Instant::now();
-            let (masked, next) = black_box(processor.process(position, logits, &context));
-            let time = began.elapsed().as_secs_f64() * 1e6 / rows as f64;
+        let mut position = rows.processor.start();
+        let none = rows.processor.table().no_token() as i32;
+        for (step, token) in std::iter::once(none).chain(text.iter().copied()).enumerate() {
+            let (masked, next, time) = rows.step(position, token);
             position = next;
             if run == 0 {
-                let masked = masked.slice([0..1, 0..width]).into_data().convert::<f32>();
-                let masked: Vec<f32> = masked.try_to_vec().expect("floats");
-                let legal = masked.iter().filter(|logit| logit.is_finite()).count();
-                steps.push(Step { case: format!("{name}, step {step}"), legal, times: Vec::new() });
-                steps[first + step].times.push(time);
+                let masked = first_row(masked);
+                let case = format!("{name}, step {step}");
+                steps.push(Step { case, legal: legal(&masked), times: vec![time] });
                 let follows = text.get(step).is_none_or(|&next| masked[next as usize].is_finite());
                 if !follows {
                     break;
@@ -141,6 +179,48 @@ fn walk(name: &str, table: &TokenTable, text: &[i32], dtype: DType, rows: usize,
         }
     }
     steps.retain(|step| step.times.len() == RUNS);
+}
+
+/// Prints the times of places, each met first in new tables, of which what comes before is known, and then again.
+fn print_places(vocabulary: &Vocabulary, ids: &HashMap<&[u8], u32>, dtype: DType, rows: usize) {
+    println!("\n| the first visit of a new table, medians of {TABLES} | legal tokens | first | again |");
+    println!("|---|---:|---:|---:|");
+    for (name, constraint, text) in places(vocabulary) {
+        let (mut first, mut again, mut left) = (Vec::new(), Vec::new(), 0);
+        for _ in 0..TABLES {
+            let table = TokenTable::compile(&constraint, vocabulary, &Limits::default()).expect("a table");
+            let rows = Rows::new(&table, dtype, rows).expect("the table fits");
+            let mut last = rows.processor.table().no_token() as i32;
+            let mut position = rows.processor.start();
+            for token in cut(text.as_bytes(), ids) {
+                position = rows.step(position, last).1;
+                last = token;
+            }
+            let (masked, _, time) = rows.step(position.clone(), last);
+            first.push(time);
+            left = legal(&first_row(masked));
+            again.extend((1..RUNS).map(|_| rows.step(position.clone(), last).2));
+        }
+        println!("| {name} | {left} | {:.1} | {:.1} |", median(first), median(again));
+    }
+}
+
+/// Places: a name, a constraint, and the text before.
+fn places(vocabulary: &Vocabulary) -> [(&'static str, Constraint, &'static str); 4] {
+    let schema = |of: Value| {
+        let properties = json!({"type": "object", "properties": {"a": of}, "required": ["a"]});
+        Constraint::json_schema(properties).expect("a schema")
+    };
+    let chosen = vocabulary.iter().filter(|(id, _)| id.0.wrapping_mul(0x9e37_79b9) >> 30 == 0);
+    let texts: Vec<&str> = chosen.filter_map(|(_, bytes)| std::str::from_utf8(bytes).ok()).collect();
+    let choice = Constraint::choice(texts.into_iter().filter(|text| !text.is_empty())).expect("a choice");
+    let counted = || schema(json!({"type": "string", "maxLength": 96}));
+    [
+        ("at the start of a string of up to 96 characters", counted(), r#"{"a":""#),
+        ("behind its first word", counted(), r#"{"a":"The"#),
+        ("behind a digit", schema(json!({"type": "number"})), r#"{"a":1"#),
+        ("a quarter of all tokens, by chance, and what they begin with", choice, ""),
+    ]
 }
 
 fn quantile(sorted: &[f64], part: f64) -> f64 {

@@ -22,8 +22,23 @@ pub(crate) struct Differences<'a> {
 }
 
 impl<'a> Differences<'a> {
-    pub(crate) fn new(row: &'a [Run], other: &'a [Run]) -> Self {
+    pub(crate) fn new(mut row: &'a [Run], mut other: &'a [Run]) -> Self {
+        while let ([before @ .., last], [other_before @ .., other_last]) = (row, other)
+            && last == other_last
+        {
+            (row, other) = (before, other_before);
+        }
         Self { rows: [row, other], next: 0 }
+    }
+
+    /// Leaves the first runs out that both rows have.
+    fn skip_alike(&mut self) {
+        while let [[run, rest @ ..], [other, other_rest @ ..]] = self.rows
+            && run == other
+        {
+            self.next = self.next.max(u16::from(run.last) + 1);
+            self.rows = [rest, other_rest];
+        }
     }
 }
 
@@ -31,7 +46,11 @@ impl Iterator for Differences<'_> {
     type Item = (u8, u8);
 
     fn next(&mut self) -> Option<(u8, u8)> {
-        while self.next <= u16::from(u8::MAX) {
+        loop {
+            self.skip_alike();
+            if self.next > u16::from(u8::MAX) || self.rows.iter().all(|row| row.is_empty()) {
+                return None;
+            }
             let first = self.next as u8;
             let mut last = u8::MAX;
             let targets = self.rows.each_mut().map(|row| {
@@ -56,7 +75,6 @@ impl Iterator for Differences<'_> {
                 return Some((first, last));
             }
         }
-        None
     }
 }
 
@@ -245,11 +263,13 @@ mod tests {
 
     #[test]
     fn differences_are_the_symbols_by_which_two_rows_lead_elsewhere() {
-        let rows: [&[(u8, u8, u32)]; 6] = [
+        let rows: [&[(u8, u8, u32)]; 8] = [
             &[],
             &[(0, 255, 1)],
             &[(0, 9, 1), (10, 10, 2), (11, 255, 1)],
             &[(0, 9, 1), (12, 255, 2)],
+            &[(0, 9, 1), (10, 10, 2), (11, 20, 3), (30, 40, 1), (50, 60, 1)],
+            &[(0, 3, 1), (10, 10, 2), (11, 20, 3), (30, 30, 2), (31, 40, 1), (50, 60, 1)],
             &[(10, 10, 2), (255, 255, 1)],
             &[(3, 7, 1), (8, 9, 3), (200, 254, 1)],
         ];

@@ -85,7 +85,6 @@ pub(crate) use parts::{TableParts, TokenReading};
 use rows::TableRows;
 pub(crate) use runs::{Alphabet, CharacterRun, CharacterRuns};
 pub(crate) use special::SpecialTokens;
-pub(crate) use stack::Stacks;
 pub(crate) use text::Unread;
 pub(crate) use walk::reserved_column;
 use whole::TokenStates;

@@ -5,7 +5,7 @@
 //! own names do.
 
 use super::rows::entered;
-use super::{Left, RowPosition, Stacks, StateId, TableParts, TokenReading};
+use super::{Left, RowPosition, StateId, TableParts, TokenReading};
 use crate::automaton::{Differences, Run};
 use crate::vocabulary::CharacterSet;
 
@@ -67,14 +67,7 @@ impl TableParts {
                 return None;
             }
         }
-        let to_end = match &self.calls {
-            None => self.tokens_to_end[stays.index()],
-            Some(calls) => {
-                let (stacks, top) = Stacks::of(calls, position);
-                stacks.to_end(stays, top)
-            }
-        };
-        left.reach(to_end).then(|| Near::of(stays, within))
+        left.reach(self.to_end(stays, &position.frames)).then(|| Near::of(stays, within))
     }
 }
 

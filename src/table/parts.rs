@@ -101,6 +101,16 @@ impl TableParts {
         }
     }
 
+    /// The state after a token of text no byte of which leads to a call or a RETURN.
+    pub(super) fn next_beside(&self, calls: &Calls, state: StateId, token: TokenId) -> Option<StateId> {
+        let TokenReading::Bytes { column_of, vocabulary, special, .. } = &self.reading else { return None };
+        let bytes = vocabulary.bytes(token).filter(|_| special.column(token).is_none())?;
+        bytes.iter().try_fold(state, |state, &byte| {
+            let next = self.next.leads(state, column_of).after(byte);
+            calls.is_plain(next).then_some(next)
+        })
+    }
+
     /// The state after `token`, and the stack then, of a table with calls.
     pub(super) fn next_on(
         &self,

@@ -74,6 +74,10 @@ impl TableParts {
         let Some(calls) = &self.calls else {
             return RowPosition::new(self.next(position.state, token), remaining);
         };
+        // Most tokens leave the stack as it is.
+        if let Some(state) = self.next_beside(calls, position.state, token) {
+            return RowPosition { state, remaining, frames: position.frames.clone() };
+        }
         let (mut stacks, top) = Stacks::of(calls, position);
         let (state, top) = self.next_on(position.state, token, &mut stacks, top);
         RowPosition { state, remaining, frames: stacks.frames(top) }
@@ -82,12 +86,16 @@ impl TableParts {
     /// See [`TokenTable::can_end`].
     #[inline]
     pub(crate) fn can_end(&self, position: &RowPosition) -> bool {
+        self.to_end(position.state, &position.frames) <= position.remaining
+    }
+
+    /// The least number of tokens from a state in which rows rest to the end, with the frames of a position on the stack; a number
+    /// beyond all budgets where there is no way.
+    #[inline]
+    pub(crate) fn to_end(&self, state: StateId, frames: &[u32]) -> u32 {
         match &self.calls {
-            None => can_end(&self.tokens_to_end, position.state, position.remaining),
-            Some(calls) => {
-                let (stacks, top) = Stacks::of(calls, position);
-                stacks.to_end(position.state, top) <= position.remaining
-            }
+            None => self.tokens_to_end[state.index()],
+            Some(calls) => calls.to_end(state, frames),
         }
     }
 

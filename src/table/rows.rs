@@ -186,6 +186,9 @@ impl TableRows {
 
     /// Where a state leads by the columns from `first` on, which are not those of bytes.
     pub(crate) fn last_columns(&self, state: StateId, first: usize) -> &[u32] {
+        if first == self.columns {
+            return &[];
+        }
         // In rows that are written on demand they lead nowhere.
         let state = if self.runs(state).is_some() { StateId::DEAD } else { state };
         &self.row(state)[first..]

@@ -125,6 +125,23 @@ impl Calls {
         let state = StateId(state);
         self.ways_of(state).iter().copied().zip(self.frames_of(state).iter().copied())
     }
+
+    /// The least number of tokens to the end of the text from a state that is no call or RETURN, with the frames of a [`RowPosition`] on the
+    /// stack; `u32::MAX` where there is no way.
+    pub(crate) fn to_end(&self, state: StateId, frames: &[u32]) -> u32 {
+        let top = frames.rchunks_exact(self.frame()).next();
+        let depth = (frames.len() / self.frame()) as u32;
+        // With an empty stack, outcome 0 is the end of the text.
+        self.cost(self.ways(state.0), top.map_or(&[0], |top| &top[1..]), depth)
+    }
+
+    /// The least cost of ways to each outcome, which add so many frames to a stack of `depth` frames.
+    fn cost(&self, ways: impl Iterator<Item = (u32, u32)>, costs: &[u32], depth: u32) -> u32 {
+        let fitting = ways.zip(costs).filter(|&((way, frames), &cost)| {
+            way < FARTHEST && cost < FARTHEST && depth.saturating_add(frames) <= self.depth
+        });
+        fitting.map(|((way, _), cost)| way + cost).min().filter(|&cost| cost < FARTHEST).unwrap_or(NONE)
+    }
 }
 
 /// Stacks that may have frames in common: a tree of frames, each above another.
@@ -253,7 +270,7 @@ impl<'a> Stacks<'a> {
         } else {
             let from = self.costs.len();
             for &to in &self.calls.jump(call)[1..] {
-                let cost = if to == 0 { NONE } else { self.cost(to as u32, below, depth) };
+                let cost = if to == 0 { NONE } else { self.cost(self.calls.ways(to as u32), below) };
                 self.costs.push(cost);
             }
             if is_kept {
@@ -264,27 +281,17 @@ impl<'a> Stacks<'a> {
         Top(self.frames.len() as u32 - 1)
     }
 
-    /// The least number of tokens from `state` to the end of the text, on a stack of `depth` frames.
-    fn cost(&self, state: u32, top: Top, depth: u32) -> u32 {
-        self.cost_of(self.calls.ways(state), top, depth)
-    }
-
-    /// The same over ways to each outcome, and the frames that they add.
-    fn cost_of(&self, ways: impl Iterator<Item = (u32, u32)>, top: Top, depth: u32) -> u32 {
-        let ways = ways.zip(self.costs(top));
-        let fitting = ways.filter(|&((way, frames), &cost)| {
-            way < FARTHEST && cost < FARTHEST && depth.saturating_add(frames) <= self.calls.depth
-        });
-        fitting.map(|((way, _), cost)| way + cost).min().filter(|&cost| cost < FARTHEST).unwrap_or(NONE)
-    }
-
     /// The least number of tokens from a state that is no call or RETURN to the end; `u32::MAX` where there is no way.
     pub(crate) fn to_end(&self, state: StateId, top: Top) -> u32 {
-        self.cost(state.0, top, self.frames[top.0 as usize].1)
+        self.cost(self.calls.ways(state.0), top)
     }
 
     /// The same from any of some states, at most, of which these are the longest ways to each outcome and the most frames that they add.
     pub(super) fn to_end_of_all(&self, farthest: &[(u32, u32)], top: Top) -> u32 {
-        self.cost_of(farthest.iter().copied(), top, self.frames[top.0 as usize].1)
+        self.cost(farthest.iter().copied(), top)
+    }
+
+    fn cost(&self, ways: impl Iterator<Item = (u32, u32)>, top: Top) -> u32 {
+        self.calls.cost(ways, self.costs(top), self.frames[top.0 as usize].1)
     }
 }

@@ -498,8 +498,8 @@ impl<'a, R: Reader<'a>, F: FnMut(&[TokenId], StateId)> Walk<'a, R, F> {
         self.read += 1;
         let next = if entered == StateId::DEAD { None } else { self.reader.enter(at, entered) };
         let goes_on = near.stays_by(byte) && next.is_some_and(|next| R::is_on_same(next, at));
-        let can_end = next.is_some_and(|next| self.reader.can_end(next));
         let tokens = trie.own(node);
+        let can_end = !tokens.is_empty() && next.is_some_and(|next| self.reader.can_end(next));
         if !(goes_on && can_end) {
             let dead = if goes_on { tokens.clone() } else { trie.subtree(node) };
             (self.found)(&trie.all_tokens()[dead], StateId::DEAD);
@@ -508,7 +508,9 @@ impl<'a, R: Reader<'a>, F: FnMut(&[TokenId], StateId)> Walk<'a, R, F> {
             if !goes_on && can_end {
                 (self.found)(&trie.all_tokens()[tokens], R::state(next));
             }
-            self.push(trie.children(Some(node)), next, !goes_on, goes_on.then_some(near.stays));
+            if !trie.is_leaf(node) {
+                self.push(trie.children(Some(node)), next, !goes_on, goes_on.then_some(near.stays));
+            }
         }
     }
 

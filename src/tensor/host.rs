@@ -41,9 +41,16 @@ pub(crate) struct HostRow<'a> {
 }
 
 impl HostRow<'_> {
-    /// Whether the same follows as in another row, by the same budget.
+    /// Whether it is at the same place as another row, whatever tokens are left.
     pub(crate) fn is_at(&self, other: &Self) -> bool {
-        std::ptr::eq(self.kept, other.kept) && self.position == other.position
+        let (own, other_own) = (&self.position, &other.position);
+        std::ptr::eq(self.kept, other.kept)
+            && (own.state, &own.frames) == (other_own.state, &other_own.frames)
+    }
+
+    /// The tokens that are left behind the next one. To the budget of no token only the end of the sequence is left, as to that of one.
+    pub(crate) fn left(&self) -> u32 {
+        self.position.remaining.max(1) - 1
     }
 }
 

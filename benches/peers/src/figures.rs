@@ -58,15 +58,18 @@ fn of_one(results: &Results, add: &mut impl FnMut(String, Option<f64>)) {
             }
         }
     }
-    // Both with what they found along earlier texts.
-    if let (Some(kept), Some(warm)) =
-        (results.engine("burn-dfa, kept masks"), results.engine("llguidance, warm lexer"))
-    {
+    // With what was found along earlier texts, beside llguidance with that as well and without.
+    if let Some(kept) = results.engine("burn-dfa, kept masks") {
         let ours = results.steps(kept, true).theirs;
-        let pair = results.steps_beside(kept, warm, true);
         for (name, q) in QUANTILES {
             add(format!("flex_step_kept_{name}_us"), quantile(&ours, q));
-            add(format!("flex_step_kept_{name}_ratio_llguidance_warm"), ratio(&pair, q));
+        }
+        for (peer, engine) in [("llguidance_warm", "llguidance, warm lexer"), ("llguidance", "llguidance")] {
+            let pair = results.engine(engine).map(|peer| results.steps_beside(kept, peer, true));
+            for (name, q) in QUANTILES {
+                let ratio = pair.as_ref().and_then(|pair| ratio(pair, q));
+                add(format!("flex_step_kept_{name}_ratio_{peer}"), ratio);
+            }
         }
         let [middle, tail] = [0.5, 0.999].map(|q| quantile(&ours, q));
         add("flex_step_kept_p999_over_p50".to_owned(), tail.zip(middle).map(|(tail, middle)| tail / middle));

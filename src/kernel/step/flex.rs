@@ -1,5 +1,6 @@
 //! The step on Flex: plain loops over the tables of the host.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use burn::backend::flex::FlexTensor;
@@ -164,16 +165,16 @@ fn masked(logits: FlexTensor, width: usize, rows: Vec<HostRow<'_>>) -> FlexTenso
 }
 
 fn mask_rows<F: Logit>(logits: &mut [F], width: usize, rows: &[HostRow<'_>]) {
-    let mut known: Option<(&HostRow<'_>, Arc<Legal>)> = None;
+    let mut known: Option<(&HostRow<'_>, Arc<Legal>, Range<u32>)> = None;
     // The last rows first: they were written last, and many rows are more than the cache holds.
     for (logits, at) in logits.chunks_exact_mut(width).zip(rows).rev() {
-        // Behind a draft that may not follow, all rows of a tree are at the same place.
-        let legal = match known.take() {
-            Some((same, legal)) if at.is_at(same) => legal,
+        // Behind a draft that may not follow, and often amid text, rows of a tree are at the same place.
+        let (legal, alike) = match known.take() {
+            Some((same, legal, alike)) if at.is_at(same) && alike.contains(&at.left()) => (legal, alike),
             _ => legal(at),
         };
         row::mask(logits, at, &legal);
-        known = Some((at, legal));
+        known = Some((at, legal, alike));
     }
 }
 

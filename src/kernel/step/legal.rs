@@ -4,12 +4,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::vectorized::vectorized;
-use crate::table::{CharacterRun, CharacterRuns, Left, Stacks, StateId, TokenReading, TokenTable, Unread};
+use crate::table::{CharacterRun, CharacterRuns, Left, StateId, TokenReading, TokenTable, Unread};
 use crate::tensor::{HostRow, Legal, Place, place};
 use crate::vocabulary::{CharacterSet, LONGEST, Spelled, TokenBits, TokenId, TokenSet, Vocabulary};
 
 /// What took so much work to find, counted in tokens and nodes of the trie, is kept.
-const WORTH_KEEPING: usize = 24;
+const WORTH_KEEPING: usize = 8;
 
 /// So many tokens that are taken out of a list are looked for one after the other.
 const FEW_LESS: usize = 16;
@@ -17,15 +17,9 @@ const FEW_LESS: usize = 16;
 /// Two places are near where no more nodes of the trie lead elsewhere from one than from the other.
 const MOST_BESIDE: usize = 128;
 
-/// The tokens that may follow in a row.
-pub(super) fn legal(at: &HostRow<'_>) -> Arc<Legal> {
-    // To the budget of no token only the end of the sequence is left, as to that of one.
-    known(at, at.position.remaining.max(1) - 1).0
-}
-
-/// The same where so many tokens are left behind the next one, and with how many it is the same.
-fn known(at: &HostRow<'_>, left: u32) -> (Arc<Legal>, Range<u32>) {
-    let place = place(&at.position);
+/// The tokens that may follow in a row, and with how many tokens left behind the next one they are the same.
+pub(super) fn legal(at: &HostRow<'_>) -> (Arc<Legal>, Range<u32>) {
+    let (place, left) = (place(&at.position), at.left());
     let found = || match near(at, left) {
         Some(found) => keep(at, &place, found),
         None => looked_up(at, &place, left),
@@ -224,12 +218,8 @@ impl Found {
 /// Whether each class of a row is taken: what each column leads to, or each that is not of bytes.
 fn classes(at: &HostRow<'_>, left: &mut Left) -> Vec<bool> {
     let (parts, state) = (at.table.parts(), at.position.state);
-    let stack = parts.calls.as_ref().map(|calls| Stacks::of(calls, &at.position));
     // Of what leaves the stack as it is.
-    let mut can_end = |next: u32| match &stack {
-        None => left.reach(parts.tokens_to_end[next as usize]),
-        Some((stacks, top)) => left.reach(stacks.to_end(StateId(next), *top)),
-    };
+    let mut can_end = |next: u32| left.reach(parts.to_end(StateId(next), &at.position.frames));
     let TokenReading::Bytes { special, .. } = &parts.reading else {
         return at.table.row(state).iter().map(|&next| can_end(next)).collect();
     };
@@ -346,7 +336,7 @@ mod tests {
                     row.position = position.clone();
                     let kept = row.kept.find(&place(&position), budget.max(1) - 1).is_some();
                     met[usize::from(kept)] += 1;
-                    let mut found = tokens(&legal(&row), vocabulary.len());
+                    let mut found = tokens(&legal(&row).0, vocabulary.len());
                     found.sort_unstable();
                     let may_follow = |&id: &u32| table.can_end(&table.after(&position, TokenId(id)));
                     let expected: Vec<u32> = (0..vocabulary.len() as u32).filter(may_follow).collect();
@@ -510,7 +500,7 @@ ws ::= " "*"#;
         for position in places {
             let mut row = host.row(&[0, 0]);
             row.position = position;
-            let mut found = tokens(&legal(&row), vocabulary.len());
+            let mut found = tokens(&legal(&row).0, vocabulary.len());
             found.sort_unstable();
             let may_follow = |&id: &u32| table.can_end(&table.after(&row.position, TokenId(id)));
             assert!(found.into_iter().eq((0..vocabulary.len() as u32).filter(may_follow)));
@@ -553,7 +543,7 @@ ws ::= " "*"#;
                     with_less +=
                         usize::from(matches!(&*legal, Legal::Beside { less, .. } if !less.is_empty()));
                     // The places before it are kept, for other budgets too.
-                    let kept = super::legal(&row);
+                    let (kept, _) = super::legal(&row);
                     near += usize::from(matches!(&*kept, Legal::Near { .. }));
                     let mut ways = vec![legal];
                     ways.extend(Some(kept).filter(|kept| *kept != ways[0]));

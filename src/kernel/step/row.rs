@@ -169,7 +169,7 @@ fn masked<F: Logit>(logits: [F; 32], word: u32) -> [F; 32] {
 /// The legal token of the greatest logit: the lowest id among equals, the first NaN before all, 0 where all
 /// are −∞. What is left in the row is of no use.
 pub(super) fn greatest<F: Logit>(row: &mut [F], at: &HostRow<'_>) -> u32 {
-    let legal = legal(at);
+    let (legal, _) = legal(at);
     if let Legal::Alone(TokenSet::Few(tokens)) = &*legal {
         return best(tokens.iter().map(|&id| (row[id as usize].value(), id)));
     }
@@ -182,7 +182,7 @@ pub(super) fn greatest<F: Logit>(row: &mut [F], at: &HostRow<'_>) -> u32 {
 
 /// The legal token of the greatest logit, times `factor`, plus its noise; ties, NaN and the row as in [`greatest`].
 pub(super) fn sampled<F: Logit>(row: &mut [F], at: &HostRow<'_>, noise: &Noise) -> u32 {
-    let legal = legal(at);
+    let (legal, _) = legal(at);
     let disturbed = |row: &[F], id: u32| (noise.disturb(row[id as usize].value(), id), id);
     let all = at.table.vocabulary_len();
     match &*legal {
