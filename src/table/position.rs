@@ -75,7 +75,7 @@ impl TableParts {
             return RowPosition::new(self.next(position.state, token), remaining);
         };
         // Most tokens leave the stack as it is.
-        if let Some(state) = self.next_beside(calls, position.state, token) {
+        if let Some(state) = self.next_keeping_stack(calls, position.state, token) {
             return RowPosition { state, remaining, frames: position.frames.clone() };
         }
         let (mut stacks, top) = Stacks::of(calls, position);
