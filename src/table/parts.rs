@@ -102,7 +102,12 @@ impl TableParts {
     }
 
     /// The state after a token of text no byte of which leads to a call or a RETURN.
-    pub(super) fn next_keeping_stack(&self, calls: &Calls, state: StateId, token: TokenId) -> Option<StateId> {
+    pub(super) fn next_keeping_stack(
+        &self,
+        calls: &Calls,
+        state: StateId,
+        token: TokenId,
+    ) -> Option<StateId> {
         let TokenReading::Bytes { column_of, vocabulary, special, .. } = &self.reading else { return None };
         let bytes = vocabulary.bytes(token).filter(|_| special.column(token).is_none())?;
         bytes.iter().try_fold(state, |state, &byte| {
