@@ -38,7 +38,12 @@ pub(crate) fn rows<T: Send>(
     least: usize,
     work: impl Fn(usize, &mut [T]) + Sync,
 ) {
-    let share = (items.len() / width.max(1)).div_ceil(threads.max(1)).max(least).max(1);
+    let count = items.len() / width.max(1);
+    let share = count.div_ceil(threads.max(1)).max(least).max(1);
+    if share >= count {
+        // Even a scope that starts no thread takes a while.
+        return work(0, items);
+    }
     let mut runs = (0..).step_by(share).zip(items.chunks_mut(share * width.max(1)));
     let Some((first, own)) = runs.next() else { return };
     thread::scope(|scope| {

@@ -6,10 +6,11 @@ use crate::results::{Pair, Results};
 use crate::statistics::{median, quantile};
 
 /// Names of engines in figures.
-const PEERS: [(&str, &str); 7] = [
+const PEERS: [(&str, &str); 8] = [
     ("llguidance", "llguidance"),
     ("llguidance_warm", "llguidance, warm lexer"),
     ("xgrammar", "XGrammar (port)"),
+    ("xgrammar_no_apply", "XGrammar (port), no apply"),
     ("xgrammar_original", "XGrammar (original)"),
     ("xgrammar_original_no_apply", "XGrammar (original), no apply"),
     ("outlines", "outlines-core"),
@@ -112,9 +113,8 @@ fn refusals(results: &Results, add: &mut impl FnMut(String, Option<f64>)) {
     add("step_schemas".to_owned(), Some(counts.step_schemas as f64));
     add("valid_instances".to_owned(), Some(counts.valid as f64));
     let engines = [("burn_dfa", "burn-dfa")].into_iter().chain(PEERS.iter().copied());
-    for (name, engine) in
-        engines.filter(|(name, _)| !name.ends_with("_warm") && *name != "xgrammar_original_no_apply")
-    {
+    let variants = ["llguidance_warm", "xgrammar_no_apply", "xgrammar_original_no_apply"];
+    for (name, engine) in engines.filter(|(name, _)| !variants.contains(name)) {
         let Some(index) = results.engine(engine) else { continue };
         let counts = Results::counts(index, results.schemas());
         add(format!("refused_{name}"), Some(counts.refused as f64));

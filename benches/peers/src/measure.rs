@@ -246,7 +246,7 @@ pub fn steps(
         for run in 0..effort.runs {
             for index in order(engines.len(), run) {
                 let engine = &engines[index];
-                let takes = takers.contains(&index) && !engine.is_variant();
+                let takes = takers.contains(&index) && engine.has_batches();
                 let Some(grammar) = grammars[index].as_ref().filter(|_| takes) else { continue };
                 for on_all_cores in [false, true] {
                     if engine.on_all_cores() || !on_all_cores {

@@ -12,6 +12,7 @@ use super::legal::legal;
 use super::row::{self, Logit};
 use crate::sampling::{Keys, Rule};
 use crate::tensor::{HostRow, HostTable, Legal, Position};
+use crate::threads;
 
 /// How [`FlexStep::choose_after`] chooses.
 #[derive(Clone, Debug)]
@@ -164,18 +165,29 @@ fn masked(logits: FlexTensor, width: usize, rows: Vec<HostRow<'_>>) -> FlexTenso
     logits
 }
 
+/// So many bytes of logits are masked by a thread of their own, if there are more: to start one takes a fraction of the time.
+const SHARED_BYTES: usize = 4 << 20;
+
 fn mask_rows<F: Logit>(logits: &mut [F], width: usize, rows: &[HostRow<'_>]) {
-    let mut known: Option<(&HostRow<'_>, Arc<Legal>, Range<u32>)> = None;
-    // The last rows first: they were written last, and many rows are more than the cache holds.
-    for (logits, at) in logits.chunks_exact_mut(width).zip(rows).rev() {
-        // Behind a draft that may not follow, and often amid text, rows of a tree are at the same place.
-        let (legal, alike) = match known.take() {
-            Some((same, legal, alike)) if at.is_at(same) && alike.contains(&at.left()) => (legal, alike),
-            _ => legal(at),
-        };
-        row::mask(logits, at, &legal);
-        known = Some((at, legal, alike));
-    }
+    let least = SHARED_BYTES.div_ceil(width.max(1) * size_of::<F>());
+    mask_shared(logits, width, rows, threads::available(), least);
+}
+
+/// Masks rows on at most so many threads, each of which has `least` rows at least.
+fn mask_shared<F: Logit>(logits: &mut [F], width: usize, rows: &[HostRow<'_>], threads: usize, least: usize) {
+    threads::rows(logits, width, threads, least, |first, logits| {
+        let mut known: Option<(&HostRow<'_>, Arc<Legal>, Range<u32>)> = None;
+        // The last rows first: they were written last, and many rows are more than the cache holds.
+        for (logits, at) in logits.chunks_exact_mut(width).zip(&rows[first..]).rev() {
+            // Behind a draft that may not follow, and often amid text, rows of a tree are at the same place.
+            let (legal, alike) = match known.take() {
+                Some((same, legal, alike)) if at.is_at(same) && alike.contains(&at.left()) => (legal, alike),
+                _ => legal(at),
+            };
+            row::mask(logits, at, &legal);
+            known = Some((at, legal, alike));
+        }
+    });
 }
 
 fn choose_rows<F: Logit>(
@@ -267,4 +279,42 @@ pub(super) fn choose(
         rule,
     );
     (Tensor::from_dispatch(tokens), Position { values: Tensor::from_dispatch(position) })
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::Device;
+
+    use super::*;
+    use crate::tensor::Store;
+    use crate::{Constraint, Layout, Limits, TensorOptions, TensorTable, TokenId, TokenTable, Vocabulary};
+
+    #[test]
+    fn rows_are_masked_alike_by_any_number_of_threads() {
+        let vocabulary = Vocabulary::from_chars("abcde.".chars()).unwrap().with_eos([TokenId(5)]).unwrap();
+        let constraint = Constraint::regex("a(b|cd*)e|d{4}").unwrap();
+        let table = TokenTable::compile(&constraint, &vocabulary, &Limits::default()).unwrap();
+        let options = TensorOptions { layout: Some(Layout::Classes), ..TensorOptions::default() };
+        let on_device = TensorTable::new(&[&table], 8, &options, &Device::flex()).unwrap();
+        let Store::Host(host) = on_device.store() else { panic!("a table on the host") };
+        let mut positions: Vec<[i32; 2]> =
+            (0..table.state_count() as i32).flat_map(|state| [[state, 9], [state, 9], [state, 1]]).collect();
+        positions.push([table.start().0 as i32, 3]);
+        let rows: Vec<HostRow<'_>> = positions.iter().map(|position| host.row(position)).collect();
+        let given: Vec<f32> = (0..rows.len() * 8).map(|at| at as f32).collect();
+        let masked = |threads, least| {
+            let mut logits = given.clone();
+            mask_shared(&mut logits, 8, &rows, threads, least);
+            logits
+        };
+        let alone = masked(1, 1);
+        for (row, logits) in rows.iter().zip(alone.chunks(8)) {
+            let legal = (0..6).filter(|&id| table.can_end(&table.after(&row.position, TokenId(id))));
+            let kept = (0..8).filter(|&at| logits[at as usize].is_finite());
+            assert!(kept.eq(legal), "{:?}: {logits:?}", row.position);
+        }
+        for (threads, least) in [(2, 1), (3, 1), (3, 4), (100, 1), (2, 1000)] {
+            assert_eq!(masked(threads, least), alone, "{threads} threads");
+        }
+    }
 }

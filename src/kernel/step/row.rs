@@ -11,7 +11,7 @@ use crate::tensor::{HostRow, Legal};
 use crate::vocabulary::TokenSet;
 
 /// A logit as it lies in memory.
-pub(super) trait Logit: Copy {
+pub(super) trait Logit: Copy + Send {
     const NEVER: Self;
     fn value(self) -> f32;
 }

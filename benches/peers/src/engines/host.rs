@@ -12,6 +12,14 @@ pub(super) trait Matcher: Send {
 
     /// Computes the mask and applies it.
     fn mask(&mut self, logits: &mut [f32]) -> Result<(), String>;
+
+    /// Whether the mask allows a token, where it was not applied.
+    fn allows(&self, _token: u32) -> bool {
+        true
+    }
+
+    /// Applies the mask where that is no part of a step.
+    fn apply_behind(&self, _logits: &mut [f32]) {}
 }
 
 /// Matchers of the same grammar, one after the other or on all cores.
@@ -61,11 +69,14 @@ impl<M: Matcher> Rows for HostRows<M> {
     }
 
     fn allows(&self, token: u32) -> bool {
-        self.logits[token as usize].is_finite()
+        self.logits[token as usize].is_finite() && self.matchers[0].allows(token)
     }
 
     fn logits(&self) -> Vec<f32> {
-        self.logits.clone()
+        let mut logits = self.logits.clone();
+        let rows = logits.chunks_mut(self.logits.len() / self.matchers.len());
+        rows.zip(&self.matchers).for_each(|(logits, matcher)| matcher.apply_behind(logits));
+        logits
     }
 }
 

@@ -42,9 +42,14 @@ pub trait Engine {
         true
     }
 
-    /// Whether it is a second way of running an engine that is there already: then it runs with a batch of 1 only.
+    /// Whether it is a second way of running an engine that is there already: then it compiles and reads what that does.
     fn is_variant(&self) -> bool {
         false
+    }
+
+    /// Whether it is measured in batches too.
+    fn has_batches(&self) -> bool {
+        !self.is_variant()
     }
 }
 
@@ -84,12 +89,13 @@ pub trait Rows {
 pub type Make = fn(&Tokens) -> Box<dyn Engine>;
 
 /// All engines, burn-dfa first.
-pub const ALL: [Make; 7] = [
+pub const ALL: [Make; 8] = [
     |tokens| Box::new(burn_dfa::BurnDfa::new(tokens, burn_dfa::Way::Fresh)),
     |tokens| Box::new(burn_dfa::BurnDfa::new(tokens, burn_dfa::Way::Kept)),
     |tokens| Box::new(llguidance::LlGuidance::new(tokens, llguidance::Way::Fresh)),
     |tokens| Box::new(llguidance::LlGuidance::new(tokens, llguidance::Way::Warm)),
     |tokens| Box::new(llguidance::LlGuidance::new(tokens, llguidance::Way::Forced)),
-    |tokens| Box::new(xgrammar::XGrammar::new(tokens)),
+    |tokens| Box::new(xgrammar::XGrammar::new(tokens, xgrammar::Way::Applied)),
+    |tokens| Box::new(xgrammar::XGrammar::new(tokens, xgrammar::Way::NotApplied)),
     |tokens| Box::new(outlines::Outlines::new(tokens)),
 ];

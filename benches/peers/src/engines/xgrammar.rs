@@ -11,15 +11,25 @@ use super::host::{HostRows, Matcher, apply};
 use super::{Compiled, Engine, Grammar, Rows};
 use crate::tokens::Tokens;
 
+/// Whether a step applies its mask to the logits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// It does, as those of the other engines.
+    Applied,
+    /// It fills the bits of the mask alone.
+    NotApplied,
+}
+
 /// The engine with its tokenizer information, and a compiler that is new for each grammar.
 pub(super) struct XGrammar {
     information: TokenizerInfo,
     compiler: RefCell<GrammarCompiler>,
     width: usize,
+    way: Way,
 }
 
 impl XGrammar {
-    pub(super) fn new(tokens: &Tokens) -> Self {
+    pub(super) fn new(tokens: &Tokens, way: Way) -> Self {
         let vocabulary = &tokens.vocabulary;
         // An empty entry is a special token.
         let words: Vec<Vec<u8>> = (0..vocabulary.len() as u32)
@@ -35,7 +45,7 @@ impl XGrammar {
         )
         .expect("a vocabulary");
         let compiler = RefCell::new(compiler(&information));
-        Self { information, compiler, width: words.len() }
+        Self { information, compiler, width: words.len(), way }
     }
 }
 
@@ -47,7 +57,10 @@ fn compiler(information: &TokenizerInfo) -> GrammarCompiler {
 
 impl Engine for XGrammar {
     fn name(&self) -> &'static str {
-        "XGrammar (port)"
+        match self.way {
+            Way::Applied => "XGrammar (port)",
+            Way::NotApplied => "XGrammar (port), no apply",
+        }
     }
 
     fn forget(&self) {
@@ -67,7 +80,15 @@ impl Engine for XGrammar {
         };
         let compiled = compiled.map_err(|error| error.to_string())?;
         let matcher = GrammarMatcher::from_compiled_grammar(&compiled, false);
-        Ok(Box::new(Automaton { compiled, matcher, width: self.width }))
+        Ok(Box::new(Automaton { compiled, matcher, width: self.width, way: self.way }))
+    }
+
+    fn is_variant(&self) -> bool {
+        self.way != Way::Applied
+    }
+
+    fn has_batches(&self) -> bool {
+        true
     }
 }
 
@@ -75,12 +96,14 @@ struct Automaton {
     compiled: CompiledGrammar,
     matcher: GrammarMatcher,
     width: usize,
+    way: Way,
 }
 
 impl Compiled for Automaton {
     fn start(&self, rows: usize, on_all_cores: bool) -> Box<dyn Rows> {
         let words = get_bitmask_size(self.width as i32) as usize;
-        let row = || Row { matcher: self.matcher.clone(), mask: vec![-1; words] };
+        let row =
+            || Row { matcher: self.matcher.clone(), mask: vec![-1; words], restricts: false, way: self.way };
         Box::new(HostRows::new((0..rows).map(|_| row()).collect(), on_all_cores))
     }
 
@@ -92,6 +115,17 @@ impl Compiled for Automaton {
 struct Row {
     matcher: GrammarMatcher,
     mask: Vec<i32>,
+    /// Whether the mask forbids any token.
+    restricts: bool,
+    way: Way,
+}
+
+impl Row {
+    fn apply(&self, logits: &mut [f32]) {
+        if self.restricts {
+            apply(self.mask.iter().map(|&word| word as u32), logits);
+        }
+    }
 }
 
 impl Matcher for Row {
@@ -102,10 +136,22 @@ impl Matcher for Row {
 
     fn mask(&mut self, logits: &mut [f32]) -> Result<(), String> {
         let shape = [self.mask.len() as i64];
-        let masks = self.matcher.fill_next_token_bitmask(&mut self.mask, &shape, 0);
-        if masks.map_err(|error| error.to_string())? {
-            apply(self.mask.iter().map(|&word| word as u32), logits);
+        let restricts = self.matcher.fill_next_token_bitmask(&mut self.mask, &shape, 0);
+        self.restricts = restricts.map_err(|error| error.to_string())?;
+        if self.way == Way::Applied {
+            self.apply(logits);
         }
         Ok(())
+    }
+
+    fn allows(&self, token: u32) -> bool {
+        let bit = self.mask[token as usize / 32] as u32 >> (token % 32) & 1;
+        !self.restricts || bit == 1
+    }
+
+    fn apply_behind(&self, logits: &mut [f32]) {
+        if self.way == Way::NotApplied {
+            self.apply(logits);
+        }
     }
 }
