@@ -69,12 +69,19 @@ fn main() {
         println!();
         return figures.iter().for_each(|(name, value)| println!("{name}={value:.4}"));
     }
-    let named = rows_or_chosen(&args, effort.schemas).and_then(|cases| Ok((cases, folders(&args)?)));
-    let (mut cases, folders) = named.unwrap_or_else(|error| {
+    let named = rows_or_chosen(&args, effort.schemas).and_then(|mut cases| {
+        cases.retain(|case| case.name.contains(&args.only));
+        if cases.is_empty() {
+            return Err(
+                "there is no case: name rows that are there, or another part of a name to --only".into()
+            );
+        }
+        Ok((cases, folders(&args)?))
+    });
+    let (cases, folders) = named.unwrap_or_else(|error| {
         eprintln!("error: {error}");
         std::process::exit(2)
     });
-    cases.retain(|case| case.name.contains(&args.only));
     let python = Python::new(&args.python);
     let vocabularies = args.vocabularies().into_iter().filter_map(Tokens::load).chain(folders);
     let results: Vec<Results> = vocabularies
