@@ -43,9 +43,9 @@ pub(crate) struct HostRow<'a> {
 impl HostRow<'_> {
     /// Whether it is at the same place as another row, whatever tokens are left.
     pub(crate) fn is_at(&self, other: &Self) -> bool {
-        let (own, other_own) = (&self.position, &other.position);
         std::ptr::eq(self.kept, other.kept)
-            && (own.state, &own.frames) == (other_own.state, &other_own.frames)
+            && self.position.state == other.position.state
+            && self.position.frames == other.position.frames
     }
 
     /// The tokens that are left behind the next one. To the budget of no token only the end of the sequence is left, as to that of one.

@@ -165,7 +165,7 @@ fn masked(logits: FlexTensor, width: usize, rows: Vec<HostRow<'_>>) -> FlexTenso
     logits
 }
 
-/// So many bytes of logits are masked by a thread of their own, if there are more: to start one takes a fraction of the time.
+/// Each thread but the last masks so many bytes of logits at least: to start one takes a fraction of that time.
 const SHARED_BYTES: usize = 4 << 20;
 
 fn mask_rows<F: Logit>(logits: &mut [F], width: usize, rows: &[HostRow<'_>]) {
