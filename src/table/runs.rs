@@ -587,7 +587,8 @@ impl Reader<'_> {
                 return None;
             }
             let among = (most > 0).then_some(within);
-            let Followed { steps, next, sets: [on, off], tails, is_new } = self.steps(place, among)?;
+            let Followed { steps, next, sets: [on, off], tails, is_new } =
+                self.steps(place, among, longest + 1 - most)?;
             found += usize::from(is_new);
             dead = dead.and(off);
             match among {
@@ -656,9 +657,9 @@ impl Reader<'_> {
         CharacterSet::of(known.filter(|&at| is_alike(self, at)).map(|at| TAILS[at]).collect::<Vec<_>>())
     }
 
-    /// One step from a place, or several that are known to be alike.
-    fn steps(&mut self, place: Place, among: Option<CharacterSet>) -> Option<Followed> {
-        let is_known = self.known.steps.is_known(self.parts, place.0);
+    /// One step from a place, or several that are known to be alike; so `many` are asked for, or fewer.
+    fn steps(&mut self, place: Place, among: Option<CharacterSet>, many: usize) -> Option<Followed> {
+        let is_known = self.known.steps.is_known(self.parts, place.0, many);
         if let Some(KnownStep { sets, .. }) = self.known.steps.of(place.0)
             && self.leads(among, sets)
             && let Some(ahead) = self.known.steps.ahead(place.0)
@@ -694,7 +695,7 @@ impl Reader<'_> {
         if let Some(KnownStep { entered, sets, amid }) = self.known.steps.of(place.0)
             && self.leads(among, sets)
         {
-            let amid = Arc::clone(amid);
+            let amid = amid.to_vec();
             if let Some(next) = self.settle(entered.0, place.1, &mut false) {
                 let can_end = amid.iter().all(|&state| self.can_end((state, place.1)));
                 return can_end.then_some((next, sets));
@@ -730,7 +731,7 @@ impl Reader<'_> {
 
     /// The same where the step is known, and few characters lead neither where it does nor nowhere.
     fn ways_by_step(&mut self, place: Place) -> Option<Rc<Ways>> {
-        if !self.known.steps.is_known(self.parts, place.0) {
+        if !self.known.steps.is_known(self.parts, place.0, 1) {
             return None;
         }
         let KnownStep { entered, sets: [on, off], amid } = self.known.steps.of(place.0)?;

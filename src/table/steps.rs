@@ -4,9 +4,10 @@
 //! a further state, by steps that have the same characters all along a block. So it is kept of each state how many steps from
 //! there on are alike, and where they lead; characters are followed over all of them at once.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use super::rows::entered;
+use super::rows::{Leads, entered};
 use super::{StateId, TableParts};
 use crate::automaton::{FastMap, Run};
 use crate::vocabulary::{CONTINUATION, CharacterSet, LENGTH_CLASSES, TAILS};
@@ -33,14 +34,21 @@ pub(super) struct Steps {
     numbers: FastMap<[CharacterSet; 2], u32>,
     /// States whose steps were found and not those of another state, the latest last.
     examples: Vec<StateId>,
+    /// The states amid the characters of all steps.
+    amid: Vec<StateId>,
+    /// That of the latest step, which most have.
+    farthest: Option<Farthest>,
+    /// Scratch.
+    both: Vec<([StateId; 2], usize)>,
+    own: Vec<(u32, u32)>,
 }
 
 /// A step. It leaves the stack as it is, but for what the state that it enters does to it.
 struct Step {
     /// The number of the sets.
     sets: u32,
-    /// The states amid its characters.
-    amid: Arc<[StateId]>,
+    /// The states amid its characters, of [`Steps::amid`].
+    amid: Range<usize>,
     entered: StateId,
     /// This step, and those behind it that are known to have the same sets.
     ahead: Stretch,
@@ -53,7 +61,7 @@ pub(super) struct KnownStep<'a> {
     /// By which characters, and which lead nowhere.
     pub(super) sets: [CharacterSet; 2],
     /// The states amid the former.
-    pub(super) amid: &'a Arc<[StateId]>,
+    pub(super) amid: &'a [StateId],
 }
 
 /// Steps one after the other that have the same sets.
@@ -70,38 +78,42 @@ pub(super) struct Stretch {
 }
 
 impl Stretch {
-    /// One step of a state, by characters amid which there are these states.
-    fn of_one(parts: &TableParts, state: StateId, amid: &[StateId], entered: StateId) -> Self {
-        let ends = parts.calls.as_ref().map_or(1, |calls| calls.ends);
-        let farthest = (0..ends).map(|end| {
-            let states = || std::iter::once(&state).chain(amid);
-            match &parts.calls {
-                None => (states().map(|state| parts.tokens_to_end[state.index()]).max().unwrap_or(0), 0),
-                Some(calls) => (
-                    states().map(|&state| calls.ways_of(state)[end]).max().unwrap_or(0),
-                    states().map(|&state| calls.frames_of(state)[end]).max().unwrap_or(0),
-                ),
-            }
-        });
-        Self { steps: 1, entered, farthest: farthest.collect(), tails: tails(parts, state).map(Some) }
-    }
-
     /// These, and then others.
     fn then(&self, behind: &Self) -> Self {
-        let farthest = self.farthest.iter().zip(&*behind.farthest);
+        let is_as_far =
+            |a: &Farthest, b: &Farthest| a.iter().zip(&**b).all(|(a, b)| a.0 >= b.0 && a.1 >= b.1);
+        let farthest = match (&self.farthest, &behind.farthest) {
+            (own, other) if is_as_far(own, other) => Arc::clone(own),
+            (own, other) => own.iter().zip(&**other).map(|(a, b)| (a.0.max(b.0), a.1.max(b.1))).collect(),
+        };
         let same = |at: usize| self.tails[at].filter(|_| self.tails[at] == behind.tails[at]);
         Self {
             steps: self.steps + behind.steps,
             entered: behind.entered,
-            farthest: farthest.map(|(a, b)| (a.0.max(b.0), a.1.max(b.1))).collect(),
+            farthest,
             tails: std::array::from_fn(same),
         }
     }
 }
 
+/// Writes the longest way of a state, and of those amid the characters of its step, to each end, and the most frames that it needs.
+fn farthest(parts: &TableParts, state: StateId, amid: &[StateId], out: &mut Vec<(u32, u32)>) {
+    let states = || std::iter::once(&state).chain(amid);
+    out.clear();
+    let Some(calls) = &parts.calls else {
+        let to_end = states().map(|state| parts.tokens_to_end[state.index()]);
+        return out.push((to_end.max().unwrap_or(0), 0));
+    };
+    out.resize(calls.ends, (0, 0));
+    for &state in states() {
+        let own = calls.ways_of(state).iter().zip(calls.frames_of(state));
+        out.iter_mut().zip(own).for_each(|(all, own)| *all = (all.0.max(*own.0), all.1.max(*own.1)));
+    }
+}
+
 /// What each of [`TAILS`] enters from a state.
 pub(super) fn tails(parts: &TableParts, state: StateId) -> [StateId; TAILS.len()] {
-    let leads = parts.leads(state);
+    let leads = parts.next.runs(state).map_or_else(|| parts.leads(state), Leads::Runs);
     TAILS.map(|byte| leads.after(byte))
 }
 
@@ -109,6 +121,7 @@ impl Steps {
     /// The step from a state.
     pub(super) fn of(&self, state: StateId) -> Option<KnownStep<'_>> {
         let Step { sets, amid, entered, .. } = self.known.get(&state.0)?;
+        let amid = &self.amid[amid.clone()];
         Some(KnownStep { entered: *entered, sets: self.sets[*sets as usize], amid })
     }
 
@@ -121,7 +134,7 @@ impl Steps {
         sets: [CharacterSet; 2],
         amid: impl Iterator<Item = StateId>,
     ) {
-        self.insert(parts, state, entered, sets, amid.collect());
+        self.insert(parts, state, entered, sets, amid);
         if self.examples.len() >= MOST_EXAMPLES {
             self.examples.remove(0);
         }
@@ -134,7 +147,7 @@ impl Steps {
         state: StateId,
         entered: StateId,
         sets: [CharacterSet; 2],
-        amid: Arc<[StateId]>,
+        amid: impl Iterator<Item = StateId>,
     ) {
         if self.known.len() >= MOST_STEPS {
             *self = Self::default();
@@ -143,26 +156,50 @@ impl Steps {
             self.sets.push(sets);
             self.sets.len() as u32 - 1
         });
-        let ahead = Stretch::of_one(parts, state, &amid, entered);
+        let first = self.amid.len();
+        self.amid.extend(amid);
+        let amid = first..self.amid.len();
+        farthest(parts, state, &self.amid[amid.clone()], &mut self.own);
+        let same = self.farthest.take().filter(|known| **known == *self.own);
+        let farthest = same.unwrap_or_else(|| Arc::from(&self.own[..]));
+        self.farthest = Some(Arc::clone(&farthest));
+        let ahead = Stretch { steps: 1, entered, farthest, tails: tails(parts, state).map(Some) };
         self.known.insert(state.0, Step { sets: number, amid, entered, ahead });
     }
 
     /// Whether the step from a state is known, or is like that from another one, and then it is kept: along counted text the
-    /// same bytes lead on from each state, but each to states of its own.
-    pub(super) fn is_known(&mut self, parts: &TableParts, state: StateId) -> bool {
+    /// same bytes lead on from each state, but each to states of its own. So they do behind it, where as many steps as are asked for are
+    /// kept at once.
+    pub(super) fn is_known(&mut self, parts: &TableParts, state: StateId, steps: usize) -> bool {
         if self.known.contains_key(&state.0) {
             return true;
         }
+        let Some(mut next) = self.keep_like(parts, state) else { return false };
+        for _ in 1..steps {
+            if self.known.contains_key(&next.0) {
+                break;
+            }
+            let Some(entered) = self.keep_like(parts, next) else { break };
+            next = entered;
+        }
+        true
+    }
+
+    /// Keeps the step from a state if it is like that from another one, and gives what it enters.
+    fn keep_like(&mut self, parts: &TableParts, state: StateId) -> Option<StateId> {
+        let mut amid = std::mem::take(&mut self.both);
         let like = self.examples.iter().rev().find_map(|example| {
             let step = self.known.get(&example.0)?;
             let sets = self.sets[step.sets as usize];
-            let mut like = Like { parts, on: sets[0], entered: (step.entered, None), amid: Vec::new() };
-            let entered = like.step(*example, state)?;
-            Some((entered, sets, like.amid.iter().map(|&([_, own], _)| own).collect()))
+            amid.clear();
+            let mut like = Like { parts, on: sets[0], entered: (step.entered, None), amid: &mut amid };
+            Some((like.step(*example, state)?, sets))
         });
-        let Some((entered, sets, amid)) = like else { return false };
-        self.insert(parts, state, entered, sets, amid);
-        true
+        if let Some((entered, sets)) = like {
+            self.insert(parts, state, entered, sets, amid.iter().map(|&([_, own], _)| own));
+        }
+        self.both = amid;
+        like.map(|(entered, _)| entered)
     }
 
     /// The steps from a state on that have the same sets, as far as they are known, and about [`MOST_AT_ONCE`] of them at most.
@@ -199,7 +236,7 @@ struct Like<'a> {
     /// What they enter, and what they enter from the other state, once that is known.
     entered: (StateId, Option<StateId>),
     /// States amid them with those of the other state, and how many bytes of the character are missing there.
-    amid: Vec<([StateId; 2], usize)>,
+    amid: &'a mut Vec<([StateId; 2], usize)>,
 }
 
 impl<'a> Like<'a> {
@@ -213,6 +250,9 @@ impl<'a> Like<'a> {
             }
             if !set.is_within(self.on) || !set.and(CharacterSet::ASCII).is_empty() && !self.enter(entered) {
                 return None;
+            }
+            if run.last < LENGTH_CLASSES[0].first {
+                continue;
             }
             let wide =
                 LENGTH_CLASSES.iter().filter(|class| class.first <= run.last && class.last >= run.first);
@@ -326,8 +366,13 @@ mod tests {
             |state| ["é", "漢", "🙂"].map(|text| table.next(state, TokenId(text.as_bytes()[0].into())));
         let mut steps = Steps::default();
         steps.keep(parts, states[1], states[2], sets, amid(states[1]).into_iter());
+        // As many as are asked for, and those that are alike.
+        assert!(steps.is_known(parts, states[2], 2));
+        assert_eq!([2, 3, 4].map(|at| steps.of(states[at]).is_some()), [true, true, false]);
+        assert!(steps.is_known(parts, states[4], 9));
+        assert_eq!([5, 6].map(|at| steps.of(states[at]).is_some()), [true, false]);
         for at in [0, 2, 3, 4, 5] {
-            assert!(steps.is_known(parts, states[at]), "{at}");
+            assert!(steps.is_known(parts, states[at], 1), "{at}");
             let step = steps.of(states[at]).unwrap();
             assert_eq!((step.entered, step.sets), (states[at + 1], sets), "{at}");
             assert!(amid(states[at]).iter().all(|state| step.amid.contains(state)), "{at}");
@@ -335,12 +380,12 @@ mod tests {
         let beyond = after(states[6], "é");
         assert!(beyond != states[7] && after(states[5], "é") == states[6]);
         for state in [states[6], states[7], states[8], beyond, StateId::DEAD] {
-            assert!(!steps.is_known(parts, state), "{state:?}");
+            assert!(!steps.is_known(parts, state, 9), "{state:?}");
         }
         // From there characters of the step lead nowhere, or to another state.
         let ascii = [CharacterSet::ASCII.without(quote), quote];
         steps.keep(parts, states[7], states[8], ascii, std::iter::empty());
-        assert!(!steps.is_known(parts, beyond) && !steps.is_known(parts, states[8]));
+        assert!(!steps.is_known(parts, beyond, 9) && !steps.is_known(parts, states[8], 9));
     }
 
     #[test]

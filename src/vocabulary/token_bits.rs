@@ -102,11 +102,6 @@ impl TokenBits {
     pub(crate) fn ones(&self) -> impl Iterator<Item = u32> + '_ {
         ones(self.words.iter().copied())
     }
-
-    /// The tokens whose bits are not, in order.
-    pub(crate) fn zeros(&self) -> impl Iterator<Item = u32> + '_ {
-        ones(self.words.iter().map(|word| !word)).take_while(|&token| (token as usize) < self.len)
-    }
 }
 
 impl Hash for TokenBits {
@@ -157,14 +152,13 @@ mod tests {
             (0..len as u32).for_each(|token| cleared.set(token));
             assert_eq!(cleared, TokenBits::all(len));
             assert_eq!(cleared.ones().count(), len);
-            assert_eq!((set.zeros().count(), cleared.zeros().count()), (len, 0));
+            assert!(cleared.list_of_zeros(0).is_empty());
             let tokens: Vec<u32> =
                 (0..len as u32).filter(|token| token % 3 == 0 || token % 64 == 63).collect();
             tokens.iter().for_each(|&token| set.set(token));
             tokens.iter().for_each(|&token| cleared.clear(token));
             assert_eq!(set.ones().collect::<Vec<_>>(), tokens);
-            assert_eq!(cleared.zeros().collect::<Vec<_>>(), tokens);
-            assert!(set.zeros().eq(cleared.ones()));
+            assert!(cleared.ones().eq(set.list_of_zeros(len - tokens.len())));
             assert_eq!(set.list(tokens.len()), tokens);
             assert_eq!(cleared.list_of_zeros(tokens.len()), tokens);
             let ids: Vec<u32> = (0..len as u32).collect();

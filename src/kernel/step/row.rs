@@ -90,10 +90,7 @@ fn keep<F: Logit>(row: &mut [F], set: &TokenSet) {
             put(row, tokens, &kept);
         }
         TokenSet::Most(illegal) => illegal.iter().for_each(|&id| row[id as usize] = F::NEVER),
-        TokenSet::Bits(bits, count) if (row.len() - count) * MOST <= row.len() => {
-            bits.zeros().for_each(|id| row[id as usize] = F::NEVER);
-        }
-        TokenSet::Bits(bits, _) => {
+        TokenSet::Bits(bits) => {
             let is_copied = size_of::<F>() == size_of::<f32>() && writes_places_slowly();
             mask_in_order(row, bits.words(), is_copied);
         }
@@ -120,9 +117,6 @@ fn fill<F: Logit>(row: &mut [F]) {
     head.fill(F::NEVER);
     lines.fill(F::NEVER);
 }
-
-/// Where one in so many tokens is illegal, or more, all logits are passed in order.
-const MOST: usize = 6;
 
 /// Puts −∞ where a bit is 0. Most processors take several logits at once, in place or put together in a copy before they are written.
 #[inline(always)]
