@@ -520,7 +520,11 @@ impl<'a, R: Reader<'a>, F: FnMut(&[TokenId], StateId)> Walk<'a, R, F> {
         let (mut leads, state) = (Leads::Runs(&[]), R::state(at));
         match beside {
             Some(other) => self.unlike.push(Unlike::new(self.parts, [state, other], &children)),
-            None => leads = self.parts.leads(state),
+            None => {
+                // By runs, leaves beside one another are read at once.
+                let runs = if children.are_many() { self.parts.next.runs(state) } else { None };
+                leads = runs.map_or_else(|| self.parts.leads(state), Leads::Runs);
+            }
         }
         self.levels.push(Level { at, children, leads, is_read, is_beside: beside.is_some() });
     }
