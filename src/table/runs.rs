@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::rows::{self, Leads};
 use super::stack::{Stacks, Top};
-use super::steps::{KnownStep, Steps, tails};
+use super::steps::{Farthest, KnownStep, Steps, add_farthest, no_farthest, tails};
 use super::{Left, Near, RowPosition, StateId, TableParts, TokenReading};
 use crate::automaton::{Differences, FastMap};
 use crate::vocabulary::{
@@ -23,9 +23,6 @@ const MOST_RUNS: usize = 128;
 
 /// Fewer steps than this are not followed at once.
 const WORTH_AT_ONCE: usize = 4;
-
-/// Runs at which tokens end in more states than this are those of counted text, each state of which a text passes once.
-const MOST_ENDS: usize = 16;
 
 /// Where no more nodes of the trie begin with a byte that is alive, all of them are read.
 const FEW_NODES: usize = 768;
@@ -131,7 +128,7 @@ struct Bytes {
 #[derive(Default)]
 struct Known {
     /// By state: the runs there, where a token may end in all of some states.
-    runs: FastMap<u32, (Arc<CharacterRuns>, Box<[StateId]>)>,
+    runs: FastMap<u32, (Arc<CharacterRuns>, Farthest)>,
     /// Where most of the vocabulary leads from a state.
     steps: Steps,
 }
@@ -252,7 +249,7 @@ impl TableParts {
             at: Vec::new(),
             next: Vec::new(),
             moves_stack: false,
-            ends: Some(Vec::new()),
+            farthest: Some(no_farthest(self)),
             seen: Vec::new(),
             followed: Vec::new(),
         };
@@ -395,8 +392,8 @@ struct Reader<'a> {
     next: Vec<Place>,
     /// Whether a call or a return was made.
     moves_stack: bool,
-    /// The states in which tokens may end; `None` once there was one in which none may.
-    ends: Option<Vec<StateId>>,
+    /// Of the states in which tokens may end; `None` once there was one in which none may.
+    farthest: Option<Vec<(u32, u32)>>,
     /// Where the characters lead from the places from which they were followed.
     seen: Vec<(Place, Rc<Ways>)>,
     /// Where characters beyond ASCII lead that were followed from behind their first bytes.
@@ -414,26 +411,17 @@ struct Entered {
 
 impl Reader<'_> {
     fn known_runs(&mut self, start: Place) -> Option<Arc<CharacterRuns>> {
-        let known = self.known.runs.get(&start.0.0).filter(|(_, ends)| {
-            let to_end = |state: StateId| match &self.stacks {
-                None => self.parts.tokens_to_end[state.index()],
-                Some(stacks) => stacks.to_end(state, start.1),
-            };
-            ends.iter().all(|&state| self.left.reach(to_end(state)))
-        });
-        if let Some((runs, _)) = known {
-            return Some(Arc::clone(runs));
+        if let Some((runs, farthest)) = self.known.runs.get(&start.0.0).cloned()
+            && self.can_end_in_all(&farthest, start.1)
+        {
+            return Some(runs);
         }
         let runs = Arc::new(self.runs(start)?);
-        if let Some(mut ends) = self.ends.take().filter(|_| !self.moves_stack) {
-            ends.sort_unstable();
-            ends.dedup();
-            if ends.len() <= MOST_ENDS {
-                if self.known.runs.len() >= MOST_RUNS {
-                    self.known.runs.clear();
-                }
-                self.known.runs.insert(start.0.0, (Arc::clone(&runs), ends.into()));
+        if let Some(farthest) = self.farthest.take().filter(|_| !self.moves_stack) {
+            if self.known.runs.len() >= MOST_RUNS {
+                self.known.runs.clear();
             }
+            self.known.runs.insert(start.0.0, (Arc::clone(&runs), farthest.into()));
         }
         Some(runs)
     }
@@ -665,14 +653,12 @@ impl Reader<'_> {
             && let Some(ahead) = self.known.steps.ahead(place.0)
             && ahead.steps >= WORTH_AT_ONCE
         {
-            let to_end = match &self.stacks {
-                None => ahead.farthest[0].0,
-                Some(stacks) => stacks.to_end_of_all(&ahead.farthest, place.1),
-            };
-            let all_end = self.left.reach(to_end);
+            let all_end = self.can_end_in_all(&ahead.farthest, place.1);
             if let Some(next) = all_end.then(|| self.settle(ahead.entered.0, place.1, &mut false)).flatten() {
-                // The states are too many to be told.
-                self.ends = None;
+                if let Some(all) = &mut self.farthest {
+                    let both = all.iter_mut().zip(&*ahead.farthest);
+                    both.for_each(|(all, own)| *all = (all.0.max(own.0), all.1.max(own.1)));
+                }
                 return Some(Followed { steps: ahead.steps, next, sets, tails: ahead.tails, is_new: false });
             }
         }
@@ -911,10 +897,18 @@ impl Reader<'_> {
             Some(stacks) => stacks.to_end(state, top),
         };
         let can_end = self.left.reach(to_end);
-        match &mut self.ends {
-            Some(ends) if can_end => ends.push(state),
-            ends => *ends = None,
+        match &mut self.farthest {
+            Some(all) if can_end => add_farthest(self.parts, state, all),
+            farthest => *farthest = None,
         }
         can_end
+    }
+
+    /// Whether a token may end in all of some states, where it does with this frame on top of the stack.
+    fn can_end_in_all(&mut self, farthest: &[(u32, u32)], top: Top) -> bool {
+        self.left.reach(match &self.stacks {
+            None => farthest[0].0,
+            Some(stacks) => stacks.to_end_of_all(farthest, top),
+        })
     }
 }

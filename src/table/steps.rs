@@ -22,7 +22,7 @@ const MOST_AT_ONCE: usize = 256;
 const MOST_EXAMPLES: usize = 4;
 
 /// The longest way to each end of a piece, and the most frames that it needs; where there are no calls, to the end.
-type Farthest = Arc<[(u32, u32)]>;
+pub(super) type Farthest = Arc<[(u32, u32)]>;
 
 /// The steps that are known.
 #[derive(Default)]
@@ -40,7 +40,6 @@ pub(super) struct Steps {
     farthest: Option<Farthest>,
     /// Scratch.
     both: Vec<([StateId; 2], usize)>,
-    own: Vec<(u32, u32)>,
 }
 
 /// A step. It leaves the stack as it is, but for what the state that it enters does to it.
@@ -96,19 +95,18 @@ impl Stretch {
     }
 }
 
-/// Writes the longest way of a state, and of those amid the characters of its step, to each end, and the most frames that it needs.
-fn farthest(parts: &TableParts, state: StateId, amid: &[StateId], out: &mut Vec<(u32, u32)>) {
-    let states = || std::iter::once(&state).chain(amid);
-    out.clear();
+/// Adds a state to some of which these are the longest way to each end and the most frames that it needs.
+pub(super) fn add_farthest(parts: &TableParts, state: StateId, all: &mut [(u32, u32)]) {
     let Some(calls) = &parts.calls else {
-        let to_end = states().map(|state| parts.tokens_to_end[state.index()]);
-        return out.push((to_end.max().unwrap_or(0), 0));
+        return all[0].0 = all[0].0.max(parts.tokens_to_end[state.index()]);
     };
-    out.resize(calls.ends, (0, 0));
-    for &state in states() {
-        let own = calls.ways_of(state).iter().zip(calls.frames_of(state));
-        out.iter_mut().zip(own).for_each(|(all, own)| *all = (all.0.max(*own.0), all.1.max(*own.1)));
-    }
+    let own = calls.ways_of(state).iter().zip(calls.frames_of(state));
+    all.iter_mut().zip(own).for_each(|(all, own)| *all = (all.0.max(*own.0), all.1.max(*own.1)));
+}
+
+/// Of no states.
+pub(super) fn no_farthest(parts: &TableParts) -> Vec<(u32, u32)> {
+    vec![(0, 0); parts.calls.as_ref().map_or(1, |calls| calls.ends)]
 }
 
 /// What each of [`TAILS`] enters from a state.
@@ -159,9 +157,11 @@ impl Steps {
         let first = self.amid.len();
         self.amid.extend(amid);
         let amid = first..self.amid.len();
-        farthest(parts, state, &self.amid[amid.clone()], &mut self.own);
-        let same = self.farthest.take().filter(|known| **known == *self.own);
-        let farthest = same.unwrap_or_else(|| Arc::from(&self.own[..]));
+        let mut own = no_farthest(parts);
+        let states = std::iter::once(&state).chain(&self.amid[amid.clone()]);
+        states.for_each(|&state| add_farthest(parts, state, &mut own));
+        let same = self.farthest.take().filter(|known| **known == *own);
+        let farthest = same.unwrap_or_else(|| own.into());
         self.farthest = Some(Arc::clone(&farthest));
         let ahead = Stretch { steps: 1, entered, farthest, tails: tails(parts, state).map(Some) };
         self.known.insert(state.0, Step { sets: number, amid, entered, ahead });
