@@ -478,8 +478,10 @@ impl<'a, R: Reader<'a>, F: FnMut(&[TokenId], StateId)> Walk<'a, R, F> {
             let state = R::state(next);
             match unread.part {
                 Part::Tails(tails, run) => {
-                    let tokens = tails.among(tokens, run.own, run.spelled.within, run.reach.unwrap_or(0));
-                    tokens.for_each(|token| (self.found)(&[token], state));
+                    let most = run.reach.unwrap_or(0);
+                    tails.among(tokens, run.own, run.spelled.within, most, |tokens| {
+                        (self.found)(tokens, state)
+                    });
                 }
                 _ => (self.found)(&trie.all_tokens()[tokens], state),
             }
