@@ -73,6 +73,8 @@ struct Subsets<'n, 'm> {
     pass: u32,
     stack: Vec<Item>,
     set: Vec<u32>,
+    /// Scratch.
+    sorted: Vec<Edge>,
     work: usize,
 }
 
@@ -81,6 +83,27 @@ struct Subsets<'n, 'm> {
 struct Edge {
     range: Range,
     demand: Categories,
+}
+
+/// So many edges are counted by their first bytes to be sorted.
+const MANY_EDGES: usize = 32;
+
+/// Puts edges in the order of their first bytes, and leaves the order of those that begin alike.
+fn sort(edges: &mut [Edge], sorted: &mut Vec<Edge>) {
+    if edges.len() < MANY_EDGES {
+        return edges.sort_by_key(|edge| edge.range.first);
+    }
+    let mut places = [0; 257];
+    edges.iter().for_each(|edge| places[edge.range.first as usize + 1] += 1);
+    (1..257).for_each(|byte| places[byte] += places[byte - 1]);
+    sorted.clear();
+    sorted.resize(edges.len(), edges[0]);
+    for edge in edges.iter() {
+        let place = &mut places[edge.range.first as usize];
+        sorted[*place] = *edge;
+        *place += 1;
+    }
+    edges.copy_from_slice(sorted);
 }
 
 const UNKNOWN: u32 = u32::MAX;
@@ -100,6 +123,7 @@ impl<'n, 'm> Subsets<'n, 'm> {
             pass: 0,
             stack: Vec::new(),
             set: Vec::new(),
+            sorted: Vec::new(),
             work: 0,
         }
     }
@@ -157,7 +181,7 @@ impl<'n, 'm> Subsets<'n, 'm> {
             return Ok(());
         }
         let context = items[0];
-        edges.sort_unstable_by_key(|edge| edge.range);
+        sort(edges, &mut self.sorted);
         let context_runs: Vec<ContextRun> =
             self.contexts.as_ref().map_or_else(Vec::new, |c| c.runs(context).to_vec());
 

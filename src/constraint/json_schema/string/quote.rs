@@ -32,10 +32,12 @@ pub(in super::super) fn quote(
 pub(in super::super) fn uncounted(content: &ByteDfa, spelling: Spelling, meter: &Meter) -> Result<Uncounted> {
     let mut quoting = Quoting {
         content,
+        intervals: content.intervals(),
         spelling,
         rows: vec![Row::default()],
         between: Vec::new(),
         states: FastMap::default(),
+        latest: (Place::Between(ByteStateId::DEAD), 0),
         nodes: FastMap::default(),
     };
     let start = quoting.reserve();
@@ -86,11 +88,15 @@ struct Row {
 /// The automaton of the texts under construction, before characters are counted. State 0 is dead.
 struct Quoting<'a> {
     content: &'a ByteDfa,
+    /// Its bytes as runs of one class.
+    intervals: Vec<(u8, u8, usize)>,
     spelling: Spelling,
     rows: Vec<Row>,
     /// The states between characters: the content's and the text's.
     between: Vec<(ByteStateId, u32)>,
     states: FastMap<Place, u32>,
+    /// That which was asked for last: neighbouring bytes mostly lead to the same one.
+    latest: (Place, u32),
     /// The nodes of trees of hex digits, by their runs, so that equal ones are shared.
     nodes: FastMap<Vec<(u8, u8, u32)>, u32>,
 }
@@ -110,7 +116,11 @@ impl Quoting<'_> {
         if state == ByteStateId::DEAD {
             return 0;
         }
+        if place == self.latest.0 {
+            return self.latest.1;
+        }
         if let Some(&number) = self.states.get(&place) {
+            self.latest = (place, number);
             return number;
         }
         let number = self.reserve();
@@ -129,13 +139,19 @@ impl Quoting<'_> {
     fn bytes(&mut self, state: ByteStateId, first: u8, last: u8, left: u8) -> Vec<(u8, u8, u32)> {
         let content = self.content;
         let mut runs: Vec<(u8, u8, u32)> = Vec::new();
-        for byte in first..=last {
-            let next = content.next(state, byte);
+        let begin = self.intervals.partition_point(|interval| interval.1 < first);
+        for at in begin..self.intervals.len() {
+            let (from, to, class) = self.intervals[at];
+            if from > last {
+                break;
+            }
+            let (from, to) = (from.max(first), to.min(last));
+            let next = content.next_by_class(state, class);
             let target = self.state(if left == 0 { Place::Between(next) } else { Place::Within(next, left) });
             match runs.last_mut() {
                 _ if target == 0 => {}
-                Some(run) if run.2 == target && run.1 + 1 == byte => run.1 = byte,
-                _ => runs.push((byte, byte, target)),
+                Some(run) if run.2 == target && run.1 + 1 == from => run.1 = to,
+                _ => runs.push((from, to, target)),
             }
         }
         runs
