@@ -101,18 +101,37 @@ impl TableParts {
         }
     }
 
-    /// The state after a token of text no byte of which leads to a call or a RETURN.
-    pub(super) fn next_keeping_stack(
+    /// The bytes of a token of text.
+    pub(super) fn text_of(&self, token: TokenId) -> Option<&[u8]> {
+        let TokenReading::Bytes { vocabulary, special, .. } = &self.reading else { return None };
+        vocabulary.bytes(token).filter(|_| special.column(token).is_none())
+    }
+
+    /// What bytes enter from a state, up to the first call or RETURN, and the bytes behind that.
+    pub(super) fn enter<'b>(
         &self,
         calls: &Calls,
-        state: StateId,
-        token: TokenId,
-    ) -> Option<StateId> {
-        let TokenReading::Bytes { column_of, vocabulary, special, .. } = &self.reading else { return None };
-        let bytes = vocabulary.bytes(token).filter(|_| special.column(token).is_none())?;
-        bytes.iter().try_fold(state, |state, &byte| {
-            let next = self.next.leads(state, column_of).after(byte);
-            calls.is_plain(next).then_some(next)
+        mut state: StateId,
+        mut bytes: &'b [u8],
+    ) -> (StateId, &'b [u8]) {
+        while let Some((&byte, rest)) = bytes.split_first()
+            && calls.is_plain(state)
+        {
+            (state, bytes) = (self.leads(state).after(byte), rest);
+        }
+        (state, bytes)
+    }
+
+    /// The state after bytes, and the stack then, where a row entered one and they are what comes next.
+    pub(super) fn follow_on(
+        &self,
+        entered: StateId,
+        bytes: &[u8],
+        stacks: &mut Stacks,
+        top: Top,
+    ) -> (StateId, Top) {
+        bytes.iter().fold(stacks.settle(entered, top), |(state, top), &byte| {
+            stacks.settle(self.leads(state).after(byte), top)
         })
     }
 
@@ -124,19 +143,17 @@ impl TableParts {
         stacks: &mut Stacks,
         top: Top,
     ) -> (StateId, Top) {
-        let TokenReading::Bytes { column_of, vocabulary, special, .. } = &self.reading else {
+        let TokenReading::Bytes { vocabulary, special, .. } = &self.reading else {
             return (StateId::DEAD, top);
         };
-        if let Some(column) = special.column(token) {
-            return stacks.settle(StateId(self.row(state)[column as usize]), top);
+        match (self.text_of(token), special.column(token)) {
+            (Some(bytes), _) => self.follow_on(state, bytes, stacks, top),
+            (None, Some(column)) => stacks.settle(StateId(self.row(state)[column as usize]), top),
+            (None, None) => {
+                let column = reserved_column(vocabulary, token);
+                (StateId(self.row(state)[column as usize]), top)
+            }
         }
-        let Some(bytes) = vocabulary.bytes(token) else {
-            let column = reserved_column(vocabulary, token);
-            return (StateId(self.row(state)[column as usize]), top);
-        };
-        bytes.iter().fold((state, top), |(state, top), &byte| {
-            stacks.settle(self.next.leads(state, column_of).after(byte), top)
-        })
     }
 
     pub(super) fn validate(&self) -> Result<()> {

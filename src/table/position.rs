@@ -74,12 +74,16 @@ impl TableParts {
         let Some(calls) = &self.calls else {
             return RowPosition::new(self.next(position.state, token), remaining);
         };
+        let text = self.text_of(token).map(|bytes| self.enter(calls, position.state, bytes));
         // Most tokens leave the stack as it is.
-        if let Some(state) = self.next_keeping_stack(calls, position.state, token) {
+        if let Some((state, _)) = text.filter(|&(entered, _)| calls.is_plain(entered)) {
             return RowPosition { state, remaining, frames: position.frames.clone() };
         }
         let (mut stacks, top) = Stacks::of(calls, position);
-        let (state, top) = self.next_on(position.state, token, &mut stacks, top);
+        let (state, top) = match text {
+            Some((entered, rest)) => self.follow_on(entered, rest, &mut stacks, top),
+            None => self.next_on(position.state, token, &mut stacks, top),
+        };
         RowPosition { state, remaining, frames: stacks.frames(top) }
     }
 
