@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{CharacterSet, TokenBits, TokenSet};
 
-/// The most sets that a vocabulary keeps: less than a megabyte for 200,000 tokens.
+/// The most sets that a vocabulary keeps: about two megabytes for 200,000 tokens.
 const MOST_SETS: usize = 32;
 
 /// The tokens of whole characters that begin with some, have others behind them, and are no longer than that.
