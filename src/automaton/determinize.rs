@@ -328,3 +328,24 @@ impl<'n, 'm> Subsets<'n, 'm> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_edges_and_many_are_sorted_alike() {
+        for count in [0, 1, MANY_EDGES - 1, MANY_EDGES, 500] {
+            let first = |at: usize| (at * 97 % 251) as u8 & !3;
+            let edge = |at: usize| Edge {
+                range: Range { first: first(at), last: 255, next: at as u32 },
+                demand: Categories::ALL,
+            };
+            let mut edges: Vec<Edge> = (0..count).map(edge).collect();
+            let mut expected: Vec<Range> = edges.iter().map(|edge| edge.range).collect();
+            expected.sort_by_key(|range| range.first);
+            sort(&mut edges, &mut Vec::new());
+            assert!(edges.iter().map(|edge| edge.range).eq(expected), "{count} edges");
+        }
+    }
+}
