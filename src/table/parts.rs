@@ -73,6 +73,12 @@ impl TableParts {
         }
     }
 
+    /// The same by the runs of a state, where it has some: its row is not written for this.
+    #[inline]
+    pub(super) fn leads_by_runs(&self, state: StateId) -> Leads<'_> {
+        self.next.runs(state).map_or_else(|| self.leads(state), Leads::Runs)
+    }
+
     /// The state after `token`; of a table with calls, on an empty stack.
     pub(crate) fn next(&self, state: StateId, token: TokenId) -> StateId {
         if let Some(calls) = &self.calls {

@@ -8,9 +8,9 @@
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::rows::{self, Leads};
+use super::rows;
 use super::stack::{Stacks, Top};
-use super::steps::{Farthest, KnownStep, Steps, add_farthest, no_farthest, tails};
+use super::steps::{Farthest, KnownStep, Steps, add_farthest, no_farthest, tails, widen};
 use super::{Left, Near, RowPosition, StateId, TableParts, TokenReading};
 use crate::automaton::{Differences, FastMap};
 use crate::vocabulary::{
@@ -271,10 +271,7 @@ impl TableParts {
 impl TableParts {
     /// The state that a byte enters from another.
     fn entered_by(&self, state: StateId, byte: u8) -> StateId {
-        match self.next.runs(state) {
-            Some(runs) => Leads::Runs(runs).after(byte),
-            None => self.leads(state).after(byte),
-        }
+        self.leads_by_runs(state).after(byte)
     }
 
     /// Calls `enters` with the states that bytes enter from a state, `DEAD` too, with some of them several times.
@@ -656,8 +653,7 @@ impl Reader<'_> {
             let all_end = self.can_end_in_all(&ahead.farthest, place.1);
             if let Some(next) = all_end.then(|| self.settle(ahead.entered.0, place.1, &mut false)).flatten() {
                 if let Some(all) = &mut self.farthest {
-                    let both = all.iter_mut().zip(&*ahead.farthest);
-                    both.for_each(|(all, own)| *all = (all.0.max(own.0), all.1.max(own.1)));
+                    widen(all, ahead.farthest.iter().copied());
                 }
                 return Some(Followed { steps: ahead.steps, next, sets, tails: ahead.tails, is_new: false });
             }

@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::rows::{Leads, entered};
+use super::rows::entered;
 use super::{StateId, TableParts};
 use crate::automaton::{FastMap, Run};
 use crate::vocabulary::{CONTINUATION, CharacterSet, LENGTH_CLASSES, TAILS};
@@ -79,12 +79,10 @@ pub(super) struct Stretch {
 impl Stretch {
     /// These, and then others.
     fn then(&self, behind: &Self) -> Self {
-        let is_as_far =
-            |a: &Farthest, b: &Farthest| a.iter().zip(&**b).all(|(a, b)| a.0 >= b.0 && a.1 >= b.1);
-        let farthest = match (&self.farthest, &behind.farthest) {
-            (own, other) if is_as_far(own, other) => Arc::clone(own),
-            (own, other) => own.iter().zip(&**other).map(|(a, b)| (a.0.max(b.0), a.1.max(b.1))).collect(),
-        };
+        let (mut farthest, others) = (Arc::clone(&self.farthest), &behind.farthest);
+        if farthest.iter().zip(&**others).any(|(own, other)| own.0 < other.0 || own.1 < other.1) {
+            widen(Arc::make_mut(&mut farthest), others.iter().copied());
+        }
         let same = |at: usize| self.tails[at].filter(|_| self.tails[at] == behind.tails[at]);
         Self {
             steps: self.steps + behind.steps,
@@ -100,8 +98,12 @@ pub(super) fn add_farthest(parts: &TableParts, state: StateId, all: &mut [(u32, 
     let Some(calls) = &parts.calls else {
         return all[0].0 = all[0].0.max(parts.tokens_to_end[state.index()]);
     };
-    let own = calls.ways_of(state).iter().zip(calls.frames_of(state));
-    all.iter_mut().zip(own).for_each(|(all, own)| *all = (all.0.max(*own.0), all.1.max(*own.1)));
+    widen(all, calls.ways_of(state).iter().copied().zip(calls.frames_of(state).iter().copied()));
+}
+
+/// Adds states of which others are the longest ways to each end and the most frames.
+pub(super) fn widen(all: &mut [(u32, u32)], others: impl Iterator<Item = (u32, u32)>) {
+    all.iter_mut().zip(others).for_each(|(all, other)| *all = (all.0.max(other.0), all.1.max(other.1)));
 }
 
 /// Of no states.
@@ -111,7 +113,7 @@ pub(super) fn no_farthest(parts: &TableParts) -> Vec<(u32, u32)> {
 
 /// What each of [`TAILS`] enters from a state.
 pub(super) fn tails(parts: &TableParts, state: StateId) -> [StateId; TAILS.len()] {
-    let leads = parts.next.runs(state).map_or_else(|| parts.leads(state), Leads::Runs);
+    let leads = parts.leads_by_runs(state);
     TAILS.map(|byte| leads.after(byte))
 }
 

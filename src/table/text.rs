@@ -524,8 +524,8 @@ impl<'a, R: Reader<'a>, F: FnMut(&[TokenId], StateId)> Walk<'a, R, F> {
             Some(other) => self.unlike.push(Unlike::new(self.parts, [state, other], &children)),
             None => {
                 // By runs, leaves beside one another are read at once.
-                let runs = if children.are_many() { self.parts.next.runs(state) } else { None };
-                leads = runs.map_or_else(|| self.parts.leads(state), Leads::Runs);
+                let parts = self.parts;
+                leads = if children.are_many() { parts.leads_by_runs(state) } else { parts.leads(state) };
             }
         }
         self.levels.push(Level { at, children, leads, is_read, is_beside: beside.is_some() });
